@@ -1,0 +1,1 @@
+"""msg2 learns how a task works from many imperfect demonstrations of it."""

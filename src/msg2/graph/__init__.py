@@ -1,0 +1,10 @@
+"""What was learnt: Boolean preconditions and the subtask graph made of them. Pure: no files, no printing."""
+
+from msg2.graph.formula import FALSE, TRUE, Formula, all_of, any_of, equivalent, from_json, negation, step
+from msg2.graph.subtask import END, START, SubtaskGraph
+from msg2.graph.wiring import Edge, Node, wiring
+
+__all__ = [
+    "END", "FALSE", "START", "TRUE", "Edge", "Formula", "Node", "SubtaskGraph",
+    "all_of", "any_of", "equivalent", "from_json", "negation", "step", "wiring",
+]  # fmt: skip

@@ -1,0 +1,312 @@
+"""What was learnt: a subtask graph G = (f_1, …, f_N), one Boolean precondition per step (Sec. 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, shortened
+from msg2.graph import explanation
+from msg2.graph.formula import TRUE, Formula, all_of, any_of, from_json, negation
+from msg2.task import Step
+
+if TYPE_CHECKING:
+    import networkx
+
+FORMAT = "msg2.graph/1"
+START, END = "START", "END"
+"""The virtual steps before every first and after every last step, in edge scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class SubtaskGraph:
+    """Steps with their preconditions; a step that is absent from `preconditions` has none.
+
+    `method` says how the graph was learnt (name, options, videos) and `evidence` what supports each precondition.
+    Steps are kept sorted by layer, then name. A cycle is rejected.
+
+    >>> from msg2.graph.formula import any_of, step
+    >>> g = SubtaskGraph("coffee", ["pour", "grind", "open"], {"pour": any_of([step("grind"), step("open")])})
+    >>> g.steps, sorted(g.eligible({"open"}))
+    (('grind', 'open', 'pour'), ['grind', 'open', 'pour'])
+    """
+
+    task: str
+    steps: tuple[Step, ...]
+    preconditions: Mapping[Step, Formula]
+    method: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        task: str,
+        steps: Iterable[Step],
+        preconditions: Mapping[Step, Formula],
+        method: Mapping[str, Any] | None = None,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> None:
+        names = list(steps)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"the graph has the step {shortened(twice)} twice")
+        for name, formula in preconditions.items():
+            for used in ({name} | formula.support) - set(names):
+                raise InputError(f"{shortened(used)} is in a precondition but not among the steps of the graph")
+        kept = {name: f for name, f in preconditions.items() if f != TRUE}
+        layers = _layers(names, kept)
+        ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
+        object.__setattr__(self, "task", task)
+        object.__setattr__(self, "steps", ordered)
+        object.__setattr__(self, "preconditions", MappingProxyType({n: kept[n] for n in ordered if n in kept}))
+        object.__setattr__(self, "method", MappingProxyType(dict(method or {})))
+        object.__setattr__(self, "evidence", MappingProxyType(dict(evidence or {})))
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def precondition(self, step: Step) -> Formula:
+        """f_n of the step."""
+        if step not in self._index:
+            raise InputError(f"{shortened(step)} is not a step of the graph")
+        return self.preconditions.get(step, TRUE)
+
+    def eligible(self, completed: Set[Step] | Iterable[Step]) -> frozenset[Step]:
+        """e = f_G(c): the steps whose precondition holds, completed ones included (Sec. 2)."""
+        done = frozenset(completed)
+        for name in sorted(done - set(self.steps)):
+            raise InputError(f"{shortened(name)} is not a step of the graph")
+        return frozenset(name for name in self.steps if self.precondition(name).evaluate(done))
+
+    def parents(self, step: Step) -> frozenset[Step]:
+        """The steps in the step's precondition."""
+        return self.precondition(step).support
+
+    def ancestors(self, step: Step) -> frozenset[Step]:
+        """The steps from which `step` is reachable through any AND/OR node."""
+        column = self.order[:, self._index[step]]
+        return frozenset(name for name, is_ancestor in zip(self.steps, column, strict=True) if is_ancestor)
+
+    @cached_property
+    def layer(self) -> Mapping[Step, int]:
+        """Depth of each step: the longest path to it; a step without precondition is in layer 0."""
+        return MappingProxyType(_layers(self.steps, self.preconditions))
+
+    @cached_property
+    def order(self) -> NDArray[np.bool_]:
+        """R_G, shape (steps, steps): order[a, b] when a is an ancestor of b (Eq. graphmetric)."""
+        relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
+        for column, name in enumerate(self.steps):  # parents come first: steps are sorted by layer
+            for parent in self.parents(name):
+                row = self._index[parent]
+                relation[row, column] = True
+                relation[:, column] |= relation[:, row]
+        return relation
+
+    @cached_property
+    def _index(self) -> Mapping[Step, int]:
+        return {name: position for position, name in enumerate(self.steps)}
+
+    def edges(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
+        """The pairs (before, after) with `before` in the precondition of `after`.
+
+        With `ends`, also ("START", step) for steps without precondition and (step, "END") for steps that are in none.
+        """
+        inner = frozenset((parent, name) for name in self.steps for parent in self.parents(name))
+        if not ends:
+            return inner
+        first = {(START, name) for name in self.steps if not self.parents(name)}
+        used = {parent for parent, _ in inner}
+        return inner | first | {(name, END) for name in self.steps if name not in used}
+
+    # -- other graphs -------------------------------------------------------------------------------------------
+
+    def reduced(self) -> SubtaskGraph:
+        """The transitive reduction: what the other conditions already imply is dropped.
+
+        It keeps the reachable states (what can be done in which order), not the function on all 2^N vectors.
+
+        >>> from msg2.graph.formula import all_of, step
+        >>> g = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
+        >>> sorted(g.reduced().edges())
+        [('a', 'b'), ('b', 'c')]
+        """
+        required: dict[Step, frozenset[Step]] = {}
+        for name in self.steps:
+            required[name] = _required(self.precondition(name), required)
+        smaller = {name: _without_implied(formula, required) for name, formula in self.preconditions.items()}
+        return SubtaskGraph(self.task, self.steps, smaller, self.method, self.evidence)
+
+    def with_steps_renamed(self, names: Mapping[Step, Step]) -> SubtaskGraph:
+        """The same graph with other step names; steps not in `names` keep theirs."""
+
+        def renamed(value: Any) -> Any:
+            if isinstance(value, str):
+                return names.get(value, value)
+            if isinstance(value, dict):
+                return {kind: renamed(inner) for kind, inner in value.items()}
+            return [renamed(item) for item in value] if isinstance(value, list) else value
+
+        formulas = {names.get(n, n): from_json(renamed(f.to_json())) for n, f in self.preconditions.items()}
+        evidence = {names.get(name, name): value for name, value in self.evidence.items()}
+        return SubtaskGraph(self.task, (names.get(n, n) for n in self.steps), formulas, self.method, evidence)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.wiring.wiring`."""
+        import networkx
+
+        from msg2.graph.wiring import wiring
+
+        nodes, edges = wiring(self)
+        graph = networkx.DiGraph(task=self.task)
+        graph.add_nodes_from((node.id, {"kind": node.kind, "label": node.label, "layer": node.layer}) for node in nodes)
+        graph.add_edges_from((edge.source, edge.target, {"support": edge.support}) for edge in edges)
+        return graph
+
+    # -- words and pictures -------------------------------------------------------------------------------------
+
+    def explain(self, step: Step) -> str:
+        """In plain words: what the step needs, and which videos say so."""
+        return explanation.explain(step, self.precondition(step), self.evidence.get(step, {}))
+
+    def show(self, path: str | Path, compare: SubtaskGraph | None = None) -> Path:
+        """Draw the graph into a file; its suffix decides the format, as for `msg2 show`."""
+        from msg2 import drawing
+
+        return drawing.show(self, Path(path), compare=compare)
+
+    def _repr_svg_(self) -> str:
+        from msg2 import drawing
+
+        return drawing.svg(self)
+
+    def _repr_html_(self) -> str:
+        return self._repr_svg_()
+
+    def __repr__(self) -> str:
+        return f"<SubtaskGraph {self.task!r}: {len(self.steps)} steps, {len(self.edges())} edges>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SubtaskGraph) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.task, self.steps, tuple(self.preconditions.items())))
+
+    # -- JSON ---------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of a graph file."""
+        return {
+            "format": FORMAT,
+            "task": self.task,
+            "steps": list(self.steps),
+            "preconditions": {name: formula.to_json() for name, formula in self.preconditions.items()},
+            "method": dict(self.method),
+            "evidence": dict(self.evidence),
+        }
+
+    def dumps(self) -> str:
+        """The text of a graph file: the same graph gives the same bytes."""
+        return json.dumps(self.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+    @staticmethod
+    def from_json(value: object) -> SubtaskGraph:
+        """The graph of a graph file's content; a malformed one is rejected with the path to the offending value."""
+        if not isinstance(value, dict):
+            raise InputError("is not a JSON object", where="$")
+        if value.get("format") != FORMAT:
+            found = "is missing" if "format" not in value else f"is {shortened(str(value['format']))}"
+            raise InputError(f"{found}, this version of msg2 reads {FORMAT!r}", where="$.format")
+        for key in value:
+            if key not in ("format", "task", "steps", "preconditions", "method", "evidence"):
+                raise InputError("is not a key of a graph file", where=f"$.{key}")
+        task = _expect(value, "task", str, "a text")
+        steps = _expect(value, "steps", list, "a list of step names")
+        for position, name in enumerate(steps):
+            if not isinstance(name, str) or not name:
+                raise InputError("is not a step name", where=f"$.steps[{position}]")
+            if name in steps[:position]:
+                raise InputError(f"{shortened(name)} is there twice", where=f"$.steps[{position}]")
+        formulas = _expect(value, "preconditions", dict, "an object of step: formula")
+        known = set(steps)
+        for name in formulas:
+            if name not in known:
+                raise InputError(
+                    f"{shortened(name)} is not among the steps of the graph", where=f"$.preconditions.{name}"
+                )
+        preconditions = {n: from_json(f, f"$.preconditions.{n}", known) for n, f in formulas.items()}
+        method = _expect(value, "method", dict, "an object") if "method" in value else {}
+        evidence = _expect(value, "evidence", dict, "an object") if "evidence" in value else {}
+        try:
+            return SubtaskGraph(task, steps, preconditions, method, evidence)
+        except InputError as error:
+            raise InputError(error.what, where="$.preconditions") from error
+
+
+def _expect(value: dict[str, Any], key: str, kind: type, words: str) -> Any:
+    if not isinstance(value.get(key), kind):
+        raise InputError("is missing" if key not in value else f"is not {words}", where=f"$.{key}")
+    return value[key]
+
+
+def _layers(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, int]:
+    """Longest path to every step; a cycle is an error that names it. Iterative: graphs may be deep."""
+    layers: dict[Step, int] = {}
+    for root in steps:
+        path: list[Step] = [root]
+        while path:
+            name = path[-1]
+            parents = sorted(preconditions[name].support) if name in preconditions else []
+            open_parents = [parent for parent in parents if parent not in layers]
+            if name in layers or not open_parents:
+                layers.setdefault(name, 1 + max((layers[parent] for parent in parents), default=-1))
+                path.pop()
+            elif open_parents[0] in path:
+                cycle = [*path[path.index(open_parents[0]) :], open_parents[0]]
+                raise InputError("the preconditions form a cycle: " + " needs ".join(shortened(s) for s in cycle))
+            else:
+                path.append(open_parents[0])
+    return layers
+
+
+def _required(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
+    """The steps that are completed in every reachable state in which `formula` holds."""
+    match formula.kind:
+        case "step":
+            return required[formula.name] | {formula.name}
+        case "all":
+            return frozenset().union(*(_required(operand, required) for operand in formula.operands))
+        case "any":
+            return frozenset.intersection(*(_required(operand, required) for operand in formula.operands))
+    return frozenset()
+
+
+def _without_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> Formula:
+    """`formula` without what already follows, in reachable states, from its other parts."""
+
+    def given(operand: Formula, steps: Iterable[Step]) -> Formula:
+        for name in sorted(steps):
+            operand = operand.given(name, True)
+        return operand
+
+    if formula.kind == "not":
+        return negation(_without_implied(formula.operands[0], required))
+    operands = [_without_implied(operand, required) for operand in formula.operands]
+    if formula.kind == "all":
+        for i in range(len(operands)):
+            rest = all_of(operands[:i] + operands[i + 1 :])
+            operands[i] = given(operands[i], _required(rest, required))
+        return all_of(operands)
+    if formula.kind == "any":
+        for operand in list(operands):
+            others = [other for other in operands if other is not operand]
+            if given(any_of(others), _required(operand, required)) == TRUE:
+                operands = others
+        return any_of(operands)
+    return formula

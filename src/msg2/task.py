@@ -1,0 +1,184 @@
+"""What was seen: segments of steps in videos of a task.
+
+The types validate and sort what they are given, are immutable, and never read files. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from msg2.errors import InputError, shortened
+
+Step: TypeAlias = str
+"""A step is its name, verbatim: never parsed, stripped or case-folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One labelled occurrence of a step; `start` and `end` are seconds, or both None where only order is known.
+
+    >>> Segment("flip bread", 61.5, 70.0).timed
+    True
+    """
+
+    step: Step
+    start: float | None = None
+    end: float | None = None
+    confidence: float | None = None
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.step:
+            raise InputError("a step has an empty name")
+        if (self.start is None) != (self.end is None):
+            raise InputError(f"step {shortened(self.step)} has a start or an end, but not both")
+        if self.start is not None and self.end is not None:
+            for name, value in (("start", self.start), ("end", self.end)):
+                if not math.isfinite(value):
+                    raise InputError(f"step {shortened(self.step)} has the {name} {value}, not a number of seconds")
+            if self.start < 0:
+                raise InputError(f"step {shortened(self.step)} starts at {self.start:g}, before the video does")
+            if self.end < self.start:
+                raise InputError(
+                    f"step {shortened(self.step)} ends at {self.end:g}, before its start at {self.start:g}"
+                )
+        if self.confidence is not None and not 0 <= self.confidence <= 1:
+            raise InputError(f"step {shortened(self.step)} has the confidence {self.confidence}, not in 0 … 1")
+
+    @property
+    def timed(self) -> bool:
+        """Whether the segment has times."""
+        return self.start is not None
+
+    def before(self, other: Segment) -> bool:
+        """Whether this timed segment ends no later than `other` starts.
+
+        Overlapping segments say nothing about order, and neither do two instants at the same time.
+
+        >>> Segment("a", 0, 5).before(Segment("b", 5, 9)), Segment("a", 0, 5).before(Segment("b", 4, 9))
+        (True, False)
+        """
+        if self.start is None or self.end is None or other.start is None or other.end is None:
+            raise ValueError("before() compares timed segments")
+        return self.end <= other.start and not other.end <= self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A piece of narration with its time in seconds."""
+
+    text: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """The labels of one video (or one demonstration, case, recording).
+
+    Timed segments are sorted by (start, end, step). Untimed segments keep their order, which is their order in time.
+
+    >>> Video("v1", [Segment("b", 5, 6), Segment("a", 0, 2)]).sequence()
+    ('a', 'b')
+    """
+
+    id: str
+    segments: tuple[Segment, ...]
+    sentences: tuple[Sentence, ...] = ()
+
+    def __init__(self, id: str, segments: Iterable[Segment], sentences: Iterable[Sentence] = ()) -> None:
+        if not id:
+            raise InputError("a video has an empty id")
+        ordered = tuple(segments)
+        timed = {segment.timed for segment in ordered}
+        if len(timed) > 1:
+            raise InputError(
+                f"video {shortened(id)} has times on some of its segments only",
+                hint="give start and end on every row, or on none",
+            )
+        if True in timed:
+            ordered = tuple(sorted(ordered, key=lambda s: (s.start, s.end, s.step)))
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "segments", ordered)
+        object.__setattr__(self, "sentences", tuple(sorted(sentences, key=lambda s: (s.start, s.end, s.text))))
+
+    @property
+    def timed(self) -> bool:
+        """Whether the segments have times (a video without segments counts as timed)."""
+        return all(segment.timed for segment in self.segments)
+
+    def sequence(self) -> tuple[Step, ...]:
+        """The steps in the order of their first start, each once."""
+        return tuple(dict.fromkeys(segment.step for segment in self.segments))
+
+    def with_first_labels(self) -> Video:
+        """The same video with the first segment of each step only (App. A, Preprocessing)."""
+        first: dict[Step, Segment] = {}
+        for segment in self.segments:
+            first.setdefault(segment.step, segment)
+        return self if len(first) == len(self.segments) else Video(self.id, first.values(), self.sentences)
+
+    def ordered_by_start(self) -> Video:
+        """The same video with every segment cut where the next one starts, so that none overlap."""
+        if not self.timed or not self.segments:
+            return self
+        starts = [segment.start for segment in self.segments[1:]]
+        cut = [
+            replace(segment, end=min(segment.end, following))  # type: ignore[type-var]
+            for segment, following in zip(self.segments, starts, strict=False)
+        ]
+        return Video(self.id, [*cut, self.segments[-1]], self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
+
+    >>> task = Task("toast", ["flip", "fry"], [Video("v1", [Segment("fry"), Segment("flip")])])
+    >>> task.steps, len(task)
+    (('flip', 'fry'), 1)
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    videos: tuple[Video, ...]
+
+    def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video]) -> None:
+        ordered_steps, ordered_videos = tuple(sorted(steps)), tuple(sorted(videos, key=lambda v: v.id))
+        for kind, names in (("step", ordered_steps), ("video", [video.id for video in ordered_videos])):
+            for one, other in pairwise(names):
+                if one == other:
+                    raise InputError(f"task {shortened(name)} has the {kind} {shortened(one)} twice")
+        known = set(ordered_steps)
+        for video in ordered_videos:
+            for segment in video.segments:
+                if segment.step not in known:
+                    raise InputError(
+                        f"video {shortened(video.id)} has the step {shortened(segment.step)}, "
+                        f"which is not among the steps of task {shortened(name)}"
+                    )
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "steps", ordered_steps)
+        object.__setattr__(self, "videos", ordered_videos)
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    def __iter__(self) -> Iterator[Video]:
+        return iter(self.videos)
+
+    def with_videos(self, videos: Iterable[Video]) -> Task:
+        """The same task and steps with other videos."""
+        return Task(self.name, self.steps, videos)
+
+    def with_first_labels(self) -> Task:
+        """Only the first segment of each step in each video."""
+        return self.with_videos(video.with_first_labels() for video in self.videos)
+
+    def ordered_by_start(self) -> Task:
+        """Overlapping segments ordered by their start; see `Video.ordered_by_start`."""
+        return self.with_videos(video.ordered_by_start() for video in self.videos)
