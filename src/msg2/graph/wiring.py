@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msg2.graph.formula import Formula, Kind
 from msg2.task import Step
@@ -29,8 +30,9 @@ class Node:
 class Edge:
     """From a step or operator to a step or operator.
 
-    `before` and `after` are the steps it speaks of (`before` is None between two operators). `support` is the share
-    of the videos with both steps in which `before` came first, or None where the graph has no such evidence.
+    `before` and `after` are the steps it speaks of (`before` is None for what leaves an operator). `support` is the
+    share of the videos with both steps in which `before` came first, or None where the graph has no such evidence;
+    `weak` says that these videos are few.
     """
 
     source: str
@@ -38,6 +40,7 @@ class Edge:
     before: Step | None
     after: Step
     support: float | None
+    weak: bool = False
 
 
 def wiring(graph: SubtaskGraph) -> tuple[list[Node], list[Edge]]:
@@ -49,8 +52,8 @@ def wiring(graph: SubtaskGraph) -> tuple[list[Node], list[Edge]]:
 
     def connect(formula: Formula, target: str, after: Step) -> None:
         if formula.kind == "step":
-            support = _support(graph, formula.name, after)
-            edges.append(Edge(ids[formula.name], target, formula.name, after, support))
+            support, weak = _support(graph, formula.name, after)
+            edges.append(Edge(ids[formula.name], target, formula.name, after, support, weak))
             return
         node = Node(f"o{len(operators)}", formula.kind, LABELS[formula.kind], graph.layer[after])
         operators.append(node)
@@ -63,8 +66,13 @@ def wiring(graph: SubtaskGraph) -> tuple[list[Node], list[Edge]]:
     return nodes + operators, edges
 
 
-def _support(graph: SubtaskGraph, before: Step, after: Step) -> float | None:
-    counts = graph.evidence.get(after, {}).get("edges", {}).get(before)
-    if not isinstance(counts, dict) or not counts.get("together"):
-        return None
-    return float(counts["before"] / counts["together"])
+def _support(graph: SubtaskGraph, before: Step, after: Step) -> tuple[float | None, bool]:
+    """Support and weakness of one edge; the file's evidence is free-form, so nothing about its shape is assumed."""
+    counts: Any = graph.evidence
+    for key in (after, "edges", before):
+        counts = counts.get(key) if isinstance(counts, Mapping) else None
+    if not isinstance(counts, Mapping):
+        return None, False
+    first, together = counts.get("before"), counts.get("together")
+    known = isinstance(first, int | float) and isinstance(together, int | float) and 0 <= first <= together != 0
+    return (first / together if known else None), counts.get("weak") is True

@@ -1,0 +1,109 @@
+"""What comes next (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
+
+A step can follow when it is eligible and not yet completed, and it is the more likely the more recently it became
+eligible. A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from msg2.assist.progress import Progress, ProgressOf, unmet_clauses
+from msg2.graph import Formula, SubtaskGraph
+from msg2.options import NextStepOptions
+from msg2.task import Step, Task
+
+Ranker: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
+"""From the steps done so far, in order, to the probability of each step that is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A step that is left, how likely it is next, and why.
+
+    `waited` is the number of steps done since it first became eligible (None: never); `unmet` are the clauses of its
+    precondition that do not hold yet.
+    """
+
+    step: Step
+    probability: float
+    waited: int | None
+    unmet: tuple[Formula, ...]
+
+    @property
+    def eligible(self) -> bool:
+        """Whether the precondition of the step holds."""
+        return not self.unmet
+
+
+def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), options: NextStepOptions | None = None) -> list[Ranked]:
+    """The steps that are left, the most probable first; equals in the order of the graph (layer, then name).
+
+    Where nothing is eligible, all that is left is equally probable.
+
+    >>> from msg2.graph import step
+    >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
+    >>> [(ranked.step, ranked.probability, ranked.eligible) for ranked in next_steps(graph, done=["whisk"])]
+    [('dip', 1.0, True), ('fry', 0.0, False)]
+    """
+    progress = ProgressOf(graph)(done)
+    ranking = [
+        Ranked(n, p, progress.waited.get(n), unmet_clauses(graph.precondition(n), progress.completed))
+        for n, p in _probabilities(graph, progress, options or NextStepOptions()).items()
+    ]
+    return sorted(ranking, key=lambda ranked: -ranked.probability)
+
+
+def recency(graph: SubtaskGraph, options: NextStepOptions | None = None) -> Ranker:
+    """The ranker of `next_steps`: of the eligible steps, the one that became eligible last."""
+    progress_of, chosen = ProgressOf(graph), options or NextStepOptions()
+    return lambda done: _probabilities(graph, progress_of(done), chosen)
+
+
+def candidates(graph: SubtaskGraph, progress: Progress) -> list[Step]:
+    """The steps that may come next: eligible and not completed, or all that is left where there is no such step."""
+    left = [name for name in graph.steps if name not in progress.completed]
+    return [name for name in left if name in progress.eligible] or left
+
+
+def bigram(task: Task) -> Ranker:
+    """A baseline without any graph: counts of "b directly after a" in `task`, of the steps not yet done.
+
+    p(b | a) ∝ #(a → b) + #(b) / (1 + Σ #), with a = START for the first step: where a pair was never seen, the
+    share of the videos' labels that are b decides.
+
+    >>> from msg2.task import Segment, Video
+    >>> task = Task("t", "abc", [Video("v", [Segment("a"), Segment("b"), Segment("c")])])
+    >>> best = bigram(task)(["a"])
+    >>> max(best, key=best.get)
+    'b'
+    """
+    pairs: Counter[tuple[Step | None, Step]] = Counter()
+    for video in task:
+        sequence = video.sequence()
+        pairs.update(zip((None, *sequence), sequence, strict=False))
+    single = Counter(step for video in task for step in video.sequence())
+    total = 1 + single.total()
+
+    def probabilities(done: Sequence[Step]) -> Mapping[Step, float]:
+        last, completed = (done[-1] if done else None), set(done)
+        left = [name for name in task.steps if name not in completed]
+        return normalised({name: pairs[last, name] + single[name] / total for name in left})
+
+    return probabilities
+
+
+def _probabilities(graph: SubtaskGraph, progress: Progress, options: NextStepOptions) -> dict[Step, float]:
+    weights = {name: 0.0 for name in graph.steps if name not in progress.completed}
+    for name in candidates(graph, progress):
+        weights[name] = options.rho ** progress.waited[name] if name in progress.eligible else 1.0
+    return normalised(weights)
+
+
+def normalised(weights: Mapping[Step, float]) -> dict[Step, float]:
+    """`weights` with the sum 1; all equal where they are all 0."""
+    total = sum(weights.values())
+    return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}

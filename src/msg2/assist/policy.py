@@ -1,0 +1,118 @@
+"""GRProp, graph reward propagation (Sohn et al., 2018; Sec. 5.2): follow the gradient of the reward through the graph.
+
+Completion x_n ∈ {0, 1} is made differentiable by softening the graph. With p_n the softened precondition of step n,
+
+    progress       x̃_n = x_n if n is completed, else λ_or p_n + (1 − λ_or) x_n        (p_n = 1 without precondition)
+    OR             p(a | b | …)     = Σ_k softmax(w_or a)_k a_k
+    AND            p(a & b & ¬c …)  = ζ(mean(a, b, …) − w_and Σ p(c)),   ζ(z) = log(1 + exp(β_and z)) / β_and
+    reward         U = Σ_n r_n x̃_n,   r_n = λ^Δ[n]
+    policy         π(n) ∝ exp(T ∂U/∂x_n)   over the steps that are eligible and not completed
+
+A step is worth its own reward and a share of the reward of everything it helps to open up. What is negated is read
+from the completion x itself: only a completed step blocks. Δ is the number of steps since n first became eligible; a
+step that has never been eligible has the full reward. Formulas may nest: the rules apply from the inside out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.assist.next_step import Ranker, candidates, normalised
+from msg2.assist.progress import ProgressOf
+from msg2.graph import Formula, SubtaskGraph
+from msg2.options import PolicyOptions
+from msg2.task import Step
+
+
+def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
+    """The GRProp policy as a ranker; where nothing is eligible, it chooses among all steps that are left.
+
+    >>> from msg2.graph import step
+    >>> graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": step("b")})
+    >>> probabilities = grprop(graph)([])
+    >>> max(probabilities, key=probabilities.get)  # b opens c and d, a opens nothing
+    'b'
+    """
+    chosen = options or PolicyOptions()
+    progress_of = ProgressOf(graph)
+
+    def probabilities(done: Sequence[Step]) -> Mapping[Step, float]:
+        progress = progress_of(done)
+        completion = np.array([name in progress.completed for name in graph.steps], dtype=np.float64)
+        rewards = np.array([chosen.discount ** progress.waited.get(name, 0) for name in graph.steps])
+        _, slope = softened_reward(graph, completion, rewards, chosen)
+        logits = dict(zip(graph.steps, (chosen.temperature * slope).tolist(), strict=True))
+        allowed = candidates(graph, progress)
+        highest = max((logits[name] for name in allowed), default=0.0)
+        weights = {name: 0.0 for name in graph.steps if name not in progress.completed}
+        weights.update((name, math.exp(logits[name] - highest)) for name in allowed)
+        return normalised(weights)
+
+    return probabilities
+
+
+def softened_reward(
+    graph: SubtaskGraph, completion: NDArray[np.float64], rewards: NDArray[np.float64], options: PolicyOptions
+) -> tuple[float, NDArray[np.float64]]:
+    """U and its gradient ∂U/∂x. `completion` x and `rewards` r have shape (steps,), in the order of `graph.steps`."""
+    size = len(graph.steps)
+    raw = {n: _Soft(float(x), unit) for n, x, unit in zip(graph.steps, completion, np.eye(size), strict=True)}
+    soft: dict[Step, _Soft] = {}
+    for name in graph.steps:  # parents come first: steps are sorted by layer
+        own = raw[name]
+        if own.value >= 1:
+            soft[name] = own
+            continue
+        before = _softened(graph.precondition(name), soft, raw, options)
+        share = options.or_share
+        soft[name] = _Soft(
+            share * before.value + (1 - share) * own.value, share * before.slope + (1 - share) * own.slope
+        )
+    reward = sum(r * soft[name].value for name, r in zip(graph.steps, rewards.tolist(), strict=True))
+    slopes = np.array([soft[name].slope for name in graph.steps]).reshape(size, size)
+    return float(reward), rewards @ slopes
+
+
+@dataclass(frozen=True, slots=True)
+class _Soft:
+    """A softened truth value and its slope, the gradient with respect to x, shape (steps,)."""
+
+    value: float
+    slope: NDArray[np.float64]
+
+
+def _softened(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _Soft], options: PolicyOptions) -> _Soft:
+    """The softened `formula`; steps take their values from `soft`, and from `raw` under a negation."""
+    size = len(raw)
+    match formula.kind:
+        case "true":
+            return _Soft(1.0, np.zeros(size))
+        case "step":
+            return soft[formula.name]
+        case "not":
+            inner = _softened(formula.operands[0], raw, raw, options)
+            return _Soft(1 - inner.value, -inner.slope)
+        case "all":
+            positive = [_softened(o, soft, raw, options) for o in formula.operands if o.kind != "not"]
+            negated = [_softened(o.operands[0], raw, raw, options) for o in formula.operands if o.kind == "not"]
+            z, slope = 1.0, np.zeros(size)  # an AND of nothing holds
+            if positive:
+                z = sum(part.value for part in positive) / len(positive)
+                slope = np.mean([part.slope for part in positive], axis=0)
+            for part in negated:
+                z, slope = z - options.negative_weight * part.value, slope - options.negative_weight * part.slope
+            sharpness = options.and_sharpness
+            rising = np.exp(-np.logaddexp(0, -sharpness * z))  # ζ'(z), without overflow
+            return _Soft(float(np.logaddexp(0, sharpness * z)) / sharpness, rising * slope)
+        case "any":
+            parts = [_softened(operand, soft, raw, options) for operand in formula.operands]
+            values, slopes = np.array([p.value for p in parts]), np.array([p.slope for p in parts])
+            weights = np.exp(options.or_sharpness * (values - values.max()))
+            weights /= weights.sum()
+            mean = float(weights @ values)
+            return _Soft(mean, (weights * (1 + options.or_sharpness * (values - mean))) @ slopes)

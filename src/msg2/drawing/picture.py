@@ -1,0 +1,120 @@
+"""What a picture shows, whatever the format: boxes, operators, arrows, and how they differ from a true graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from msg2.errors import InputError, shortened
+from msg2.graph import Edge, SubtaskGraph, wiring
+from msg2.graph.formula import Kind
+from msg2.options import DrawOptions
+from msg2.task import Step
+
+Status: TypeAlias = Literal["common", "redundant", "missing"]
+"""Of an arrow beside the truth: in both graphs, only in the drawn one, only in the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A step (`label` is its name) or an operator (`label` is &, | or ¬).
+
+    `starts` where nothing comes before the step; `note` is what is said of it, in a few words.
+    """
+
+    id: str
+    kind: Kind
+    label: str
+    starts: bool = False
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From one box to another; `words` is what it says, `support` the share of videos that agree (None: unknown)."""
+
+    source: str
+    target: str
+    words: str
+    support: float | None = None
+    weak: bool = False
+    status: Status = "common"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Boxes and arrows of a task in a fixed order; `ranks` is how many stand in a row, left to right."""
+
+    task: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    ranks: int
+    compared: bool
+
+
+def picture(
+    graph: SubtaskGraph,
+    compare: SubtaskGraph | None = None,
+    marks: Mapping[Step, str] | None = None,
+    options: DrawOptions | None = None,
+) -> Picture:
+    """`graph` (its transitive reduction, unless the options say otherwise) ready to be drawn.
+
+    Beside `compare`, the true graph, every arrow has a status by the pair of steps it speaks of, through any operator.
+
+    >>> from msg2.graph import step
+    >>> chain = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+    >>> truth = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("a")})
+    >>> [(arrow.words, arrow.status) for arrow in picture(chain, truth).arrows]
+    [('a → b', 'common'), ('b → c', 'redundant'), ('a → c', 'missing')]
+    """
+    reduce = (options or DrawOptions()).reduce
+    drawn = graph.reduced() if reduce else graph
+    truth = compare.reduced() if compare is not None and reduce else compare
+    notes = marks or {}
+    _check_names(graph, notes, "marks")
+    _check_names(graph, () if truth is None else truth.steps, "true graph")
+    nodes, edges = wiring(drawn)
+    ids = {node.label: node.id for node in nodes if node.kind == "step"}
+    wanted = drawn.edges() if truth is None else truth.edges()
+    boxes = [
+        Box(node.id, node.kind, node.label, node.layer == 0, notes.get(node.label))
+        if node.kind == "step"
+        else Box(node.id, node.kind, node.label)
+        for node in nodes
+    ]
+    speaks_of = _steps_behind(edges)
+    arrows = [
+        Arrow(edge.source, edge.target, _words(edge), edge.support, edge.weak,
+              "common" if any((before, edge.after) in wanted for before in speaks_of[edge]) else "redundant")
+        for edge in edges
+    ]  # fmt: skip
+    arrows += [
+        Arrow(ids[before], ids[after], f"{before} → {after}", status="missing")
+        for before, after in sorted(wanted - drawn.edges(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
+    ]
+    ranks = 1 + max(drawn.layer.values(), default=0)
+    return Picture(graph.task, tuple(boxes), tuple(arrows), ranks, compare is not None)
+
+
+def _check_names(graph: SubtaskGraph, names: Mapping[Step, str] | tuple[Step, ...], where: str) -> None:
+    for name in sorted(set(names) - set(graph.steps)):
+        raise InputError(f"{shortened(name)} is not a step of the graph", where=where)
+
+
+def _words(edge: Edge) -> str:
+    if edge.before is None:
+        return f"→ {edge.after}"
+    agreed = "" if edge.support is None else f": in this order in {100 * edge.support:.0f} % of the videos with both"
+    return f"{edge.before} → {edge.after}{agreed}{', little support' if edge.weak else ''}"
+
+
+def _steps_behind(edges: list[Edge]) -> dict[Edge, frozenset[Step]]:
+    """Per edge, the steps it leads from, operators looked through; edges into an operator come before those out."""
+    behind: dict[str, frozenset[Step]] = {}
+    found: dict[Edge, frozenset[Step]] = {}
+    for edge in edges:
+        found[edge] = behind.get(edge.source, frozenset()) if edge.before is None else frozenset({edge.before})
+        behind[edge.target] = behind.get(edge.target, frozenset()) | found[edge]
+    return found

@@ -1,0 +1,142 @@
+"""Per step: what had been completed, in which order, whenever it started (D_n, Eq. dataset).
+
+One row per labelled occurrence of a step. A row keeps the order of the completed steps as *gaps*, since recency
+(App. B.b) depends on it: a bag of bits is not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from msg2.task import Step, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """D_n of one step, one row per labelled occurrence.
+
+    `video` (rows,) indexes the evidence's videos. `gap` (rows, steps) is 0 for a step that was not completed, else the
+    number of completed steps from that one to the start of the target: 1 is the step completed immediately before.
+    """
+
+    video: NDArray[np.intp]
+    gap: NDArray[np.int32]
+
+    @property
+    def completed(self) -> NDArray[np.bool_]:
+        """Completion vectors ĉ, shape (rows, steps)."""
+        return self.gap > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the labels of a task say about order.
+
+    `ended` (videos, steps) is when a step was first completed, infinite where it never was. The flat arrays
+    `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or positions in untimed videos.
+    """
+
+    steps: tuple[Step, ...]
+    videos: tuple[str, ...]
+    ended: NDArray[np.float64]
+    instant: NDArray[np.bool_]
+    rank: NDArray[np.int32]
+    video: NDArray[np.intp]
+    step: NDArray[np.intp]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+    @staticmethod
+    def of(task: Task) -> Evidence:
+        """The evidence of a task; one pass over its segments.
+
+        >>> from msg2.task import Segment, Video
+        >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")])])
+        >>> Evidence.of(task).before().tolist()
+        [[0, 1], [0, 0]]
+        """
+        column = {name: index for index, name in enumerate(task.steps)}
+        flat = [
+            (row, column[s.step], *((s.start, s.end) if s.timed else (position, position + 1)))
+            for row, video in enumerate(task.videos)
+            for position, s in enumerate(video.segments)
+        ]
+        table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
+        return _gathered(task.steps, tuple(video.id for video in task.videos), table)
+
+    def of_videos(self, chosen: NDArray[np.intp]) -> Evidence:
+        """The evidence of some of the videos, given by index."""
+        position = np.full(len(self.videos), -1, dtype=np.intp)
+        position[chosen] = np.arange(len(chosen))
+        kept = position[self.video] >= 0
+        names = tuple(self.videos[index] for index in chosen)
+        table = np.column_stack([position[self.video], self.step, self.start, self.end])[kept]
+        return _gathered(self.steps, names, table)
+
+    def rows(self, step: int) -> Rows:
+        """D_n of the step with this index."""
+        chosen = np.flatnonzero(self.step == step)
+        gap = self._gaps(chosen)
+        gap[:, step] = 0
+        return Rows(self.video[chosen], gap)
+
+    def all_rows(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Every occurrence as (its step, what was completed at its start): shapes (rows,) and (rows, steps)."""
+        completed = self._completed(np.arange(len(self.step)))
+        return self.step, completed
+
+    def before(self) -> NDArray[np.int64]:
+        """Counts, shape (steps, steps): [n, m] is how often n was completed when m started."""
+        counts = np.zeros((len(self.steps), len(self.steps)), dtype=np.int64)
+        for index in range(len(self.steps)):
+            counts[:, index] = self._completed(np.flatnonzero(self.step == index)).sum(axis=0)
+        np.fill_diagonal(counts, 0)
+        return counts
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Number of videos with each step, shape (steps,)."""
+        counts: NDArray[np.int64] = np.isfinite(self.ended).sum(axis=0, dtype=np.int64)
+        return counts
+
+    def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """`count` pairs of (training, held-out) videos; each video is held out once."""
+        shuffled = np.random.default_rng(seed).permutation(len(self.videos))
+        for fold in range(count):
+            held_out = np.sort(shuffled[fold::count])
+            yield np.setdiff1d(shuffled, held_out), held_out
+
+    def _completed(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""
+        video, start = self.video[occurrences], self.start[occurrences, None]
+        completed = self.ended[video] <= start
+        instants = self.end[occurrences] == self.start[occurrences]
+        if instants.any():  # two instants at the same time are not ordered, nor is an instant before itself
+            same = self.ended[video] == start
+            completed &= ~(same & self.instant[video] & instants[:, None])
+        return completed
+
+    def _gaps(self, occurrences: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Gaps of what was completed at each occurrence; steps completed at the same moment share one gap."""
+        completed = self._completed(occurrences)
+        done = completed.sum(axis=1, dtype=np.int32)[:, None]
+        # rank counts the steps of the video that ended no later, all of them completed here too.
+        gap = np.maximum(done - self.rank[self.video[occurrences]] + 1, 1)
+        return np.where(completed, gap, np.int32(0))
+
+
+def _gathered(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[np.float64]) -> Evidence:
+    """Evidence from a table of occurrences, shape (occurrences, 4): video, step, start, end."""
+    video, step = table[:, 0].astype(np.intp), table[:, 1].astype(np.intp)
+    start, end = table[:, 2], table[:, 3]
+    ended = np.full((len(videos), len(steps)), np.inf)
+    np.minimum.at(ended, (video, step), end)
+    instant = np.zeros(ended.shape, dtype=np.bool_)
+    first = (end == start) & (end == ended[video, step])
+    instant[video[first], step[first]] = True
+    rank = rankdata(ended, method="max", axis=1).astype(np.int32) if ended.size else ended.astype(np.int32)
+    return Evidence(steps, videos, ended, instant, rank, video, step, start, end)

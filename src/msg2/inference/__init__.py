@@ -1,0 +1,170 @@
+"""Task -> SubtaskGraph, by any method of the registry. Pure: no files, no printing.
+
+A new method is one module with `learn(evidence, options) -> Learnt` and one line in `METHODS`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from typing import Any
+
+from msg2.errors import InputError, shortened
+from msg2.evidence import Evidence
+from msg2.graph import Formula, SubtaskGraph
+from msg2.inference import choice, decision, order, precision
+from msg2.inference.layers import purity
+from msg2.inference.learnt import Learnt, Statistic, evidence_entries
+from msg2.options import DecisionOptions, DeltaOptions, EvidenceOptions, OrderOptions, PrecisionOptions
+from msg2.task import Step, Task
+
+__all__ = ["METHODS", "Method", "Study", "SweepPoint", "infer", "study", "sweep"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to learn a graph: its options class and its function."""
+
+    options: type[Any]
+    learn: Callable[[Evidence, Any], Learnt]
+
+
+METHODS: Mapping[str, Method] = {
+    "msg2": Method(PrecisionOptions, precision.learn),
+    "msgi": Method(DecisionOptions, decision.learn_msgi),
+    "msgi+": Method(DecisionOptions, decision.learn_msgi_plus),
+    "always-before": Method(OrderOptions, order.learn),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A learnt graph together with what it was learnt from."""
+
+    graph: SubtaskGraph
+    evidence: Evidence
+    learnt: Learnt
+
+    def statistics(self) -> Iterator[Statistic]:
+        """Purity of every ordered pair, layer of every step, score of every candidate: what δ and α are chosen by."""
+        steps, before = self.evidence.steps, self.evidence.before()
+        shares = purity(before)
+        for m, n in product(range(len(steps)), repeat=2):
+            together = int(before[n, m] + before[m, n])
+            if together:
+                chosen = steps[n] in self.graph.parents(steps[m])
+                yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
+        for name, candidates in sorted(self.learnt.candidates.items()):
+            videos = int(self.graph.evidence[name]["videos"])
+            for rank, candidate in enumerate(candidates):
+                yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
+
+
+def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> SubtaskGraph:
+    """The subtask graph of a task, with the evidence behind every precondition.
+
+    `options` are those of the method (see `msg2.options`); `seed` shuffles the folds with which δ "auto" is chosen.
+
+    >>> from msg2.task import Segment, Video
+    >>> task = Task("tea", ["boil", "pour"], [Video(v, [Segment("boil"), Segment("pour")]) for v in "12"])
+    >>> print(infer(task, delta=0.9).precondition("pour"))
+    boil
+    """
+    return study(task, method, seed=seed, **options).graph
+
+
+def study(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> Study:
+    """As `infer`, keeping what the graph was learnt from."""
+    evidence = Evidence.of(task)
+    how, chosen = _resolved(method, options)
+    facts: dict[str, Any] = {}
+    if getattr(chosen, "delta", None) == "auto":
+        tried = choice.trials(evidence, _learner(how, chosen), DeltaOptions(), seed)
+        delta = choice.best(tried).delta if tried else max(DeltaOptions().grid)
+        chosen = replace(chosen, delta=delta)
+        facts["delta_chosen"] = {
+            "rule": "highest likelihood of held-out videos"
+            if tried
+            else "too few videos to hold any out: the strictest",
+            "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in tried},
+        }
+        _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, facts["delta_chosen"]["rule"])
+    learnt = how.learn(evidence, chosen)
+    for note in (*learnt.notes, *_doubts(evidence)):
+        _log.warning("%s: %s", task.name, note)
+    bare = SubtaskGraph(task.name, task.steps, learnt.preconditions)
+    entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
+    made = {"name": method, "options": asdict(chosen), **facts, "videos": list(evidence.videos)}
+    graph = SubtaskGraph(
+        task.name, task.steps, learnt.preconditions, made, {name: entries[name] for name in bare.steps}
+    )
+    return Study(graph, evidence, learnt)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One δ: edges of the graph learnt from all videos, share of labels that obey it, fit of held-out videos (nats)."""
+
+    delta: float
+    edges: int
+    held: float
+    fit: float
+    chosen: bool
+
+
+def sweep(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> list[SweepPoint]:
+    """Edges and fit for every δ of the grid; the one that "auto" would choose is marked. Needs two videos."""
+    evidence = Evidence.of(task)
+    how, chosen = _resolved(method, options)
+    if not hasattr(chosen, "delta"):
+        raise InputError(f"the method {method!r} has no delta to sweep over")
+    learner = _learner(how, chosen)
+    tried = choice.trials(evidence, learner, DeltaOptions(), seed)
+    if not tried:
+        raise InputError(f"task {task.name!r} has fewer than two videos: there is nothing to hold out")
+    graphs = [learner(evidence, trial.delta) for trial in tried]
+    return [
+        SweepPoint(
+            trial.delta,
+            sum(len(formula.support) for formula in formulas.values()),
+            choice.held_share(formulas, evidence),
+            trial.fit,
+            trial == choice.best(tried),
+        )
+        for trial, formulas in zip(tried, graphs, strict=True)
+    ]
+
+
+def _resolved(method: str, options: Mapping[str, Any]) -> tuple[Method, Any]:
+    """The method of this name and its options."""
+    if method not in METHODS:
+        raise InputError(f"there is no method {method!r}", hint=f"the methods are {', '.join(METHODS)}")
+    how = METHODS[method]
+    known = [field.name for field in fields(how.options)]
+    for name in options:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise InputError(f"the method {method!r} has no option {name!r}", hint=takes)
+    return how, how.options(**options)
+
+
+def _learner(how: Method, options: Any) -> choice.Learner:
+    def learner(evidence: Evidence, delta: float) -> Mapping[Step, Formula]:
+        return how.learn(evidence, replace(options, delta=delta)).preconditions
+
+    return learner
+
+
+def _doubts(evidence: Evidence) -> Iterator[str]:
+    """What a user should know before trusting the graph."""
+    if len(evidence.videos) < 2:
+        yield f"learnt from {len(evidence.videos)} video(s): any order in it looks necessary"
+    unseen = [name for name, count in zip(evidence.steps, evidence.occurrences(), strict=True) if not count]
+    if unseen:
+        yield f"no video shows {', '.join(shortened(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
+    if len(evidence.steps) > 1 and not evidence.before().any():
+        yield "no video orders any two steps, so there is nothing to learn from"

@@ -1,0 +1,86 @@
+"""Choosing δ from the data: the value under which held-out videos are most likely.
+
+For every δ of a grid, graphs are learnt from training folds; each label of a held-out video is then predicted as
+
+p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open|
+
+over the steps that are still open; ε is the share of training labels that violate the graph. A δ too low demands orders
+that held-out videos break, a δ too high demands none and predicts nothing. Ties go to the larger δ: fewer demands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.evidence import Evidence
+from msg2.graph import TRUE, Formula
+from msg2.inference.learnt import SAME
+from msg2.options import DeltaOptions
+from msg2.task import Step
+
+Learner = Callable[[Evidence, float], Mapping[Step, Formula]]
+"""Preconditions learnt from evidence at a given δ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One δ of the grid with its `fit`: mean log-likelihood (nats) of a held-out label."""
+
+    delta: float
+    fit: float
+
+
+def trials(evidence: Evidence, learner: Learner, options: DeltaOptions, seed: int) -> list[Trial]:
+    """The fit of every δ of the grid; none where there are fewer than two videos and so nothing to hold out."""
+    if len(evidence.videos) < 2:
+        return []
+    folds = [
+        (evidence.of_videos(training), evidence.of_videos(held_out[: options.max_held_out]))
+        for training, held_out in evidence.folds(min(options.folds, len(evidence.videos)), seed)
+    ]
+    result = []
+    for delta in options.grid:
+        likelihoods = [log_likelihoods(learner(training, delta), training, held_out) for training, held_out in folds]
+        result.append(Trial(delta, float(np.concatenate(likelihoods).mean())))
+    return result
+
+
+def best(tried: list[Trial]) -> Trial:
+    """The trial of highest fit; of equal ones the largest δ."""
+    highest = max(trial.fit for trial in tried)
+    return max((trial for trial in tried if trial.fit >= highest - SAME), key=lambda trial: trial.delta)
+
+
+def held_share(formulas: Mapping[Step, Formula], evidence: Evidence) -> float:
+    """Share of the labels whose precondition held when they started; 1 where there are no labels."""
+    which, _, eligible = _states(formulas, evidence)
+    return float(eligible[np.arange(len(which)), which].mean()) if len(which) else 1.0
+
+
+def log_likelihoods(formulas: Mapping[Step, Formula], training: Evidence, held_out: Evidence) -> NDArray[np.float64]:
+    """log p(n | c) of every label of the held-out videos, shape (labels,)."""
+    labels = len(training.step)
+    epsilon = (labels * (1 - held_share(formulas, training)) + 1) / (labels + 2)  # never 0 or 1 (Laplace)
+    which, completed, eligible = _states(formulas, held_out)
+    open_steps = ~completed
+    open_steps[np.arange(len(which)), which] = True  # a repeated label is open too
+    possible = eligible & open_steps
+    count = possible.sum(axis=1)
+    hit = possible[np.arange(len(which)), which]
+    anything = 1 / open_steps.sum(axis=1)
+    by_graph = np.where(count > 0, hit / np.maximum(count, 1), anything)
+    likelihoods: NDArray[np.float64] = np.log((1 - epsilon) * by_graph + epsilon * anything)
+    return likelihoods
+
+
+def _states(
+    formulas: Mapping[Step, Formula], evidence: Evidence
+) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
+    """At every label: its step (labels,), what was completed and what was eligible, both (labels, steps)."""
+    which, completed = evidence.all_rows()
+    columns = [formulas.get(name, TRUE).evaluate_rows(completed, evidence.steps) for name in evidence.steps]
+    return which, completed, np.stack(columns, axis=1) if columns else completed

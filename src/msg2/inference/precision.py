@@ -1,0 +1,171 @@
+"""The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
+
+J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                    (Eqs. ilp-new, jours)
+
+with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
+predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.evidence import Evidence
+from msg2.graph import TRUE, all_of, any_of, step
+from msg2.inference.layers import Layers, closure, cycle_notes, layers
+from msg2.inference.learnt import SAME, Candidate, Learnt, ranked
+from msg2.options import PrecisionOptions
+from msg2.task import Step
+
+_FLOOR = 0.1
+"""The least recency weight (App. B.b)."""
+_KEPT = 8
+"""Candidates kept per step: the chosen one and the nearest alternatives."""
+
+
+def learn(evidence: Evidence, options: PrecisionOptions) -> Learnt:
+    """Preconditions of all steps; `options.delta` is a number here."""
+    if options.delta == "auto":
+        raise ValueError("delta is still to be chosen: see msg2.inference.choice")
+    found = layers(evidence.before(), options.delta)
+    relatives = closure(found.critical) if options.exclude_relatives else None
+    candidates: dict[Step, list[Candidate]] = {}
+    for index in np.argsort(found.depth, kind="stable"):
+        if found.depth[index] > 0:
+            name = evidence.steps[index]
+            candidates[name] = _search(evidence, found, relatives, int(index), options)
+    chosen = {name: considered[0].formula for name, considered in candidates.items()}
+    return Learnt(chosen, candidates, cycle_notes(found.ignored))
+
+
+def _search(
+    evidence: Evidence, found: Layers, relatives: NDArray[np.bool_] | None, index: int, options: PrecisionOptions
+) -> list[Candidate]:
+    gap = evidence.rows(index).gap
+    gap = gap[gap.any(axis=1)]  # videos in which the target has a completed predecessor
+    recency = Recency.of(options, int(gap.max(initial=1)))
+    target = Target(evidence.steps, gap, found.lower(index), recency, options.alpha)
+    if options.max_literals != 2:
+        return ranked(_greedy(target, options.max_literals), _KEPT)
+    direct = found.direct(index)
+    barred = direct[:, None] == target.lower[None, :]
+    if relatives is not None:
+        barred |= (relatives | relatives.T)[np.ix_(direct, target.lower)]
+    return ranked(list(_two_literals(target, direct, barred)), _KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """w(gap) for gaps 0 … longest: `weight[0]` is 0 (not completed), `weight[1]` is 1 (immediately before)."""
+
+    weight: NDArray[np.float64]
+    of_each: bool
+    """AND takes the smaller and OR the larger of two weights; else the other way round (see `PrecisionOptions`)."""
+
+    @staticmethod
+    def of(options: PrecisionOptions, longest: int) -> Recency:
+        """Weights up to the longest gap in the data."""
+        weight = np.maximum(_FLOOR, options.recency ** np.arange(longest, dtype=np.float64))
+        return Recency(np.concatenate([[0.0], weight]), options.recency_rule == "each")
+
+    def both(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Gap of a conjunction, row by row: 0 where it is not satisfied."""
+        joined = np.maximum(one, other) if self.of_each else np.minimum(one, other)
+        return np.where((one > 0) & (other > 0), joined, np.int32(0))
+
+    def either(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Gap of a disjunction, row by row: 0 where it is not satisfied."""
+        joined = np.minimum(one, other) if self.of_each else np.maximum(one, other)
+        return np.where((one > 0) & (other > 0), joined, np.maximum(one, other))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The step whose precondition is sought: its gaps (videos, steps), the steps of `lower` layers, weights and α."""
+
+    steps: tuple[Step, ...]
+    gap: NDArray[np.int32]
+    lower: NDArray[np.intp]
+    recency: Recency
+    alpha: float
+
+    def objective(self, gaps: NDArray[np.int32], chance: float, operations: int) -> NDArray[np.float64]:
+        """J of formulas whose gaps are the columns of `gaps` (videos, formulas) and whose E_c[f] is `chance`."""
+        weight = self.recency.weight
+        counts = np.stack([(gaps == level).sum(axis=0) for level in range(1, len(weight))])
+        scores: NDArray[np.float64] = (weight[1:] @ counts) / len(gaps) / chance - self.alpha * operations
+        return scores
+
+
+def _two_literals(target: Target, direct: NDArray[np.intp], barred: NDArray[np.bool_]) -> Iterator[Candidate]:
+    """p, p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
+
+    Both sums over videos, of the smaller and of the larger weight of p and q, come from counts of videos in which both
+    gaps are at most k, one matrix product per level k: exact integers, whatever the order of summation.
+    """
+    gap, lower, steps = target.gap, target.lower, target.steps
+    videos, weight, of_each = len(gap), target.recency.weight, target.recency.of_each
+    smaller, crossed = np.zeros(barred.shape), np.zeros(barred.shape)
+    single = np.zeros(len(steps))
+    completed = (gap > 0).astype(np.float32)
+    levels = np.flatnonzero(np.diff(weight[1:], append=0.0)) + 1  # the weight falls after these gaps
+    for level in levels:
+        drop = weight[level] - (weight[level + 1] if level + 1 < len(weight) else 0.0)
+        recent = ((gap > 0) & (gap <= level)).astype(np.float32)
+        smaller += drop * (recent[:, direct].T @ recent[:, lower]).astype(np.float64)
+        single += drop * recent.sum(axis=0, dtype=np.float64)
+        if not of_each:
+            one = recent[:, direct].T @ completed[:, lower]
+            other = completed[:, direct].T @ recent[:, lower]
+            crossed += drop * (one + other).astype(np.float64)
+    total = single[direct][:, None] + single[lower][None, :]
+    conjunction = smaller if of_each else crossed - smaller
+    disjunction = total - conjunction
+    scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - target.alpha
+    scores[:, barred] = -np.inf
+    for p in direct:
+        yield Candidate(step(steps[p]), 2 * float(single[p]) / videos)
+    for kind, p, q in _best(scores):
+        pair = (step(steps[direct[p]]), step(steps[lower[q]]))
+        yield Candidate(any_of(pair) if kind else all_of(pair), float(scores[kind, p, q]))
+
+
+def _best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Indices of the best scores, shape (n, dimensions): enough for `_KEPT` formulas, and all ties of the best."""
+    flat = scores.ravel()
+    wanted = min(2 * _KEPT, int(np.isfinite(flat).sum()))  # p & q and q & p may both be there
+    if wanted == 0:
+        return np.empty((0, scores.ndim), dtype=np.intp)
+    least = min(np.partition(flat, -wanted)[-wanted], flat.max() - SAME)
+    return np.argwhere((scores >= least) & np.isfinite(scores))
+
+
+def _greedy(target: Target, max_literals: int | None) -> list[Candidate]:
+    """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
+
+    A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
+    """
+    lower, steps, recency = target.lower, target.steps, target.recency
+    columns = target.gap[:, lower]
+    best, gap, chance = Candidate(TRUE, 1.0), np.ones(len(columns), dtype=np.int32), 1.0
+    considered = [best]
+    for operations in range(len(lower) if max_literals is None else max_literals):
+        grown = [(all_of, recency.both(gap[:, None], columns) if operations else columns, chance / 2)]
+        if operations:
+            grown.append((any_of, recency.either(gap[:, None], columns), (1 + chance) / 2))
+        new = {
+            join([best.formula, step(steps[x])]): (float(score), gaps[:, column], p)
+            for join, gaps, p in grown
+            for column, (x, score) in enumerate(zip(lower, target.objective(gaps, p, operations), strict=True))
+            if steps[x] not in best.formula.support
+        }
+        candidates = [Candidate(formula, score) for formula, (score, _, _) in new.items()]
+        considered += candidates
+        if not candidates or (winner := ranked(candidates, 1)[0]).score <= best.score + SAME:
+            break
+        best, (_, gap, chance) = winner, new[winner.formula]
+    return considered

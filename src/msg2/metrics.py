@@ -1,0 +1,181 @@
+"""How good a graph is: against the true graph (accuracy, SPOC, edge scores) and against videos (compatibility).
+
+Pure functions; scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and
+compatibility take the graph as it stands, edge scores its transitive reduction. Two graphs are compared by the names
+of their steps, see `matched`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, shortened
+from msg2.graph import SubtaskGraph
+from msg2.graph.formula import agreement
+from msg2.task import Step, Video
+
+_CHUNK = 1000
+"""Videos scored at once by `compatibility`, so that memory does not grow with their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeScores:
+    """How the edges of a graph agree with the true ones; None where there is nothing to divide by."""
+
+    true_positives: int
+    predicted: int
+    actual: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the predicted edges that are true; None for a graph without edges."""
+        return _ratio(self.true_positives, self.predicted)
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the true edges that were predicted; None for a truth without edges."""
+        return _ratio(self.true_positives, self.actual)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None where neither graph has an edge."""
+        return _ratio(2 * self.true_positives, self.predicted + self.actual)
+
+
+def accuracy(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
+    """1/N Σ_n E_c[f_n(c) = f*_n(c)], uniform over all 2^N completion vectors (Eq. accuracy), exactly.
+
+    >>> from msg2.graph import any_of, step
+    >>> truth = SubtaskGraph("t", "ab", {"b": step("a")})
+    >>> accuracy(SubtaskGraph("t", "ab", {}), truth)  # a agrees always, b half of the time
+    0.75
+    """
+    graph = matched(graph, truth)
+    shares = [agreement(graph.precondition(name), truth.precondition(name)) for name in truth.steps]
+    return float(sum(shares, Fraction(0)) / len(shares)) if shares else 1.0
+
+
+def spoc(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
+    """Strict partial order consistency, 1/(N(N−1)) Σ_{a≠b} [R_G(a, b) = R_G*(a, b)] (Eq. graphmetric).
+
+    With a single step there is no pair to disagree on, and the score is 1.
+
+    >>> from msg2.graph import step
+    >>> spoc(SubtaskGraph("t", "ab", {}), SubtaskGraph("t", "ab", {"b": step("a")}))
+    0.5
+    """
+    graph = matched(graph, truth)
+    size = len(truth.steps)
+    if size < 2:
+        return 1.0
+    place = {name: position for position, name in enumerate(graph.steps)}
+    same_order = [place[name] for name in truth.steps]
+    agree = graph.order[np.ix_(same_order, same_order)] == truth.order
+    return float((agree.sum() - size) / (size * (size - 1)))  # the diagonal always agrees
+
+
+def compatibility(graph: SubtaskGraph, videos: Iterable[Video | Sequence[Step]]) -> float | None:
+    """1/n Σ_j Π_{i<j, (x_j, x_i) ∈ R_G} f_{x_i}(x_1, …, x_{j−1}), averaged over sequences x (Eq. compatibility).
+
+    In words: a step is compatible unless it comes after a step whose ancestor it is and whose precondition is still
+    open. `videos` is a task, videos or sequences of steps. Steps count in the order of their first start, each once.
+    Videos without labels are left out. A graph without preconditions agrees with everything, so its score says
+    nothing: None, as for no labelled videos at all.
+
+    >>> from msg2.graph import any_of, step
+    >>> compatibility(SubtaskGraph("t", "ABC", {"C": any_of([step("A"), step("B")])}), ["CAB", "ABC"])
+    0.8333333333333333
+    """
+    if not graph.preconditions:
+        return None
+    sequences = [sequence for sequence in map(_sequence, videos) if sequence]
+    scores = [
+        score
+        for first in range(0, len(sequences), _CHUNK)
+        for score in _compatible_shares(graph, sequences[first : first + _CHUNK])
+    ]
+    return math.fsum(scores) / len(scores) if scores else None  # fsum: the order of the videos means nothing
+
+
+def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> EdgeScores:
+    """Precision, recall and F1 of the edges of the two transitive reductions, with or without START and END.
+
+    >>> from msg2.graph import step
+    >>> truth = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+    >>> scores = edge_scores(SubtaskGraph("t", "abc", {"b": step("a")}), truth, ends=False)
+    >>> scores.precision, scores.recall
+    (1.0, 0.5)
+    """
+    predicted = matched(graph, truth).reduced().edges(ends)
+    actual = truth.reduced().edges(ends)
+    return EdgeScores(len(predicted & actual), len(predicted), len(actual))
+
+
+def matched(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
+    """`graph` with the step names of `truth`.
+
+    Names match exactly, else without regard to case and surrounding space. A name that has no partner, or more than
+    one, is an `InputError`.
+
+    >>> matched(SubtaskGraph("t", ["Boil water "], {}), SubtaskGraph("t", ["boil water"], {})).steps
+    ('boil water',)
+    """
+    if set(graph.steps) == set(truth.steps):
+        return graph
+    partners: defaultdict[str, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
+    for side, names, others in ((0, graph.steps, set(truth.steps)), (1, truth.steps, set(graph.steps))):
+        for name in names:
+            if name not in others:
+                partners[name.strip().casefold()][side].append(name)
+    for ours, theirs in partners.values():
+        if ours and theirs and len(ours) + len(theirs) > 2:
+            both = ", ".join(map(shortened, sorted(ours + theirs)))
+            raise InputError(
+                f"the steps of graph and truth cannot be matched: {both} differ only in case or spaces",
+                hint="rename the steps so that each has one partner",
+            )
+    for side, owner, other in ((0, "graph", "truth"), (1, "truth", "graph")):
+        alone = sorted(name for pair in partners.values() if not pair[1 - side] for name in pair[side])
+        if alone:
+            more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
+            raise InputError(
+                f"the step {shortened(alone[0])}{more} is in the {owner} but not in the {other}",
+                hint="both must have the same steps",
+            )
+    return graph.with_steps_renamed({ours: theirs for (ours,), (theirs,) in partners.values()})
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _sequence(video: Video | Sequence[Step]) -> tuple[Step, ...]:
+    return video.sequence() if isinstance(video, Video) else tuple(dict.fromkeys(video))
+
+
+def _compatible_shares(graph: SubtaskGraph, sequences: Sequence[Sequence[Step]]) -> list[float]:
+    """For each sequence the share of its steps that are compatible. A row is a place j in a sequence."""
+    index = {name: column for column, name in enumerate(graph.steps)}
+    try:
+        step = np.array([index[name] for sequence in sequences for name in sequence])  # (rows,)
+    except KeyError as unknown:
+        raise InputError(f"{shortened(unknown.args[0])} is in a video but not a step of the graph") from None
+    lengths = np.array([len(sequence) for sequence in sequences])
+    video = np.repeat(np.arange(len(sequences)), lengths)  # (rows,)
+    first_row = np.cumsum(lengths) - lengths
+    place = np.arange(len(step)) - first_row[video]  # (rows,)
+    place_of = np.full((len(sequences), len(index)), np.iinfo(np.int64).max)
+    place_of[video, step] = place
+    completed: NDArray[np.bool_] = place_of[video] < place[:, None]  # (rows, steps): x_1 … x_{j−1}
+    broken = np.zeros(len(step), dtype=np.bool_)
+    for name, formula in graph.preconditions.items():  # the x_i of the product
+        asked = np.flatnonzero(completed[:, index[name]] & graph.order[step, index[name]])
+        broken[asked] |= ~formula.evaluate_rows(completed[asked], graph.steps)
+    return list((np.add.reduceat(~broken, first_row, dtype=np.int64) / lengths).tolist())

@@ -1,0 +1,134 @@
+"""CaptainCook4D: all recordings with their real mistakes, or the published error-free selection; and its task graphs.
+
+A negative start means that the step was skipped: it stays among the steps of the task, without a segment.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msg2.errors import InputError, shortened
+from msg2.graph import END, START, SubtaskGraph, all_of
+from msg2.graph import step as literal
+from msg2.options import ReadOptions
+from msg2.readers.documents import member, segment, the_document
+from msg2.readers.found import Found, Labels, tasks_of, unsorted_rows
+from msg2.readers.sources import Source
+from msg2.task import Segment, Step
+
+READS = "CaptainCook4D annotations (JSON)"
+TAKES_ORDER = True
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """One row of a recording; `where` is the path to it."""
+
+    task: str
+    recording: str
+    step_id: int
+    description: str
+    start: float
+    end: float
+    where: str
+
+
+def recognises(source: Source) -> bool:
+    """Whether the file, or a file in the folder, is one of the two annotation files."""
+    files = source.files if source.is_folder else (source,)
+    return any(_is_annotation(file.document) for file in files)
+
+
+def read(source: Source, options: ReadOptions) -> Found:
+    """The recipes; videos are untimed, in the order of the file, unless the options ask for the order of time."""
+    file = the_document(source, _is_annotation) or source
+    labels = list(_labels(file))
+    names = _names(labels)
+    timed: Labels = {(label.task, label.recording): [] for label in labels}
+    steps: dict[str, set[Step]] = {label.task: set() for label in labels}
+    for label in labels:
+        name = names[label.step_id, label.description]
+        steps[label.task].add(name)
+        if name != label.description:
+            _log.warning("%s: %s is read as %s", label.where, shortened(label.description), shortened(name))
+        if label.start >= 0:
+            timed[label.task, label.recording].append(segment(name, label.start, label.end, label.where))
+    unsorted = {file.path.name: sum(unsorted_rows(segments) for segments in timed.values())}
+    if options.order == "time":
+        return Found.of(tasks_of(timed, steps), unsorted)
+    in_order = {key: [Segment(segment.step) for segment in segments] for key, segments in timed.items()}
+    return Found.of(tasks_of(in_order, steps), unsorted)
+
+
+def _is_annotation(document: Any) -> bool:
+    if not isinstance(document, dict):
+        return False
+    recordings = document.get("annotations", document)
+    first = next(iter(recordings.values()), None) if isinstance(recordings, dict) else None
+    return isinstance(first, dict) and "activity_name" in first and bool({"steps", "segments"} & first.keys())
+
+
+def _labels(file: Source) -> Iterator[_Label]:
+    selected = "annotations" in file.document
+    root = f"{file.path}, $" + (".annotations" if selected else "")
+    for recording, value in (file.document["annotations"] if selected else file.document).items():
+        at = f"{root}.{recording}"
+        task = member(value, "activity_name", str, at)
+        rows = "segments" if selected else "steps"
+        for position in range(len(member(value, rows, list, at))):
+            where = f"{at}.{rows}[{position}]"
+            row = member(value[rows], position, dict, f"{at}.{rows}")
+            step_id, description = member(row, "step_id", int, where), member(row, "description", str, where)
+            start, end = (member(row, key, (int, float), where) for key in ("start_time", "end_time"))
+            yield _Label(task, recording, step_id, description, start, end, where)
+
+
+def _names(labels: list[_Label]) -> Mapping[tuple[int, str], Step]:
+    """(step id, description) -> the name of the step.
+
+    A description that is the usual one of some step of the recipe names that step, even where the id disagrees (in
+    the real data ids of twin steps are swapped, and the descriptions are the ones that fit the time). Any other
+    description is a variant: the step is then the one of its id.
+    """
+    usual: dict[int, str] = {}
+    counts = Counter((label.step_id, label.description) for label in labels)
+    for (step_id, description), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0][1])):
+        usual.setdefault(step_id, description)
+    task_of = {label.step_id: label.task for label in labels}
+    known = {(task_of[step_id], description) for step_id, description in usual.items()}
+    return {
+        (step_id, description): description if (task_of[step_id], description) in known else usual[step_id]
+        for step_id, description in counts
+    }
+
+
+def is_task_graph(document: Any) -> bool:
+    """Whether a JSON document is a CaptainCook4D task graph: `{"steps": {id: name}, "edges": [[before, after]]}`."""
+    return isinstance(document, dict) and isinstance(document.get("steps"), dict) and "edges" in document
+
+
+def task_graph(source: Source) -> SubtaskGraph:
+    """The task graph in the file: a step needs all its direct parents; START and END are dropped."""
+    document, root = source.document, f"{source.path}, $"
+    names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
+    inner = {number for number, name in names.items() if name not in (START, END)}
+    parents: dict[Step, set[Step]] = {}
+    for position in range(len(member(document, "edges", list, root))):
+        where = f"{root}.edges[{position}]"
+        edge = [str(number) for number in member(document["edges"], position, list, f"{root}.edges")]
+        if len(edge) != 2 or not set(edge) <= names.keys():
+            raise InputError("is not a pair of step ids [before, after]", where=where)
+        before, after = edge
+        if before in inner and after in inner:
+            parents.setdefault(names[after], set()).add(names[before])
+    preconditions = {name: all_of([literal(parent) for parent in sorted(needed)]) for name, needed in parents.items()}
+    try:
+        return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
+    except InputError as error:
+        raise InputError(error.what, where=source.path) from None

@@ -1,0 +1,129 @@
+"""ProceL: one folder per task with `data.mat` (`grammar`, `key_steps_time`, `caption`, `caption_time`), `readme.txt`.
+
+`key_steps_time` is, per video and key-step of the grammar, an array of [start, end] rows, possibly none: the labels
+lie in the order of the grammar there, so only their times say what came first. Times are those of the trimmed videos.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, shortened
+from msg2.options import ReadOptions
+from msg2.readers.found import Found
+from msg2.readers.sources import Source
+from msg2.task import Segment, Sentence, Step, Task, Video
+
+READS = "ProceL (data.mat)"
+TAKES_ORDER = False
+
+_DATA, _README = "data.mat", "readme.txt"
+_log = logging.getLogger(__name__)
+
+
+def recognises(source: Source) -> bool:
+    """Whether this is a MATLAB file, a task's folder, or a folder of such folders."""
+    return bool(_data_files(source))
+
+
+def read(source: Source, options: ReadOptions) -> Found:
+    """One task per `data.mat`, named after its folder."""
+    return Found.of([_task(file) for file in _data_files(source)], {})
+
+
+def _data_files(source: Source) -> list[Source]:
+    if not source.is_folder:
+        return [source] if source.head.startswith(b"MATLAB") else []
+    folders = [source, *source.folders]
+    return [Source(folder.path / _DATA) for folder in folders if (folder.path / _DATA).is_file()]
+
+
+def _task(file: Source) -> Task:
+    content = _content(file)
+    grammar = [_text(cell) for cell in _cells(content["grammar"])]
+    times = [_cells(video) for video in _cells(content["key_steps_time"])]
+    ids = _ids(file, len(times))
+    name = file.path.resolve().parent.name if file.path.name == _DATA else file.stem
+    captions = _captions(file, content, len(times))
+    videos = []
+    for number, (video, rows) in enumerate(zip(ids, times, strict=True), start=1):
+        at = f"{file.path}, key_steps_time{{{number}}}"
+        if len(rows) != len(grammar):
+            raise InputError(f"has {len(rows)} key-steps, the grammar has {len(grammar)}", where=at)
+        segments = [found for k, cell in enumerate(rows) for found in _segments(grammar[k], cell, f"{at}{{{k + 1}}}")]
+        videos.append(Video(video, segments, captions[number - 1]))
+    try:
+        return Task(name, grammar, videos)
+    except InputError as error:
+        raise InputError(error.what, where=file.path) from None
+
+
+def _content(file: Source) -> dict[str, Any]:
+    if file.head.startswith(b"MATLAB 7.3"):
+        raise InputError("is a MATLAB 7.3 file", where=file.path, hint="save it from MATLAB with the option -v7")
+    from scipy.io import loadmat
+
+    with file.binary() as stream:
+        try:
+            content: dict[str, Any] = loadmat(stream)
+        except Exception as error:  # broken files raise almost anything in there
+            raise InputError(f"is broken MATLAB data ({shortened(str(error))})", where=file.path) from None
+    for name in ("grammar", "key_steps_time"):
+        if name not in content:
+            there = ", ".join(sorted(key for key in content if not key.startswith("__")))
+            raise InputError(f"has no variable {name!r}", where=file.path, hint=f"its variables are: {there}")
+    return content
+
+
+def _segments(step: Step, cell: NDArray[Any], at: str) -> list[Segment]:
+    if cell.size == 0:
+        return []
+    if cell.ndim != 2 or cell.shape[1] != 2 or cell.dtype.kind not in "iuf":
+        raise InputError("is not an array of [start, end] rows", where=at)
+    try:
+        return [Segment(step, float(start), float(end)) for start, end in cell]
+    except InputError as error:
+        raise InputError(error.what, where=at) from None
+
+
+def _captions(file: Source, content: dict[str, Any], videos: int) -> list[list[Sentence]]:
+    """The narration of every video; none where the file has no captions with times."""
+    if not {"caption", "caption_time"} <= content.keys():
+        return [[] for _ in range(videos)]
+    texts, times = ([_cells(video) for video in _cells(content[name])] for name in ("caption", "caption_time"))
+    if not len(texts) == len(times) == videos or [len(one) for one in texts] != [len(one) for one in times]:
+        raise InputError("has captions and times of captions that do not match", where=file.path)
+    return [
+        [
+            Sentence(_text(text).strip(), float(time.flat[0]), float(time.flat[1]))
+            for text, time in zip(of_video, at, strict=True)
+            if text.size and time.size == 2
+        ]
+        for of_video, at in zip(texts, times, strict=True)
+    ]
+
+
+def _ids(file: Source, count: int) -> list[str]:
+    """Ids of the YouTube addresses in `readme.txt`, one per line; where they do not fit, the videos' numbers."""
+    readme = Source(file.path.parent / _README)
+    if readme.path.is_file():
+        lines = [line for line in readme.lines() if line.strip()]
+        ids = [found[1] for line in lines if (found := re.search(r"(?:v=|youtu\.be/|embed/)([\w-]{11})", line))]
+        if len(ids) == len(lines) == count and len(set(ids)) == count:
+            return ids
+        _log.warning("%s: does not name each of the %d videos once, they are numbered instead", readme.path, count)
+    return [f"{number:0{len(str(count))}}" for number in range(1, count + 1)]
+
+
+def _cells(value: Any) -> list[NDArray[Any]]:
+    """The cells of a MATLAB cell array of one dimension."""
+    return [np.asarray(cell) for cell in np.asarray(value).ravel()]
+
+
+def _text(cell: NDArray[Any]) -> str:
+    return str(cell.ravel()[0]) if cell.size else ""

@@ -1,0 +1,262 @@
+"""The rows of a table of steps, from delimited text, JSON Lines or Parquet, one at a time.
+
+`task`, `video` and `step` are verbatim text, never parsed. Times are seconds, on every row of a file or on none.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from msg2.errors import InputError, MissingExtraError, shortened
+from msg2.readers.sources import Source, parsed_json
+from msg2.task import Segment
+
+NAMES = ("task", "video", "step")
+NUMBERS = ("start", "end", "confidence")
+KNOWN = (*NAMES, *NUMBERS, "source")
+_SEPARATORS = {";": "semicolons", "|": "bars", " ": "spaces", ":": "colons"}
+
+
+class Row(NamedTuple):
+    """One label; `line` is where it stands in the file, from 1 with the header."""
+
+    line: int
+    task: str | None
+    video: str | None
+    segment: Segment
+
+
+def columns(source: Source) -> tuple[str, ...]:
+    """The columns of the table: its header, the keys of its first line, or its schema."""
+    if _is_parquet(source):
+        with source.binary() as stream:
+            return tuple(_parquet_file(source, stream).schema_arrow.names)
+    if source.is_json_lines:
+        return tuple(next(_json_objects(source))[1])
+    return tuple(_opened(source)[0])
+
+
+def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+    """The rows in the order of the file; columns that mean nothing to us are added to `ignored`."""
+    if _is_parquet(source):
+        found = _parquet_rows(source, ignored, required)
+    elif source.is_json_lines:
+        found = _json_rows(source, ignored, required)
+    else:
+        found = _delimited_rows(source, ignored, required)
+    timed: bool | None = None
+    for row in found:
+        if timed is None:
+            timed = row.segment.timed
+        elif timed is not row.segment.timed:
+            here, above = ("no times", "some") if timed else ("times", "none")
+            what = f"the row has {here}, the rows above have {above}"
+            raise InputError(what, where=source.row(row.line), hint="give start and end on every row, or on none")
+        yield row
+
+
+# -- delimited text ---------------------------------------------------------------------------------------------
+
+
+def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+    header, table = _opened(source)
+    _check_columns(header, required, source.row(table.line_num))
+    ignored.update(set(header) - set(KNOWN))
+    task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
+    width, names, line = len(header), _same_strings(), table.line_num + 1
+    for cells in _readable(source, table):
+        if cells and len(cells) != width:
+            what = f"the row has {len(cells)} fields, the header has {width}"
+            raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
+        if cells:
+            try:
+                segment = Segment(
+                    names(step(cells)),
+                    _number(start(cells), "start"),
+                    _number(end(cells), "end"),
+                    _number(confidence(cells), "confidence"),
+                    origin(cells) or None,
+                )
+            except InputError as error:
+                raise InputError(error.what, where=source.row(line), hint=error.hint) from None
+            yield _named(source, Row(line, names(task(cells)), names(video(cells)), segment))
+        line = table.line_num + 1  # a row of quoted newlines has several lines; its first one names it
+
+
+def _opened(source: Source) -> tuple[list[str], Any]:
+    """The column names and the `csv.reader` of the rows below them; blank lines may come first."""
+    lines = source.lines()
+    read: list[str] = []
+    for line in lines:
+        read.append(line)
+        if line.strip():
+            break
+    else:
+        hint = "the first line names the columns: video,step or video,step,start,end"
+        raise InputError("is empty", where=source.path, hint=hint)
+    table = csv.reader(chain(read, lines), delimiter=_delimiter(read[-1], source.row(len(read))), strict=True)
+    return next(cells for cells in _readable(source, table) if cells), table
+
+
+def _delimiter(line: str, where: str) -> str:
+    """Comma or tab, whichever makes `step` a column; failing that, whichever makes more columns."""
+    cells = {mark: next(csv.reader([line], delimiter=mark)) for mark in (",", "\t", *_SEPARATORS)}
+    for mark in (",", "\t"):
+        if "step" in cells[mark]:
+            return mark
+    for mark, words in _SEPARATORS.items():
+        if "step" in cells[mark]:
+            raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
+    return "\t" if len(cells["\t"]) > len(cells[","]) else ","
+
+
+def _readable(source: Source, table: Any) -> Iterator[list[str]]:
+    """The rows of a `csv.reader`, its complaints said in our way."""
+    line = 0
+    try:
+        for cells in table:
+            line = table.line_num
+            yield cells
+    except csv.Error as error:
+        hint = f"is a quote not closed? fields have at most {csv.field_size_limit():,} characters"
+        raise InputError(f"the row cannot be read ({error})", where=source.row(line + 1), hint=hint) from None
+
+
+def _cell(header: list[str], name: str) -> Callable[[list[str]], Any]:
+    """Picks the column `name` from a row; None where there is no such column."""
+    return itemgetter(header.index(name)) if name in header else lambda cells: None
+
+
+def _number(text: str | None, column: str) -> float | None:
+    if not text:
+        return None
+    try:
+        if "_" not in text:  # float() takes 1_000, a table does not
+            return float(text)
+    except ValueError:
+        pass
+    hint = "give seconds with a decimal point, such as 90.5" if column != "confidence" else "give a number in 0 … 1"
+    raise InputError(f"the {column} {shortened(text)} is not a number", hint=hint)
+
+
+# -- JSON Lines -------------------------------------------------------------------------------------------------
+
+
+def _json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(source.lines(), start=1):
+        if not line.isspace():
+            value = parsed_json(line, source, number)
+            if not isinstance(value, dict):
+                raise InputError("the line is not a JSON object", where=source.row(number))
+            yield number, value
+
+
+def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+    needed: list[str] | None = None
+    names = _same_strings()
+    for number, value in _json_objects(source):
+        if needed is None:
+            needed = [*required, *({"task", "video"} & set(value) - set(required))]
+        for name in needed:
+            if name not in value:
+                raise InputError(f"the key {name!r} is missing", where=source.row(number))
+        ignored.update(value.keys() - set(KNOWN))
+        yield _typed_row(source, number, value, names)
+
+
+# -- Parquet ----------------------------------------------------------------------------------------------------
+
+
+def _is_parquet(source: Source) -> bool:
+    return source.head.startswith(b"PAR1")
+
+
+def _parquet_file(source: Source, stream: Any) -> Any:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("reading Parquet", "parquet") from None
+    try:
+        return parquet.ParquetFile(stream)
+    except pyarrow.ArrowException as error:
+        raise InputError(f"is broken Parquet ({str(error).splitlines()[0]})", where=source.path) from None
+
+
+def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+    names = _same_strings()
+    with source.binary() as stream:
+        table = _parquet_file(source, stream)
+        header = table.schema_arrow.names
+        _check_columns(header, required, str(source.path))
+        ignored.update(set(header) - set(KNOWN))
+        wanted = [name for name in header if name in KNOWN]
+        number = 0
+        for batch in table.iter_batches(columns=wanted):
+            for values in zip(*(batch.column(name).to_pylist() for name in wanted), strict=True):
+                number += 1
+                yield _typed_row(source, number, dict(zip(wanted, values, strict=True)), names)
+
+
+# -- shared -----------------------------------------------------------------------------------------------------
+
+
+def _check_columns(header: Sequence[str], required: Sequence[str], where: str) -> None:
+    for name, count in Counter(header).items():
+        if count > 1:
+            raise InputError(f"the column {shortened(name)} is there twice", where=where, hint="rename or remove one")
+    there = ", ".join(shortened(name, 30) for name in header[:10])
+    for name in required:
+        if name not in header:
+            raise InputError(f"the column {name!r} is missing", where=where, hint=f"the columns are {there}")
+    for one, other in (("start", "end"), ("end", "start")):
+        if one in header and other not in header:
+            what = f"there is a column {one!r}, but no column {other!r}"
+            raise InputError(what, where=where, hint="give both, in seconds, or neither")
+
+
+def _typed_row(source: Source, number: int, value: dict[str, Any], names: Callable[[Any], Any]) -> Row:
+    """The row of a format that has types of its own: text must be text, numbers numbers."""
+    for name in (*NAMES, "source"):
+        if not isinstance(value.get(name), str | None):
+            what = f"the {name} {shortened(str(value[name]))} is not text"
+            raise InputError(what, where=source.row(number), hint="names are verbatim text: put it in quotes")
+    for name in NUMBERS:
+        given = value.get(name)
+        if isinstance(given, bool) or not isinstance(given, int | float | None):
+            raise InputError(f"the {name} {shortened(str(given))} is not a number", where=source.row(number))
+    start, end, confidence = (value.get(name) for name in NUMBERS)
+    try:
+        segment = Segment(
+            names(value.get("step") or ""), _float(start), _float(end), _float(confidence), value.get("source") or None
+        )
+    except InputError as error:
+        raise InputError(error.what, where=source.row(number), hint=error.hint) from None
+    for name in ("task", "video"):
+        if name in value and value[name] is None:
+            raise InputError(f"the {name} is empty", where=source.row(number))
+    return _named(source, Row(number, names(value.get("task")), names(value.get("video")), segment))
+
+
+def _float(value: int | float | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return float("inf")  # Segment says what is wrong with it
+
+
+def _named(source: Source, row: Row) -> Row:
+    if row.video == "" or row.task == "":
+        raise InputError(f"the {'video' if row.video == '' else 'task'} is empty", where=source.row(row.line))
+    return row
+
+
+def _same_strings() -> Callable[[Any], Any]:
+    """Gives equal strings back as one object: a table repeats a few names very often."""
+    kept: dict[Any, Any] = {}
+    return lambda name: kept.setdefault(name, name)
