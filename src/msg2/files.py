@@ -1,9 +1,11 @@
-"""Writing files so that they appear whole or not at all."""
+"""Writing files so that they appear whole or not at all, under names that are safe everywhere."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from msg2.errors import InputError
@@ -33,3 +35,21 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def safe_names(names: Sequence[str]) -> list[str]:
+    """File names, without suffix, for names that may hold anything: plain letters and digits, unique, at most 60 long.
+
+    >>> safe_names(["Make a Latte", "make a latte", "../"])
+    ['make-a-latte', 'make-a-latte-2', 'task']
+    """
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        base = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-")[:50].rstrip("-") or "task"
+        unique = next(
+            name for name in (base, *(f"{base}-{count}" for count in range(2, len(names) + 2))) if name not in taken
+        )
+        taken.add(unique)
+        result.append(unique)
+    return result

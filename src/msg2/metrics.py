@@ -118,6 +118,42 @@ def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> Edge
     return EdgeScores(len(predicted & actual), len(predicted), len(actual))
 
 
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All metrics of one graph against the true one; edges with START and END, and `inner` without them."""
+
+    accuracy: float
+    spoc: float
+    compatibility: float | None
+    edges: EdgeScores
+    inner: EdgeScores
+
+    def to_json(self) -> dict[str, float | None]:
+        """Plain numbers; N/A is None."""
+        return {
+            "accuracy": self.accuracy,
+            "spoc": self.spoc,
+            "compatibility": self.compatibility,
+            "precision": self.edges.precision,
+            "recall": self.edges.recall,
+            "f1": self.edges.f1,
+            "inner_precision": self.inner.precision,
+            "inner_recall": self.inner.recall,
+            "inner_f1": self.inner.f1,
+        }
+
+
+def scores(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video] = ()) -> Scores:
+    """Every metric at once; `videos` are for the compatibility."""
+    return Scores(
+        accuracy(graph, truth),
+        spoc(graph, truth),
+        compatibility(graph, videos),
+        edge_scores(graph, truth, ends=True),
+        edge_scores(graph, truth, ends=False),
+    )
+
+
 def matched(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
     """`graph` with the step names of `truth`.
 

@@ -247,6 +247,26 @@ class DrawOptions:
         _check(self.longest_label >= 8, f"longest-label is {self.longest_label}, it must be 8 or more")
 
 
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What `msg2 demo` shows."""
+
+    world: str = "Make Coffee"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentOptions:
+    """How often the experiments are repeated."""
+
+    splits: int = 5
+    """Seeded splits into training and test videos; the seeds are 0, 1, …"""
+    world_seeds: int = 3
+    """Simulations of every world; the seeds are 0, 1, …"""
+    random_worlds: int = 20
+    """Random worlds per setting."""
+
+
 def _check(good: bool, what: str) -> None:
     if not good:
         raise InputError(what)

@@ -47,6 +47,12 @@ def test_without_or_the_edges_are_their_own_transitive_reduction() -> None:
     assert set(networkx.transitive_reduction(hasse).edges) == set(hasse.edges)
 
 
+def test_parents_come_from_any_lower_layer() -> None:
+    graph = random_world(RandomWorldOptions(steps=40, depth=6), seed=5).graph
+    spans = {graph.layer[after] - graph.layer[before] for before, after in graph.edges()}
+    assert {1, 2, 3} <= spans
+
+
 def test_a_chain_is_the_deepest_world() -> None:
     graph = random_world(RandomWorldOptions(steps=9, depth=8, or_rate=0), seed=0).graph
     assert sorted(graph.layer.values()) == list(range(9))

@@ -64,7 +64,7 @@ def test_goals_are_the_steps_nobody_needs() -> None:
 
 def test_worlds_are_found_by_name() -> None:
     assert world("make coffee") is world(" Make Coffee ")
-    with pytest.raises(InputError, match="no world called 'Make Tea'\n.*Make Coffee"):
+    with pytest.raises(InputError, match=r"no world called 'Make Tea'\n.*Make Coffee"):
         world("Make Tea")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from msg2.drawing.text import wrapped
 from msg2.errors import InputError, shortened
 from msg2.graph import Edge, SubtaskGraph, wiring
 from msg2.graph.formula import Kind
@@ -15,17 +16,21 @@ from msg2.task import Step
 Status: TypeAlias = Literal["common", "redundant", "missing"]
 """Of an arrow beside the truth: in both graphs, only in the drawn one, only in the truth."""
 
+_CHARACTERS_PER_ROW = 180
+_NARROWEST = 14
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A step (`label` is its name) or an operator (`label` is &, | or ¬).
+    """A step or an operator (`name` is &, | or ¬); `lines` is the name as it is written into the box.
 
     `starts` where nothing comes before the step; `note` is what is said of it, in a few words.
     """
 
     id: str
     kind: Kind
-    label: str
+    name: str
+    lines: tuple[str, ...]
     starts: bool = False
     note: str | None = None
 
@@ -44,13 +49,13 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Boxes and arrows of a task in a fixed order; `ranks` is how many stand in a row, left to right."""
+    """Boxes and arrows of a task, in a fixed order; `left_out` counts the pairs of steps that the reduction spares."""
 
     task: str
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
-    ranks: int
     compared: bool
+    left_out: int
 
 
 def picture(
@@ -69,21 +74,23 @@ def picture(
     >>> [(arrow.words, arrow.status) for arrow in picture(chain, truth).arrows]
     [('a → b', 'common'), ('b → c', 'redundant'), ('a → c', 'missing')]
     """
-    reduce = (options or DrawOptions()).reduce
-    drawn = graph.reduced() if reduce else graph
-    truth = compare.reduced() if compare is not None and reduce else compare
+    options = options or DrawOptions()
+    drawn = graph.reduced() if options.reduce else graph
+    truth = compare.reduced() if compare is not None and options.reduce else compare
     notes = marks or {}
     _check_names(graph, notes, "marks")
     _check_names(graph, () if truth is None else truth.steps, "true graph")
     nodes, edges = wiring(drawn)
     ids = {node.label: node.id for node in nodes if node.kind == "step"}
     wanted = drawn.edges() if truth is None else truth.edges()
+    columns = _columns(drawn, options)
     boxes = [
-        Box(node.id, node.kind, node.label, node.layer == 0, notes.get(node.label))
+        Box(node.id, node.kind, node.label, tuple(wrapped(node.label, columns, options.longest_label)),
+            node.layer == 0, notes.get(node.label))
         if node.kind == "step"
-        else Box(node.id, node.kind, node.label)
+        else Box(node.id, node.kind, node.label, (node.label,))
         for node in nodes
-    ]
+    ]  # fmt: skip
     speaks_of = _steps_behind(edges)
     arrows = [
         Arrow(edge.source, edge.target, _words(edge), edge.support, edge.weak,
@@ -94,8 +101,13 @@ def picture(
         Arrow(ids[before], ids[after], f"{before} → {after}", status="missing")
         for before, after in sorted(wanted - drawn.edges(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
     ]
-    ranks = 1 + max(drawn.layer.values(), default=0)
-    return Picture(graph.task, tuple(boxes), tuple(arrows), ranks, compare is not None)
+    return Picture(graph.task, tuple(boxes), tuple(arrows), compare is not None, len(graph.edges() - drawn.edges()))
+
+
+def _columns(graph: SubtaskGraph, options: DrawOptions) -> int:
+    """Characters per line: the deeper the graph, the narrower its boxes, so that a row of them fits a screen."""
+    ranks = 1 + max(graph.layer.values(), default=0)
+    return max(min(options.columns, _CHARACTERS_PER_ROW // ranks), min(options.columns, _NARROWEST))
 
 
 def _check_names(graph: SubtaskGraph, names: Mapping[Step, str] | tuple[Step, ...], where: str) -> None:

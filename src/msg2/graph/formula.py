@@ -96,10 +96,10 @@ class Formula:
                 return completed[:, index[self.name]]
             case "not":
                 return ~self.operands[0]._rows(completed, index)
-            case "all":
-                return np.all([operand._rows(completed, index) for operand in self.operands], axis=0)
-            case "any":
-                return np.any([operand._rows(completed, index) for operand in self.operands], axis=0)
+            case _:
+                values = np.stack([operand._rows(completed, index) for operand in self.operands])
+                joined: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
+                return joined
 
     def probability(self) -> float:
         """E_c[f(c)], uniform over all completion vectors (the denominator of Eq. ilp-new), exactly.
@@ -237,7 +237,7 @@ def _joined(kind: Kind, formulas: Iterable[Formula], neutral: Formula, absorbing
     for formula in formulas:
         flat.update(formula.operands if formula.kind == kind else (formula,))
     flat.discard(neutral)
-    if absorbing in flat or any(negation(operand) in flat for operand in flat):
+    if absorbing in flat or any(_denied(operand, kind) <= flat for operand in flat):
         return absorbing
     dual: Kind = "any" if kind == "all" else "all"
     # Absorption: a & (a | b) = a, and (a | b) & (a | b | c) = a | b.
@@ -250,6 +250,12 @@ def _joined(kind: Kind, formulas: Iterable[Formula], neutral: Formula, absorbing
     if not kept:
         return neutral
     return kept[0] if len(kept) == 1 else Formula(kind, operands=tuple(sorted(kept, key=lambda f: f._key)))
+
+
+def _denied(operand: Formula, kind: Kind) -> frozenset[Formula]:
+    """The operands that contradict `operand` where they stand together, flattened like their neighbours."""
+    opposite = negation(operand)
+    return frozenset(opposite.operands if opposite.kind == kind else (opposite,))
 
 
 def equivalent(one: Formula, other: Formula) -> bool:

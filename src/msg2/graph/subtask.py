@@ -73,8 +73,7 @@ class SubtaskGraph:
 
     def precondition(self, step: Step) -> Formula:
         """f_n of the step."""
-        if step not in self._index:
-            raise InputError(f"{shortened(step)} is not a step of the graph")
+        self._place(step)
         return self.preconditions.get(step, TRUE)
 
     def eligible(self, completed: Set[Step] | Iterable[Step]) -> frozenset[Step]:
@@ -90,7 +89,7 @@ class SubtaskGraph:
 
     def ancestors(self, step: Step) -> frozenset[Step]:
         """The steps from which `step` is reachable through any AND/OR node."""
-        column = self.order[:, self._index[step]]
+        column = self.order[:, self._place(step)]
         return frozenset(name for name, is_ancestor in zip(self.steps, column, strict=True) if is_ancestor)
 
     @cached_property
@@ -112,6 +111,11 @@ class SubtaskGraph:
     @cached_property
     def _index(self) -> Mapping[Step, int]:
         return {name: position for position, name in enumerate(self.steps)}
+
+    def _place(self, step: Step) -> int:
+        if step not in self._index:
+            raise InputError(f"{shortened(step)} is not a step of the graph")
+        return self._index[step]
 
     def edges(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
         """The pairs (before, after) with `before` in the precondition of `after`.

@@ -73,6 +73,7 @@ def _support(graph: SubtaskGraph, before: Step, after: Step) -> tuple[float | No
         counts = counts.get(key) if isinstance(counts, Mapping) else None
     if not isinstance(counts, Mapping):
         return None, False
-    first, together = counts.get("before"), counts.get("together")
-    known = isinstance(first, int | float) and isinstance(together, int | float) and 0 <= first <= together != 0
-    return (first / together if known else None), counts.get("weak") is True
+    first, together, weak = counts.get("before"), counts.get("together"), counts.get("weak") is True
+    if isinstance(first, int | float) and isinstance(together, int | float) and 0 <= first <= together != 0:
+        return first / together, weak
+    return None, weak

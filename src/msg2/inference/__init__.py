@@ -20,7 +20,7 @@ from msg2.inference.learnt import Learnt, Statistic, evidence_entries
 from msg2.options import DecisionOptions, DeltaOptions, EvidenceOptions, OrderOptions, PrecisionOptions
 from msg2.task import Step, Task
 
-__all__ = ["METHODS", "Method", "Study", "SweepPoint", "infer", "study", "sweep"]
+__all__ = ["METHODS", "Method", "Study", "SweepPoint", "infer", "method_and_options", "study", "sweep"]
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
 def study(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> Study:
     """As `infer`, keeping what the graph was learnt from."""
     evidence = Evidence.of(task)
-    how, chosen = _resolved(method, options)
+    how, chosen = method_and_options(method, options)
     facts: dict[str, Any] = {}
     if getattr(chosen, "delta", None) == "auto":
         tried = choice.trials(evidence, _learner(how, chosen), DeltaOptions(), seed)
@@ -119,7 +119,7 @@ class SweepPoint:
 def sweep(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> list[SweepPoint]:
     """Edges and fit for every δ of the grid; the one that "auto" would choose is marked. Needs two videos."""
     evidence = Evidence.of(task)
-    how, chosen = _resolved(method, options)
+    how, chosen = method_and_options(method, options)
     if not hasattr(chosen, "delta"):
         raise InputError(f"the method {method!r} has no delta to sweep over")
     learner = _learner(how, chosen)
@@ -139,8 +139,8 @@ def sweep(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
     ]
 
 
-def _resolved(method: str, options: Mapping[str, Any]) -> tuple[Method, Any]:
-    """The method of this name and its options."""
+def method_and_options(method: str, options: Mapping[str, Any]) -> tuple[Method, Any]:
+    """The method of this name and its options, checked."""
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}", hint=f"the methods are {', '.join(METHODS)}")
     how = METHODS[method]

@@ -85,6 +85,8 @@ def _labels(file: Source) -> Iterator[_Label]:
             where = f"{at}.{rows}[{position}]"
             row = member(value[rows], position, dict, f"{at}.{rows}")
             step_id, description = member(row, "step_id", int, where), member(row, "description", str, where)
+            if not description:
+                raise InputError("is empty, it is the name of a step", where=f"{where}.description")
             start, end = (member(row, key, (int, float), where) for key in ("start_time", "end_time"))
             yield _Label(task, recording, step_id, description, start, end, where)
 

@@ -77,8 +77,10 @@ def _entries(file: Source) -> dict[str, _Entry]:
             steps = names.split(",")
             if str(len(steps)) != count.strip():
                 raise InputError(f"there are {len(steps)} steps, not {shortened(count)}", where=file.row(row - 1))
-            if number in entries:
-                raise InputError(f"the task {shortened(number)} is there twice", where=file.row(row - 5))
+            if len(set(steps)) < len(steps) or "" in steps:
+                raise InputError("the list has an empty step, or one twice", where=file.row(row - 1))
+            if number in entries or name in (entry.name for entry in entries.values()):
+                raise InputError(f"the task {shortened(name)} is there twice", where=file.row(row - 5))
             entries[number] = _Entry(name, steps)
             block = []
     return entries

@@ -46,6 +46,8 @@ def _data_files(source: Source) -> list[Source]:
 def _task(file: Source) -> Task:
     content = _content(file)
     grammar = [_text(cell) for cell in _cells(content["grammar"])]
+    if "" in grammar:
+        raise InputError("has a step without a name", where=f"{file.path}, grammar{{{grammar.index('') + 1}}}")
     times = [_cells(video) for video in _cells(content["key_steps_time"])]
     ids = _ids(file, len(times))
     name = file.path.resolve().parent.name if file.path.name == _DATA else file.stem

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Protocol
 
-from msg2.errors import InputError, shortened
+from msg2.errors import InputError, MissingExtraError, shortened
 from msg2.graph.subtask import FORMAT
 from msg2.options import ReadOptions
 from msg2.readers import captaincook4d, coin, crosstask, procel, tables
@@ -50,11 +50,17 @@ def reader_of(source: Source) -> Reader:
     raise InputError("is JSON, but in no layout that msg2 reads", where=source.path, hint=hint)
 
 
-def check_order(reader: Reader, order: str | None, source: Source) -> None:
-    """Refuse an order that was asked for where the data has only one."""
-    if order is not None and not reader.TAKES_ORDER:
+def found_in(source: Source, reader: Reader, options: ReadOptions) -> Found:
+    """What the reader finds; an order that was asked for is refused where the data has only one."""
+    if options.order is not None and not reader.TAKES_ORDER:
         what = f"takes no order, it was recognised as {reader.READS}"
         raise InputError(what, where=source.path, hint="only CaptainCook4D data takes --order")
+    try:
+        return reader.read(source, options)
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        raise InputError(error.what, where=error.where or source.path, hint=error.hint) from None
 
 
 def changed(options: ReadOptions | None, changes: dict[str, Any]) -> ReadOptions:
@@ -67,16 +73,28 @@ def changed(options: ReadOptions | None, changes: dict[str, Any]) -> ReadOptions
 
 
 def read_all(path: str | Path, options: ReadOptions | None = None, **changes: Any) -> list[Task]:
-    """All tasks in a file or folder of any known format, by name; options by name, such as `repeats="keep"`."""
+    """All tasks in a file or folder of any known format, sorted by name; options by name, such as `repeats="keep"`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toast.csv")
+    ...     _ = path.write_text("video,step,start,end\\nv1,flip,5,6\\nv1,fry,0,5\\n")
+    ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
+    [('toast', ('flip', 'fry'), ('fry', 'flip'))]
+    """
     chosen = changed(options, changes)
     source = Source.at(path)
-    reader = reader_of(source)
-    check_order(reader, chosen.order, source)
-    return [_prepared(task, chosen) for task in reader.read(source, chosen).tasks]
+    return [_prepared(task, chosen) for task in found_in(source, reader_of(source), chosen).tasks]
 
 
 def read(path: str | Path, task: str | None = None, options: ReadOptions | None = None, **changes: Any) -> Task:
-    """The task of that name in the data (exactly, else case-folded and stripped), or the only one there is."""
+    """The task of that name in the data (exactly, else case-folded and stripped), or the only one there is.
+
+    >>> read("nowhere.csv", task="toast")
+    Traceback (most recent call last):
+    msg2.errors.InputError: nowhere.csv: is not there
+      check the path
+    """
     return the_task(read_all(path, options, **changes), task, path)
 
 

@@ -19,6 +19,8 @@ from msg2.task import Segment
 NAMES = ("task", "video", "step")
 NUMBERS = ("start", "end", "confidence")
 KNOWN = (*NAMES, *NUMBERS, "source")
+_KNOWN = frozenset(KNOWN)
+_TEXT, _NUMBER = {str, type(None)}, {float, int, type(None)}  # exact types: a bool is no number here
 _SEPARATORS = {";": "semicolons", "|": "bars", " ": "spaces", ":": "colons"}
 
 
@@ -66,12 +68,12 @@ def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator
 def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
     header, table = _opened(source)
     _check_columns(header, required, source.row(table.line_num))
-    ignored.update(set(header) - set(KNOWN))
+    ignored.update(set(header) - _KNOWN)
     task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
     width, names, line = len(header), _same_strings(), table.line_num + 1
     for cells in _readable(source, table):
         if cells and len(cells) != width:
-            what = f"the row has {len(cells)} fields, the header has {width}"
+            what = f"there are {width} columns, but the row has {len(cells)}"
             raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
         if cells:
             try:
@@ -91,20 +93,20 @@ def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) 
 def _opened(source: Source) -> tuple[list[str], Any]:
     """The column names and the `csv.reader` of the rows below them; blank lines may come first."""
     lines = source.lines()
-    read: list[str] = []
-    for line in lines:
-        read.append(line)
-        if line.strip():
-            break
-    else:
+    number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
+    if not first:
         hint = "the first line names the columns: video,step or video,step,start,end"
         raise InputError("is empty", where=source.path, hint=hint)
-    table = csv.reader(chain(read, lines), delimiter=_delimiter(read[-1], source.row(len(read))), strict=True)
+    delimiter = _delimiter(first, source.row(number))
+    blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
+    table = csv.reader(chain(blank, [first], lines), delimiter=delimiter, strict=True)
     return next(cells for cells in _readable(source, table) if cells), table
 
 
 def _delimiter(line: str, where: str) -> str:
     """Comma or tab, whichever makes `step` a column; failing that, whichever makes more columns."""
+    if len(line) > csv.field_size_limit():
+        raise InputError("the first line is too long to name columns", where=where, hint="is it a table of steps?")
     cells = {mark: next(csv.reader([line], delimiter=mark)) for mark in (",", "\t", *_SEPARATORS)}
     for mark in (",", "\t"):
         if "step" in cells[mark]:
@@ -117,7 +119,7 @@ def _delimiter(line: str, where: str) -> str:
 
 def _readable(source: Source, table: Any) -> Iterator[list[str]]:
     """The rows of a `csv.reader`, its complaints said in our way."""
-    line = 0
+    line = table.line_num
     try:
         for cells in table:
             line = table.line_num
@@ -165,7 +167,7 @@ def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> It
         for name in needed:
             if name not in value:
                 raise InputError(f"the key {name!r} is missing", where=source.row(number))
-        ignored.update(value.keys() - set(KNOWN))
+        ignored.update(value.keys() - _KNOWN)
         yield _typed_row(source, number, value, names)
 
 
@@ -194,7 +196,7 @@ def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) ->
         table = _parquet_file(source, stream)
         header = table.schema_arrow.names
         _check_columns(header, required, str(source.path))
-        ignored.update(set(header) - set(KNOWN))
+        ignored.update(set(header) - _KNOWN)
         wanted = [name for name in header if name in KNOWN]
         number = 0
         for batch in table.iter_batches(columns=wanted):
@@ -222,25 +224,20 @@ def _check_columns(header: Sequence[str], required: Sequence[str], where: str) -
 
 def _typed_row(source: Source, number: int, value: dict[str, Any], names: Callable[[Any], Any]) -> Row:
     """The row of a format that has types of its own: text must be text, numbers numbers."""
-    for name in (*NAMES, "source"):
-        if not isinstance(value.get(name), str | None):
-            what = f"the {name} {shortened(str(value[name]))} is not text"
-            raise InputError(what, where=source.row(number), hint="names are verbatim text: put it in quotes")
-    for name in NUMBERS:
-        given = value.get(name)
-        if isinstance(given, bool) or not isinstance(given, int | float | None):
-            raise InputError(f"the {name} {shortened(str(given))} is not a number", where=source.row(number))
-    start, end, confidence = (value.get(name) for name in NUMBERS)
+    task, video, step, start, end, confidence, origin = map(value.get, KNOWN)
+    if not {type(task), type(video), type(step), type(origin)} <= _TEXT:
+        name = next(name for name in (*NAMES, "source") if type(value.get(name)) not in _TEXT)
+        what = f"the {name} {shortened(str(value[name]))} is not text"
+        raise InputError(what, where=source.row(number), hint="names are verbatim text: put it in quotes")
+    if not {type(start), type(end), type(confidence)} <= _NUMBER:
+        name = next(name for name in NUMBERS if type(value.get(name)) not in _NUMBER)
+        raise InputError(f"the {name} {shortened(str(value[name]))} is not a number", where=source.row(number))
     try:
-        segment = Segment(
-            names(value.get("step") or ""), _float(start), _float(end), _float(confidence), value.get("source") or None
-        )
+        segment = Segment(names(step or ""), _float(start), _float(end), _float(confidence), origin or None)
     except InputError as error:
         raise InputError(error.what, where=source.row(number), hint=error.hint) from None
-    for name in ("task", "video"):
-        if name in value and value[name] is None:
-            raise InputError(f"the {name} is empty", where=source.row(number))
-    return _named(source, Row(number, names(value.get("task")), names(value.get("video")), segment))
+    task, video = (task or "" if "task" in value else None), (video or "" if "video" in value else None)
+    return _named(source, Row(number, names(task), names(video), segment))
 
 
 def _float(value: int | float | None) -> float | None:

@@ -171,7 +171,7 @@ class Source:
             return False
         try:
             first, *more = islice((line for line in self.lines() if line.strip()), 2)
-            value = json.loads(first)
+            value = json.loads(first, parse_int=float)
         except (ValueError, RecursionError):
             return False
         return bool(more) or "step" in value
@@ -198,25 +198,24 @@ class Source:
 
 
 def parsed_json(text: str, source: Source, row: int | None = None) -> Any:
-    """The value of JSON text, strictly: no duplicate keys, no NaN, no half characters. `row`: where it starts."""
+    """The value of JSON text, strictly: no duplicate keys, no NaN, no half characters. `row`: the line it stands on."""
+    where: str | Path = source.path if row is None else source.row(row)
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = _STRICT.decode(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except InputError as error:
-        raise InputError(error.what, where=source.path if row is None else source.row(row)) from None
-    except RecursionError:
-        raise InputError("is nested too deeply", where=source.path if row is None else source.row(row)) from None
+        raise InputError(error.what, where=where) from None
     except json.JSONDecodeError as error:
-        place = source.row(error.lineno if row is None else row)
-        raise InputError(f"is not valid JSON: {error.msg} (column {error.colno})", where=place) from None
+        what = f"is not valid JSON: {error.msg} (column {error.colno})"
+        raise InputError(what, where=source.row(row or error.lineno)) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", where=where) from None
     except UnicodeEncodeError:
-        what = "has half of a surrogate pair, which is no character"
-        raise InputError(what, where=source.path if row is None else source.row(row)) from None
+        raise InputError("has half of a surrogate pair, which is no character", where=where) from None
     except ValueError:
-        what = "has a number with too many digits"
-        raise InputError(what, where=source.path if row is None else source.row(row)) from None
+        raise InputError("has a number with too many digits", where=where) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -234,3 +233,6 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msg2.errors import shortened
 from msg2.options import ReadOptions, SurveyOptions
-from msg2.readers.registry import check_order, reader_of
+from msg2.readers.registry import found_in, reader_of
 from msg2.readers.sources import Source
 from msg2.task import Step, Task, Video
 
@@ -81,10 +81,9 @@ def survey(
     """What is in a file or folder. CaptainCook4D data is looked at in the order of time, unless `order` says not."""
     source = Source.at(path)
     reader = reader_of(source)
-    check_order(reader, order, source)
     if reader.TAKES_ORDER and order is None:
         order = "time"
-    found = reader.read(source, ReadOptions(repeats="keep", order=order))
+    found = found_in(source, reader, ReadOptions(repeats="keep", order=order))
     names = lookalikes(task.name for task in found.tasks)
     findings = [f"task names that look the same: {_listed(group)}" for group in names]
     if found.unsorted:
@@ -150,7 +149,7 @@ def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 def _findings(facts: TaskSurvey) -> list[str]:
     found = []
     if facts.never:
-        found.append(f"{_many(len(facts.never), 'step')} never occur: {_listed(facts.never)}")
+        found.append(f"steps that never occur: {_listed(facts.never)}")
     found += [f"names that look the same: {_listed(group)}" for group in facts.lookalikes]
     if 0 < facts.timed_videos < facts.videos - facts.videos_without_segments:
         found.append(f"only {facts.timed_videos} of {_many(facts.videos, 'video')} have times")

@@ -36,8 +36,9 @@ def random_world(options: RandomWorldOptions, seed: int) -> World:
         lower = [name for layer in layers[:depth] for name in layer]
         for name in layers[depth]:
             count = int(rng.integers(1 + (name in with_or), options.max_parents, endpoint=True))
-            parents = _unrelated([*_shuffled(layers[depth - 1], rng), *_shuffled(lower, rng)], count, required)
-            # The alternatives are the first two parents or more; the layer below gives at least those.
+            below = _shuffled(layers[depth - 1], rng)[0]
+            parents = _unrelated([below, *_shuffled(lower, rng)], count, required)
+            # An OR has its two branches at least: steps of the same layer never require one another.
             branches = int(rng.integers(2, len(parents), endpoint=True)) if name in with_or else 0
             any_part, all_part = parents[:branches], parents[branches:]
             preconditions[name] = all_of([*map(step, all_part), *([any_of(map(step, any_part))] if any_part else [])])

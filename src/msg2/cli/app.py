@@ -1,0 +1,76 @@
+"""`msg2`: the commands put together, and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from msg2.cli import console, data, experiment, graphs, learning, worlds
+from msg2.errors import InputError
+
+app = typer.Typer(
+    name="msg2",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("demo")(worlds.demo)
+app.command("describe")(data.describe)
+app.command("infer")(learning.infer)
+app.command("sweep")(learning.sweep)
+app.command("evaluate")(graphs.evaluate)
+app.command("next")(graphs.next_)
+app.command("check")(graphs.check)
+app.command("show")(graphs.show)
+app.command("simulate")(worlds.simulate)
+app.command("experiment")(experiment.experiment)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import msg2
+
+        console.say(f"msg2 {msg2.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn how a task works from many imperfect demonstrations of it.
+
+    Step labels of many videos in, a *subtask graph* with AND/OR preconditions out, with the evidence behind it.
+
+    **Start here:** `msg2 demo`, then `msg2 describe steps.csv` and `msg2 infer steps.csv -o graph.json` on your own
+    data: a table with the columns `video`, `step` and, where you have them, `start` and `end` in seconds.
+    """
+    console.show_remarks()
+
+
+def main() -> None:
+    """Run the command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
+    try:
+        code = app(standalone_mode=False)
+    except InputError as error:
+        console.tell(f"msg2: {error}")
+        code = 1
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        console.tell("msg2: interrupted")
+        code = 130
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)

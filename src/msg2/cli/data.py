@@ -1,0 +1,52 @@
+"""`msg2 describe`: what is in the data, and what looks wrong with it."""
+
+from __future__ import annotations
+
+from msg2.cli import console
+from msg2.cli.reading import Data, Json, Order
+from msg2.readers import TaskSurvey, survey
+
+
+def describe(data: Data, json: Json = False, order: Order = None) -> None:
+    """What is in the data, and what looks wrong with it.
+
+    Example: `msg2 describe steps.csv`
+    """
+    found = survey(data, order=order)
+    if json:
+        console.say_json(found.to_json())
+        return
+    console.say(f"{data}: {found.format}; {len(found.tasks)} tasks")
+    console.say("")
+    console.say_table(
+        ["task", "videos", "steps", "labels", "coverage", "repeats", "overlaps", "times", "findings"],
+        [
+            (
+                t.task,
+                t.videos,
+                t.steps,
+                t.segments,
+                f"{t.coverage:.0%}",
+                t.repeats,
+                t.overlaps,
+                _times(t),
+                len(t.findings),
+            )
+            for t in found.tasks
+        ],
+    )
+    if len(found.tasks) == 1:
+        console.say("")
+        shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
+        console.say_table(["step", "in videos"], [(step, f"{share:.0%}") for step, share in shares])
+    remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
+    if remarks:
+        console.say("\nWorth a look:")
+        for remark in remarks:
+            console.say(f"- {remark}")
+
+
+def _times(task: TaskSurvey) -> str:
+    if task.median_last_end is None:
+        return "none"
+    return f"median {task.median_last_end:.0f} s"

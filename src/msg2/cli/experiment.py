@@ -1,0 +1,50 @@
+"""`msg2 experiment`: the paper's tables and ours."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.errors import InputError
+from msg2.experiments import EXPERIMENTS
+from msg2.files import write_whole
+from msg2.options import ExperimentOptions
+
+
+def experiment(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An experiment, or list.")],
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", envvar="MSG2_DATA", help="Folder with the annotation sets.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write NAME.md and NAME.json there.")
+    ] = None,
+) -> None:
+    """The paper's tables and ours, each as Markdown and JSON.
+
+    Example: `msg2 experiment next-step --data datasets -o results`
+    """
+    if name == "list":
+        rows = [(key, one.shows, one.needs or "nothing") for key, one in EXPERIMENTS.items()]
+        console.say_table(["experiment", "shows", "needs"], rows)
+        return
+    if name not in EXPERIMENTS:
+        raise typer.BadParameter(f"there is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
+    chosen = EXPERIMENTS[name]
+    if chosen.needs is not None:
+        if data is None:
+            raise typer.BadParameter(f"{name} needs the annotations of {chosen.needs}: give their folder with --data")
+        if not (data / chosen.needs).is_dir():
+            raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
+    logging.getLogger("msg2").setLevel(logging.ERROR)  # remarks on single graphs would drown the table
+    with console.err.status(name) as status:
+        result = chosen.run(data, ExperimentOptions(), lambda doing: status.update(f"{name}: {doing}"))
+    if output is not None:
+        write_whole(output / f"{name}.md", result.to_markdown())
+        write_whole(output / f"{name}.json", json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+    console.say(result.to_markdown())

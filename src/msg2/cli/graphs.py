@@ -1,0 +1,225 @@
+"""`msg2 evaluate`, `next`, `check` and `show`: a graph at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from msg2 import assist, drawing, metrics
+from msg2.cli import console
+from msg2.cli.learning import Alpha, Delta, Literals, Method, Recency, method_options
+from msg2.cli.reading import Data, Json, Order, Overlap, Repeats, TaskName, read_tasks
+from msg2.graph import SubtaskGraph
+from msg2.inference import infer
+from msg2.options import ExperimentOptions, SplitOptions
+from msg2.readers import read_graph
+from msg2.readers.registry import the_task
+from msg2.task import Task
+
+Graph = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
+
+RANKERS: Mapping[str, Callable[[SubtaskGraph], assist.Ranker]] = {
+    "recency": assist.recency,
+    "grprop": assist.grprop,
+}
+"""Ways to rank the next steps with a graph."""
+Ranker = Annotated[
+    str,
+    typer.Option(metavar="NAME", help=f"How next steps are ranked: {', '.join(RANKERS)}; with --evaluate also bigram."),
+]
+
+
+def evaluate(
+    graph: Graph,
+    truth: Annotated[Path, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph.")],
+    data: Annotated[Path | None, typer.Option(metavar="DATA", help="Videos, for the compatibility.")] = None,
+    json: Json = False,
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
+) -> None:
+    """Compare a graph with the true one: accuracy, SPOC, compatibility, precision, recall and F1 of its edges.
+
+    Edge scores are those of the transitive reductions, with START and END; `inner` ones are without them.
+
+    Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
+    """
+    learnt, true = read_graph(graph), read_graph(truth)
+    videos = () if data is None else _videos_of(learnt, data, overlap=overlap, repeats=repeats, order=order)
+    found = metrics.scores(learnt, true, videos).to_json()
+    if json:
+        console.say_json(found)
+    else:
+        console.say_table(["metric", "percent"], [(name, console.percent(value)) for name, value in found.items()])
+
+
+def next_(
+    source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
+    done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Accuracy on held-out videos of DATA: 15 % test, seeded splits.")
+    ] = False,
+    ranker: Ranker = "recency",
+    json: Json = False,
+    method: Method = "msg2",
+    task: TaskName = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    recency: Recency = None,
+    max_literals: Literals = None,
+    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Seeded splits, with --evaluate.")] = (
+        ExperimentOptions().splits
+    ),
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
+) -> None:
+    """What comes next after the steps that are done; or how often that is right on held-out videos.
+
+    Examples: `msg2 next graph.json --done "boil water" --done "grind beans"`, `msg2 next steps.csv --evaluate`
+    """
+    if not evaluate:
+        if ranker not in RANKERS:
+            raise typer.BadParameter(f"--ranker is {ranker!r}, a graph takes {' or '.join(RANKERS)}")
+        _say_next(read_graph(source), done or [], ranker, json)
+        return
+    if done:
+        raise typer.BadParameter("--done goes with a graph, --evaluate with data")
+    options = method_options(method, delta, alpha, recency, max_literals)
+    tasks = read_tasks(source, task, overlap=overlap, repeats=repeats, order=order)
+    make = _ranker_of(ranker, method, options)
+    _say_accuracy(tasks, make, splits, {"ranker": ranker, "method": method, "splits": splits}, json)
+
+
+def check(
+    graph: Graph,
+    data: Data,
+    json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw the mistakes on the graph.")
+    ] = None,
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
+) -> None:
+    """Every step that ran before its precondition held, with the unmet clause; and the steps that were skipped.
+
+    Example: `msg2 check graph.json steps.csv -o mistakes.svg`
+    """
+    learnt = read_graph(graph)
+    report = assist.check(learnt, _videos_of(learnt, data, overlap=overlap, repeats=repeats, order=order))
+    if output is not None:
+        drawing.show(learnt, output, marks=_marks(report))
+    if json:
+        console.say_json(report.to_json())
+        return
+    for mistake in report.mistakes:
+        when = f"at {mistake.start:.1f} s" if mistake.start is not None else f"as step {mistake.position}"
+        unmet = " and ".join(clause.words() for clause in mistake.unmet)
+        console.say(f"{mistake.video}  {when}: '{mistake.step}' before {unmet}")
+    for skipped in report.skipped:
+        console.say(f"{skipped.video}  without '{skipped.step}', which {_listed(skipped.needed_by)} need")
+    console.say("")
+    console.say_table(
+        ["step", "labels", "too early", "skipped"],
+        [(total.step, total.occurrences, total.violations, total.skipped) for total in report.totals],
+    )
+    labels = sum(total.occurrences for total in report.totals)
+    early, skips = len(report.mistakes), len(report.skipped)
+    console.say(f"\n{early} of {labels} labels in {report.videos} videos too early, {skips} steps skipped.")
+
+
+def show(
+    graph: Graph,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Its suffix decides the format: " + " ".join(drawing.SUFFIXES)
+        ),
+    ],
+    compare: Annotated[
+        Path | None, typer.Option(metavar="TRUTH", help="Colour redundant edges blue and missing ones red.")
+    ] = None,
+) -> None:
+    """Draw a graph, or write it in another format.
+
+    Example: `msg2 show graph.json -o graph.svg --compare truth.json`
+    """
+    learnt = read_graph(graph)
+    truth = None
+    if compare is not None:
+        truth = read_graph(compare)
+        learnt = metrics.matched(learnt, truth)
+    console.say(str(drawing.show(learnt, output, compare=truth)))
+
+
+def _videos_of(graph: SubtaskGraph, data: Path, **options: str | None) -> Task:
+    """The task of `data` that the graph is about: the only one, or the one of its name."""
+    tasks = read_tasks(data, None, **options)
+    return tasks[0] if len(tasks) == 1 else the_task(tasks, graph.task, data)
+
+
+def _say_next(graph: SubtaskGraph, done: list[str], ranker: str, json: bool) -> None:
+    chances = RANKERS[ranker](graph)(done)
+    ranking = sorted(assist.next_steps(graph, done), key=lambda ranked: -chances[ranked.step])
+    if json:
+        steps = [
+            {
+                "step": ranked.step,
+                "probability": chances[ranked.step],
+                "eligible": ranked.eligible,
+                "unmet": [clause.to_json() for clause in ranked.unmet],
+            }
+            for ranked in ranking
+        ]
+        console.say_json({"task": graph.task, "done": done, "ranker": ranker, "next": steps})
+        return
+    rows = [
+        (ranked.step, console.percent(chances[ranked.step]), " and ".join(clause.words() for clause in ranked.unmet))
+        for ranked in ranking
+    ]
+    console.say_table(["step", "percent", "still needs"], rows)
+
+
+def _ranker_of(ranker: str, method: str, options: dict[str, Any]) -> Callable[[Task], assist.Ranker]:
+    if ranker == "bigram":
+        return assist.bigram
+    if ranker not in RANKERS:
+        raise typer.BadParameter(f"--ranker is {ranker!r}, it must be {', '.join(RANKERS)} or bigram")
+    return lambda training: RANKERS[ranker](infer(training, method, **options))
+
+
+def _say_accuracy(
+    tasks: list[Task], make: Callable[[Task], assist.Ranker], splits: int, facts: dict[str, Any], json: bool
+) -> None:
+    shares: dict[str, list[float]] = {}
+    for task in console.progress(tasks, "evaluating", len(tasks)):
+        for seed in range(splits):
+            training, test = assist.split(task, SplitOptions(seed=seed))
+            share = assist.evaluate(make(training), test).accuracy
+            if share is not None:
+                shares.setdefault(task.name, []).append(share)
+    means = {name: sum(values) / len(values) for name, values in shares.items()}
+    mean = sum(means.values()) / len(means) if means else None
+    if json:
+        console.say_json({"accuracy": mean, "tasks": means, **facts})
+    else:
+        rows = [*means.items(), ("mean of tasks", mean)]
+        console.say_table(["task", "accuracy in percent"], [(name, console.percent(value)) for name, value in rows])
+
+
+def _marks(report: assist.Report) -> dict[str, str]:
+    marks = {}
+    for total in report.totals:
+        notes = [f"{total.violations} of {total.occurrences} too early"] if total.violations else []
+        notes += [f"skipped {total.skipped} times"] if total.skipped else []
+        if notes:
+            marks[total.step] = ", ".join(notes)
+    return marks
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,218 @@
+"""`msg2 infer` and `msg2 sweep`: graphs from data, and what δ does to them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from msg2.cli import console
+from msg2.cli.reading import Data, Order, Overlap, Repeats, TaskName, read_tasks
+from msg2.drawing.plots import Curve, sweep_plot
+from msg2.errors import InputError
+from msg2.files import safe_names, write_whole
+from msg2.graph import SubtaskGraph
+from msg2.inference import METHODS, SweepPoint, method_and_options, study
+from msg2.inference import sweep as sweep_delta
+from msg2.inference.learnt import Statistic
+from msg2.task import Task
+
+Method = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.")]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X|auto", help="δ: purity above which a step comes before another; auto: chosen from the data."
+    ),
+]
+Alpha = Annotated[float | None, typer.Option(metavar="X", help="α: cost of one Boolean operation.")]
+Recency = Annotated[float | None, typer.Option(metavar="X", help="λ: weight lost per step in between; 1: none.")]
+Literals = Annotated[
+    str | None,
+    typer.Option(metavar="N|none", help="Steps in a precondition: 2, or the paper's greedy search (N, none)."),
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen.")]
+Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that are learnt at the same time.")]
+
+
+def infer(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Graph file, or folder for many tasks.")
+    ],
+    method: Method = "msg2",
+    task: TaskName = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    recency: Recency = None,
+    max_literals: Literals = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    stats: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
+    ] = None,
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
+) -> None:
+    """Learn the subtask graph of every task in DATA.
+
+    OUT is one graph file; where DATA holds many tasks, a folder with one file per task.
+
+    Example: `msg2 infer steps.csv -o graph.json --delta 0.9`
+    """
+    options = method_options(method, delta, alpha, recency, max_literals)
+    tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
+    paths = _paths(tasks, output, data)
+    learn = partial(_learn, method=method, seed=seed, options=options, with_statistics=stats is not None)
+    results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
+    for result in results:
+        for level, message in result.messages:
+            logging.getLogger("msg2").log(level, message)
+    for path, result in zip(paths, results, strict=True):
+        write_whole(path, result.graph.dumps())
+    if stats is not None:
+        names = [field.name for field in fields(Statistic)]
+        rows = ((r.graph.task, *astuple(row)) for r in results for row in r.statistics)
+        write_whole(stats, _csv(["task", *names], rows))
+    console.say_table(
+        ["task", "videos", "steps", "edges", "delta", "file"],
+        [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)],
+    )
+
+
+def sweep(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
+    method: Method = "msg2",
+    task: TaskName = None,
+    alpha: Alpha = None,
+    recency: Recency = None,
+    max_literals: Literals = None,
+    seed: Seed = 0,
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
+) -> None:
+    """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
+
+    A higher δ asks for more agreement before a step counts as coming first, so it gives fewer edges. `fit` is the mean
+    log-likelihood of a label in held-out videos: `--delta auto` takes the δ where it is highest.
+
+    Example: `msg2 sweep steps.csv -o sweep.csv`
+    """
+    options = method_options(method, None, alpha, recency, max_literals)
+    tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
+    tried = [
+        (one.name, sweep_delta(one, method, seed=seed, **options))
+        for one in console.progress(tasks, "sweeping", len(tasks))
+    ]
+    curves = [
+        Curve(name, [p.delta for p in points], [p.edges for p in points], [p.fit for p in points],
+              next(p.delta for p in points if p.chosen))
+        for name, points in tried
+    ]  # fmt: skip
+    picture = sweep_plot(curves, f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}")
+    table = output if output.suffix else output / "sweep.csv"
+    names = [field.name for field in fields(SweepPoint)]
+    write_whole(table, _csv(["task", *names], ((name, *astuple(point)) for name, points in tried for point in points)))
+    write_whole(table.with_suffix(".svg"), picture)
+    for name, points in tried:
+        console.say_table(names, [astuple(point) for point in points], title=name)
+    console.say(f"{table}  {table.with_suffix('.svg')}")
+
+
+def method_options(
+    method: str, delta: str | None, alpha: float | None, recency: float | None, max_literals: str | None
+) -> dict[str, Any]:
+    """The options that were given, checked against the method: one that it does not have is a usage error."""
+    given: dict[str, Any] = {"alpha": alpha, "recency": recency}
+    with console.usage():
+        given["delta"] = _number(delta, float, "auto", "--delta")
+        given["max_literals"] = _number(max_literals, int, "none", "--max-literals")
+        options = {name: value for name, value in given.items() if value is not None}
+        if max_literals == "none":
+            options["max_literals"] = None
+        method_and_options(method, options)
+    return options
+
+
+def _number(text: str | None, kind: type[float] | type[int], word: str, option: str) -> float | str | None:
+    if text is None or text == word:
+        return text if word == "auto" else None
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"{option} is {text!r}, it must be a number or {word!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    graph: SubtaskGraph
+    statistics: list[Statistic]
+    messages: list[tuple[int, str]]
+
+
+class _Collected(logging.Handler):
+    """Remarks kept for later: a progress bar is on the screen, or another process did the work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[tuple[int, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append((record.levelno, record.getMessage()))
+
+
+def _learn(task: Task, method: str, seed: int, options: dict[str, Any], with_statistics: bool) -> _Result:
+    logger, collected = logging.getLogger("msg2"), _Collected()
+    before, logger.handlers = logger.handlers, [collected]
+    logger.setLevel(logging.INFO)
+    try:
+        found = study(task, method, seed=seed, **options)
+    finally:
+        logger.handlers = before
+    return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.messages)
+
+
+def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator[_Result]:
+    """The results in the order of the tasks, whatever the number of processes."""
+    if jobs == 1 or len(tasks) == 1:
+        yield from map(learn, tasks)
+        return
+    with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
+        yield from pool.map(learn, tasks)
+
+
+def _paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
+    if len(tasks) == 1 and not output.is_dir():
+        return [output]
+    if output.suffix == ".json" and not output.is_dir():
+        raise InputError(
+            f"holds {len(tasks)} tasks, {output} can hold only one graph",
+            where=data,
+            hint="give a folder as OUT, or choose one task with --task",
+        )
+    return [output / f"{name}.json" for name in safe_names([task.name for task in tasks])]
+
+
+def _summary(graph: SubtaskGraph, path: Path) -> tuple[object, ...]:
+    delta = graph.method["options"].get("delta")
+    chosen = " (chosen)" if "delta_chosen" in graph.method else ""
+    shown = "" if delta is None else f"{delta:g}{chosen}"
+    return graph.task, len(graph.method["videos"]), len(graph.steps), len(graph.edges()), shown, path
+
+
+def _csv(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()

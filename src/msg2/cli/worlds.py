@@ -1,0 +1,107 @@
+"""`msg2 demo` and `msg2 simulate`: tasks whose true graph is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from msg2.cli import console
+from msg2.errors import InputError
+from msg2.files import write_whole
+from msg2.options import DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.pipeline import demo as run_demo
+from msg2.worlds import as_table, random_world, violation_rate, world, worlds
+from msg2.worlds import simulate as simulate_world
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files of the demonstration.")
+    ] = Path("msg2-demo"),
+) -> None:
+    """The whole system on an embedded world, ending in a page that opens.
+
+    Noisy demonstrations of a household task are simulated, its subtask graph is learnt from their labels, compared with
+    the true one, and drawn.
+    """
+    options = DemoOptions()
+    made = run_demo(output, options)
+    console.say(
+        f"'{options.world}': {made.videos} simulated videos with missing, swapped and wrong labels; "
+        f"{made.violation_rate:.0%} of the labels violate the true graph."
+    )
+    console.say("\nLearnt from the labels alone (msg2):")
+    for name, formula in made.graph.preconditions.items():
+        console.say(f"  {name}  needs  {formula.words()}")
+    console.say("\nAgainst the true graph, percent:")
+    console.say_table(
+        ["method", "accuracy", "spoc", "compatibility", "edge f1"],
+        [
+            (name, *map(console.percent, (s.accuracy, s.spoc, s.compatibility, s.edges.f1)))
+            for name, s in made.scores.items()
+        ],
+    )
+    console.say(f"\nlabels   {made.table}\ngraph    {made.graph_file}\ntruth    {made.truth_file}")
+    console.say(f"compared {made.comparison}\npage     {made.page.resolve()}")
+
+
+def simulate(
+    name: Annotated[
+        str | None, typer.Argument(metavar="WORLD", help="A household world, or random; without it, they are listed.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
+    videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")] = 0,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="random: number of steps.")] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="random: layer of the deepest step.")] = None,
+    or_rate: Annotated[
+        float | None, typer.Option(metavar="P", help="random: share of preconditions with an OR.")
+    ] = None,
+    skipped: Annotated[float | None, typer.Option(metavar="P", help="Step really not done.")] = None,
+    unlabelled: Annotated[float | None, typer.Option(metavar="P", help="Step done, but not labelled.")] = None,
+    swapped: Annotated[float | None, typer.Option(metavar="P", help="Neighbours swapped by the editor.")] = None,
+    repeated: Annotated[float | None, typer.Option(metavar="P", help="Step done once more, later.")] = None,
+    mislabelled: Annotated[float | None, typer.Option(metavar="P", help="Label of another step.")] = None,
+    overlapping: Annotated[
+        float | None, typer.Option(metavar="P", help="Step starts before the last one ends.")
+    ] = None,
+) -> None:
+    """A noisy world with its true graph: OUT/steps.csv and OUT/truth.json.
+
+    Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
+    """
+    if name is None:
+        rows = [(w.name, len(w.graph.steps), len(w.graph.edges())) for w in worlds()]
+        console.say_table(["world", "steps", "edges"], rows)
+        return
+    if output is None:
+        raise typer.BadParameter("say where to write with -o OUT")
+    rates = {
+        "skipped": skipped, "unlabelled": unlabelled, "swapped": swapped,
+        "repeated": repeated, "mislabelled": mislabelled, "overlapping": overlapping,
+    }  # fmt: skip
+    shape = {"steps": steps, "depth": depth, "or_rate": or_rate}
+    with console.usage():
+        noise = replace(NoiseOptions(), **_given(rates))
+        options = replace(WorldOptions(noise=noise), **_given({"videos": videos}))
+        if name == "random":
+            chosen = random_world(replace(RandomWorldOptions(), **_given(shape)), seed)
+        elif _given(shape):
+            raise InputError(
+                f"{', '.join('--' + key.replace('_', '-') for key in _given(shape))} go with random worlds"
+            )
+        else:
+            chosen = world(name)
+    simulation = simulate_world(chosen, options, seed)
+    write_whole(output / "steps.csv", as_table([simulation.task]))
+    write_whole(output / "truth.json", simulation.graph.dumps())
+    rate = violation_rate(simulation.task, simulation.graph)
+    console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
+    console.say(f"{output / 'steps.csv'}\n{output / 'truth.json'}")
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

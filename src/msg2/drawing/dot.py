@@ -1,0 +1,105 @@
+"""A picture as Graphviz DOT: the one description from which SVG and PNG are laid out too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from msg2.drawing import style
+from msg2.drawing.picture import Arrow, Box, Picture, Status
+from msg2.drawing.text import one_line, width_in_ems
+
+_FONT = "sans-serif"
+_POINTS = 11.0
+_NOTE_POINTS = 9.5
+
+
+def to_dot(picture: Picture) -> str:
+    """The DOT text of `picture`, left to right.
+
+    >>> from msg2.drawing.picture import picture
+    >>> from msg2.graph import SubtaskGraph, step
+    >>> text = to_dot(picture(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
+    >>> [line for line in text.splitlines() if "->" in line]
+    ['  s0 -> s1 [color="#3d434c", penwidth=1.3, style="solid", tooltip="boil → pour"];']
+    """
+    lines = ["digraph {", *_defaults(picture)]
+    lines += [_box(box) for box in picture.boxes]
+    lines += [_arrow(arrow) for arrow in picture.arrows]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def quoted(text: str) -> str:
+    r"""`text` as a DOT string that is shown as it stands: no escapes, no entities, no HTML-like labels.
+
+    >>> print(quoted('<b> \\N "x"'))
+    "&lt;b&gt; \\N \"x\""
+    """
+    plain = escape(one_line(text), quote=False)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _defaults(picture: Picture) -> Iterator[str]:
+    yield (
+        f'  graph [rankdir=LR, nodesep=0.18, ranksep=0.32, pad=0.15, bgcolor="{style.PAPER}", '
+        f'fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", tooltip={quoted(picture.task)}];'
+    )
+    if not picture.boxes:
+        yield '  graph [label="no steps"];'
+    elif picture.compared:
+        yield f"  graph [labelloc=b, label={_legend()}];"
+    yield (
+        f'  node [fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", shape=box, '
+        f'style="rounded,filled", fillcolor="{style.STEP_FILL}", color="{style.STEP_LINE}", margin="0,0"];'
+    )
+    yield "  edge [arrowsize=0.65];"
+
+
+def _box(box: Box) -> str:
+    if box.kind != "step":
+        words, fill = style.OPERATOR_WORDS[box.kind], style.OPERATOR_FILL[box.kind]
+        return (
+            f'  {box.id} [id="{box.id}", shape=circle, style=filled, fillcolor="{fill}", width=0.26, height=0.26, '
+            f"fixedsize=true, label={quoted(box.name)}, tooltip={quoted(words)}];"
+        )
+    rows = [(line, _POINTS) for line in box.lines]
+    colours = f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", ' if box.starts else ""
+    label = '"' + "\\n".join(quoted(line)[1:-1] for line in box.lines) + '"'
+    if box.note is not None:
+        rows.append((one_line(box.note), _NOTE_POINTS))
+        colours = f'fillcolor="{style.MARK_FILL}", color="{style.MARK_LINE}", penwidth=1.6, '
+        label = _label_with_note(box.lines, box.note)
+    width = (max(width_in_ems(text) * points for text, points in rows) + 14) / 72
+    height = (sum(1.25 * points for _, points in rows) + 10) / 72
+    return (
+        f'  {box.id} [id="{box.id}", {colours}width={width:.2f}, height={height:.2f}, '
+        f"label={label}, tooltip={quoted(box.name)}];"
+    )
+
+
+def _label_with_note(lines: tuple[str, ...], note: str) -> str:
+    """An HTML-like label: the name, and the note under it, smaller and in the colour of marks."""
+    name = "<br/>".join(_html(line) for line in lines)
+    return f'<{name}<br/><font point-size="{_NOTE_POINTS:g}" color="{style.MARK_INK}">{_html(note)}</font>>'
+
+
+def _html(text: str) -> str:
+    # HTML-like labels know no way to escape a backslash, but an invisible word joiner parts it from its letter.
+    return escape(one_line(text)).replace("\\", "\\\N{WORD JOINER}")
+
+
+def _arrow(arrow: Arrow) -> str:
+    return (
+        f'  {arrow.source} -> {arrow.target} [color="{style.ARROW[arrow.status]}", '
+        f'penwidth={style.arrow_width(arrow):g}, style="{"dashed" if style.is_dashed(arrow) else "solid"}", '
+        f"tooltip={quoted(arrow.words)}];"
+    )
+
+
+def _legend() -> str:
+    lines: dict[Status, str] = {"common": "──", "redundant": "──", "missing": "╌╌"}
+    cells = "".join(
+        f'<td><font color="{style.ARROW[status]}">{line} {style.STATUS_WORDS[status]}</font></td>'
+        for status, line in lines.items()
+    )
+    return f'<<table border="0" cellspacing="10"><tr>{cells}</tr></table>>'

@@ -1,0 +1,72 @@
+"""What is recovered exactly from noise-free demonstrations of random worlds, with and without ORs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msg2.experiments.tables import Cell, Result, Table
+from msg2.graph import SubtaskGraph, equivalent
+from msg2.inference import infer
+from msg2.options import ExperimentOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.worlds import random_world, simulate
+
+ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "always-before": ("always-before", {}),
+    "msg2, δ = 0.96": ("msg2", {"delta": 0.96}),
+    "msg2, δ auto": ("msg2", {}),
+    "msg2, greedy, δ = 0.96": ("msg2", {"delta": 0.96, "max_literals": None}),
+    "msgi+": ("msgi+", {}),
+}
+SETTINGS = (
+    ("chains of at most two parents, no OR", RandomWorldOptions(steps=12, depth=4, or_rate=0.0, max_parents=2)),
+    ("up to three parents, no OR", RandomWorldOptions(steps=12, depth=4, or_rate=0.0)),
+    ("half of the preconditions with an OR", RandomWorldOptions(steps=12, depth=4, or_rate=0.5)),
+)
+VIDEOS = 500
+"""Demonstrations per world: enough that every order that is possible is seen."""
+
+
+def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    """Share of graphs, and of preconditions with and without OR, that equal the truth after transitive reduction."""
+    tables = []
+    for title, shape in SETTINGS:
+        counts = {row: [0, 0, 0] for row in ROWS}
+        totals = [0, 0, 0]
+        for seed in range(options.random_worlds):
+            report(f"{title}, seed {seed}")
+            world = random_world(shape, seed)
+            task = simulate(world, WorldOptions(videos=VIDEOS, noise=NoiseOptions.none()), seed).task
+            totals = [a + b for a, b in zip(totals, _recovered(world.graph, world.graph), strict=True)]
+            for row, (method, chosen) in ROWS.items():
+                found = _recovered(infer(task, method, **chosen), world.graph)
+                counts[row] = [a + b for a, b in zip(counts[row], found, strict=True)]
+        tables.append(
+            Table(
+                f"Random worlds without noise: {title}",
+                ["method", "graphs, percent", "preconditions without OR, percent", "preconditions with OR, percent"],
+                [[row, *map(_percent, counts[row], totals)] for row in ROWS],
+                [f"{options.random_worlds} worlds of {shape.steps} steps, {VIDEOS} videos each."],
+            )
+        )
+    return Result("recovery", tables, {"seeds": list(range(options.random_worlds)), "videos": VIDEOS})
+
+
+def _recovered(graph: SubtaskGraph, truth: SubtaskGraph) -> tuple[int, int, int]:
+    """1 if all is equal; preconditions without OR, and with OR, that are equal (steps that need something)."""
+    ours, theirs = graph.reduced(), truth.reduced()
+    equal = {name: equivalent(ours.precondition(name), theirs.precondition(name)) for name in theirs.steps}
+    with_or = {name for name, formula in theirs.preconditions.items() if "any" in _kinds(formula.to_json())}
+    plain = set(theirs.preconditions) - with_or
+    return int(all(equal.values())), sum(equal[name] for name in plain), sum(equal[name] for name in with_or)
+
+
+def _kinds(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*(_kinds(inner) for inner in value.values()))
+    return set().union(*map(_kinds, value)) if isinstance(value, list) else set()
+
+
+def _percent(part: int, whole: int) -> Cell:
+    return 100 * part / whole if whole else None

@@ -1,0 +1,68 @@
+"""Results as tables: the same numbers as Markdown for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = str | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns; numbers are kept as they are and rounded only in Markdown. None is N/A."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+
+    def to_markdown(self) -> str:
+        """The table with its title and notes.
+
+        >>> print(Table("T", ["method", "f1"], [["a", 81.25], ["b", None]]).to_markdown())
+        ### T
+        <BLANKLINE>
+        | method | f1 |
+        |---|---:|
+        | a | 81.25 |
+        | b | N/A |
+        <BLANKLINE>
+        """
+        numeric = [all(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))]
+        lines = [f"### {self.title}", "", _line(self.columns)]
+        lines.append("|" + "|".join("---:" if right else "---" for right in numeric) + "|")
+        lines += [_line([_text(cell) for cell in row]) for row in self.rows]
+        return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an experiment found; `facts` are seeds, options and whatever else makes it repeatable."""
+
+    experiment: str
+    tables: Sequence[Table]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_markdown(self) -> str:
+        """All tables."""
+        return "\n".join(table.to_markdown() for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number, unrounded."""
+        return {
+            "experiment": self.experiment,
+            "facts": dict(self.facts),
+            "tables": [asdict(table) for table in self.tables],
+        }
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return "N/A"
+    return f"{cell:.2f}" if isinstance(cell, float) else str(cell)
