@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from msg2.task import Step, Task
 
@@ -37,8 +36,9 @@ class Rows:
 class Evidence:
     """What the labels of a task say about order.
 
-    `ended` (videos, steps) is when a step was first completed, infinite where it never was. The flat arrays
-    `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or positions in untimed videos.
+    `ended` (videos, steps) is when a step was first completed, infinite where it never was; `instant` whether it took no
+    time then. The flat arrays `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or
+    positions in untimed videos.
     """
 
     steps: tuple[Step, ...]
@@ -135,8 +135,24 @@ def _gathered(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[n
     start, end = table[:, 2], table[:, 3]
     ended = np.full((len(videos), len(steps)), np.inf)
     np.minimum.at(ended, (video, step), end)
-    instant = np.zeros(ended.shape, dtype=np.bool_)
-    first = (end == start) & (end == ended[video, step])
-    instant[video[first], step[first]] = True
-    rank = rankdata(ended, method="max", axis=1).astype(np.int32) if ended.size else ended.astype(np.int32)
-    return Evidence(steps, videos, ended, instant, rank, video, step, start, end)
+    instant = np.isfinite(ended)
+    lasting = (end > start) & (end == ended[video, step])  # one such occurrence is enough to be ordered
+    instant[video[lasting], step[lasting]] = False
+    return Evidence(steps, videos, ended, instant, _ranks(ended), video, step, start, end)
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """For every value the number of values in its row that are no larger; shape (rows, columns) in and out.
+
+    >>> _ranks(np.array([[3.0, 1.0, 3.0, 2.0]])).tolist()
+    [[4, 1, 4, 2]]
+    """
+    rows, columns = values.shape
+    order = np.argsort(values, axis=1)
+    ascending = np.take_along_axis(values, order, axis=1)
+    place = np.tile(np.arange(1, columns + 1, dtype=np.int32), (rows, 1))
+    place[:, :-1][ascending[:, :-1] == ascending[:, 1:]] = columns  # not the last of its equals
+    last_of_equals = np.minimum.accumulate(place[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty_like(place)
+    np.put_along_axis(ranks, order, last_of_equals, axis=1)
+    return ranks

@@ -79,7 +79,7 @@ class DecisionOptions:
 class OrderOptions:
     """`always-before`: a before b in every video that orders them, or with purity above δ."""
 
-    delta: float | None = None
+    delta: Delta | None = None
 
     def __post_init__(self) -> None:
         if self.delta is not None:
@@ -109,7 +109,7 @@ class NextStepOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """The GRProp policy (Sohn et al., 2018; Sec. 5.2); the softening as in the authors' public code."""
+    """The GRProp policy (Sohn et al., 2018; Sec. 5.2); all but λ have the values of a public implementation of it."""
 
     discount: float = 0.9
     """λ: reward lost per step since the precondition of a step was satisfied."""

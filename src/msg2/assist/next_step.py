@@ -63,10 +63,13 @@ def recency(graph: SubtaskGraph, options: NextStepOptions | None = None) -> Rank
     return lambda done: _probabilities(graph, progress_of(done), chosen)
 
 
-def candidates(graph: SubtaskGraph, progress: Progress) -> list[Step]:
-    """The steps that may come next: eligible and not completed, or all that is left where there is no such step."""
+def weighed(graph: SubtaskGraph, progress: Progress, weight: Callable[[Step], float]) -> dict[Step, float]:
+    """Probabilities of the steps that are left: in proportion to `weight` for those that are eligible, else 0.
+
+    Where nothing is eligible, all that is left is equally probable.
+    """
     left = [name for name in graph.steps if name not in progress.completed]
-    return [name for name in left if name in progress.eligible] or left
+    return _normalised({name: weight(name) if name in progress.eligible else 0.0 for name in left})
 
 
 def bigram(task: Task) -> Ranker:
@@ -91,19 +94,18 @@ def bigram(task: Task) -> Ranker:
     def probabilities(done: Sequence[Step]) -> Mapping[Step, float]:
         last, completed = (done[-1] if done else None), set(done)
         left = [name for name in task.steps if name not in completed]
-        return normalised({name: pairs[last, name] + single[name] / total for name in left})
+        return _normalised({name: pairs[last, name] + single[name] / total for name in left})
 
     return probabilities
 
 
 def _probabilities(graph: SubtaskGraph, progress: Progress, options: NextStepOptions) -> dict[Step, float]:
-    weights = {name: 0.0 for name in graph.steps if name not in progress.completed}
-    for name in candidates(graph, progress):
-        weights[name] = options.rho ** progress.waited[name] if name in progress.eligible else 1.0
-    return normalised(weights)
+    # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
+    freshest = min((progress.waited[name] for name in progress.eligible - progress.completed), default=0)
+    return weighed(graph, progress, lambda name: float(options.rho ** (progress.waited[name] - freshest)))
 
 
-def normalised(weights: Mapping[Step, float]) -> dict[Step, float]:
+def _normalised(weights: Mapping[Step, float]) -> dict[Step, float]:
     """`weights` with the sum 1; all equal where they are all 0."""
     total = sum(weights.values())
     return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}

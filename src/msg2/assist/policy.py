@@ -11,6 +11,9 @@ Completion x_n ∈ {0, 1} is made differentiable by softening the graph. With p_
 A step is worth its own reward and a share of the reward of everything it helps to open up. What is negated is read
 from the completion x itself: only a completed step blocks. Δ is the number of steps since n first became eligible; a
 step that has never been eligible has the full reward. Formulas may nest: the rules apply from the inside out.
+
+The equations follow a public implementation of the policy, with these departures: a single step as precondition is
+taken as it is (no ζ), an AND of negations alone starts from 1, and a completed step counts exactly 1.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.next_step import Ranker, candidates, normalised
+from msg2.assist.next_step import Ranker, weighed
 from msg2.assist.progress import ProgressOf
 from msg2.graph import Formula, SubtaskGraph
 from msg2.options import PolicyOptions
@@ -30,7 +33,7 @@ from msg2.task import Step
 
 
 def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
-    """The GRProp policy as a ranker; where nothing is eligible, it chooses among all steps that are left.
+    """The GRProp policy as a ranker; where nothing is eligible, all steps that are left are equal.
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": step("b")})
@@ -47,11 +50,8 @@ def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
         rewards = np.array([chosen.discount ** progress.waited.get(name, 0) for name in graph.steps])
         _, slope = softened_reward(graph, completion, rewards, chosen)
         logits = dict(zip(graph.steps, (chosen.temperature * slope).tolist(), strict=True))
-        allowed = candidates(graph, progress)
-        highest = max((logits[name] for name in allowed), default=0.0)
-        weights = {name: 0.0 for name in graph.steps if name not in progress.completed}
-        weights.update((name, math.exp(logits[name] - highest)) for name in allowed)
-        return normalised(weights)
+        highest = max((logits[name] for name in progress.eligible - progress.completed), default=0.0)
+        return weighed(graph, progress, lambda name: math.exp(logits[name] - highest))
 
     return probabilities
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
-import click
 import typer
 
 from msg2.cli import console, data, experiment, graphs, learning, worlds
@@ -59,18 +59,20 @@ def _root(
 
 def main() -> None:
     """Run the command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
-        code = app(standalone_mode=False)
+        app()
     except InputError as error:
         console.tell(f"msg2: {error}")
-        code = 1
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+        sys.exit(1)
+    except _Interrupted:
         console.tell("msg2: interrupted")
-        code = 130
-    except BrokenPipeError:  # the reader of our output has left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code)
+        sys.exit(130)
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C; a type of its own, since Typer would turn KeyboardInterrupt into exit 1."""
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise _Interrupted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import logging
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
@@ -23,20 +24,31 @@ from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, SweepPoint, method_and_options, study
 from msg2.inference import sweep as sweep_delta
 from msg2.inference.learnt import Statistic
+from msg2.options import PrecisionOptions
 from msg2.task import Task
+
+_PAPER = PrecisionOptions()
 
 Method = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.")]
 Delta = Annotated[
     str | None,
     typer.Option(
-        metavar="X|auto", help="δ: purity above which a step comes before another; auto: chosen from the data."
+        metavar="X|auto",
+        help="δ: purity above which a step comes before another. msg2: auto, chosen from the data; always-before: in every video.",
     ),
 ]
-Alpha = Annotated[float | None, typer.Option(metavar="X", help="α: cost of one Boolean operation.")]
-Recency = Annotated[float | None, typer.Option(metavar="X", help="λ: weight lost per step in between; 1: none.")]
+Alpha = Annotated[
+    float | None, typer.Option(metavar="X", help=f"α: cost of one Boolean operation. msg2: {_PAPER.alpha}.")
+]
+Recency = Annotated[
+    float | None,
+    typer.Option(metavar="X", help=f"λ: weight kept per step in between; 1: no weights. msg2: {_PAPER.recency}."),
+]
 Literals = Annotated[
     str | None,
-    typer.Option(metavar="N|none", help="Steps in a precondition: 2, or the paper's greedy search (N, none)."),
+    typer.Option(
+        metavar="N|none", help="Steps in a precondition. msg2: 2; another number or none: the paper's greedy search."
+    ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen.")]
 Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that are learnt at the same time.")]
@@ -187,7 +199,8 @@ def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator
     if jobs == 1 or len(tasks) == 1:
         yield from map(learn, tasks)
         return
-    with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
+    ignoring_interrupts = (signal.SIGINT, signal.SIG_IGN)  # the parent reports them
+    with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=signal.signal, initargs=ignoring_interrupts) as pool:
         yield from pool.map(learn, tasks)
 
 

@@ -12,6 +12,9 @@ from msg2.drawing.text import one_line, width_in_ems
 _FONT = "sans-serif"
 _POINTS = 11.0
 _NOTE_POINTS = 9.5
+_MANY_ARROWS = 1500
+_LESS_EFFORT = "nslimit=0.2, nslimit1=0.2, mclimit=0.05, splines=line, "
+"""For a thicket of arrows, where a careful layout would take minutes and be no clearer."""
 
 
 def to_dot(picture: Picture) -> str:
@@ -39,10 +42,16 @@ def quoted(text: str) -> str:
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def tooltip(text: str) -> str:
+    """`text` as the value of a tooltip, where Graphviz takes escapes out twice."""
+    return quoted(text.replace("\\", "\\\\"))
+
+
 def _defaults(picture: Picture) -> Iterator[str]:
+    effort = _LESS_EFFORT if len(picture.arrows) > _MANY_ARROWS else ""
     yield (
-        f'  graph [rankdir=LR, nodesep=0.18, ranksep=0.32, pad=0.15, bgcolor="{style.PAPER}", '
-        f'fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", tooltip={quoted(picture.task)}];'
+        f'  graph [rankdir=LR, {effort}nodesep=0.18, ranksep=0.32, pad=0.15, bgcolor="{style.PAPER}", '
+        f'fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", tooltip={tooltip(picture.task)}];'
     )
     if not picture.boxes:
         yield '  graph [label="no steps"];'
@@ -60,7 +69,7 @@ def _box(box: Box) -> str:
         words, fill = style.OPERATOR_WORDS[box.kind], style.OPERATOR_FILL[box.kind]
         return (
             f'  {box.id} [id="{box.id}", shape=circle, style=filled, fillcolor="{fill}", width=0.26, height=0.26, '
-            f"fixedsize=true, label={quoted(box.name)}, tooltip={quoted(words)}];"
+            f"fixedsize=true, label={quoted(box.name)}, tooltip={tooltip(words)}];"
         )
     rows = [(line, _POINTS) for line in box.lines]
     colours = f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", ' if box.starts else ""
@@ -73,7 +82,7 @@ def _box(box: Box) -> str:
     height = (sum(1.25 * points for _, points in rows) + 10) / 72
     return (
         f'  {box.id} [id="{box.id}", {colours}width={width:.2f}, height={height:.2f}, '
-        f"label={label}, tooltip={quoted(box.name)}];"
+        f"label={label}, tooltip={tooltip(box.name)}];"
     )
 
 
@@ -92,7 +101,7 @@ def _arrow(arrow: Arrow) -> str:
     return (
         f'  {arrow.source} -> {arrow.target} [color="{style.ARROW[arrow.status]}", '
         f'penwidth={style.arrow_width(arrow):g}, style="{"dashed" if style.is_dashed(arrow) else "solid"}", '
-        f"tooltip={quoted(arrow.words)}];"
+        f"tooltip={tooltip(arrow.words)}];"
     )
 
 

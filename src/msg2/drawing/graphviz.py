@@ -17,7 +17,7 @@ _one_at_a_time = threading.Lock()  # Graphviz keeps its state in globals
 _PNG_DOTS_PER_INCH = 144
 _HEAD = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-_TITLED_LINK = re.compile(r'<title>[^<]*</title>\n<g id="[^"]*"><a xlink:title="([^"]*)">')
+_TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:title="([^"]*)">')
 
 
 def to_svg(dot: str) -> str:

@@ -125,7 +125,7 @@ def sweep(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
     learner = _learner(how, chosen)
     tried = choice.trials(evidence, learner, DeltaOptions(), seed)
     if not tried:
-        raise InputError(f"task {task.name!r} has fewer than two videos: there is nothing to hold out")
+        raise InputError(f"task {task.name!r} has fewer than two videos with labels: there is nothing to hold out")
     graphs = [learner(evidence, trial.delta) for trial in tried]
     return [
         SweepPoint(

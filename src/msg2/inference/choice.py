@@ -35,8 +35,8 @@ class Trial:
 
 
 def trials(evidence: Evidence, learner: Learner, options: DeltaOptions, seed: int) -> list[Trial]:
-    """The fit of every δ of the grid; none where there are fewer than two videos and so nothing to hold out."""
-    if len(evidence.videos) < 2:
+    """The fit of every δ of the grid; none where fewer than two videos have labels, so that none can be held out."""
+    if len(np.unique(evidence.video)) < 2:
         return []
     folds = [
         (evidence.of_videos(training), evidence.of_videos(held_out[: options.max_held_out]))

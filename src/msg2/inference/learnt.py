@@ -53,9 +53,15 @@ def ranked(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     result: list[Candidate] = []
     while left and len(result) < most:
         tied = [c for c in left if left[0].score - c.score <= SAME]
-        result.append(min(tied, key=lambda c: (c.formula.literals, str(c.formula))))
+        result.append(min(tied, key=_precedence))
         left.remove(result[-1])
     return result
+
+
+def _precedence(candidate: Candidate) -> tuple[int, list[Step], str]:
+    """Fewer literals first, then by name (of the steps: their text in a formula sorts differently), then AND."""
+    formula = candidate.formula
+    return formula.literals, sorted(formula.support), formula.kind
 
 
 def evidence_entries(

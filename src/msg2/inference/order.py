@@ -17,6 +17,8 @@ from msg2.options import OrderOptions
 
 def learn(evidence: Evidence, options: OrderOptions) -> Learnt:
     """One conjunction per step."""
+    if options.delta == "auto":
+        raise ValueError("delta is still to be chosen: see msg2.inference.choice")
     before = evidence.before()
     share = purity(before)
     relation = share == 1 if options.delta is None else share > options.delta

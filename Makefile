@@ -1,0 +1,71 @@
+# Two commands matter: `make demo` and `make test`. Both set up their own environment in .venv and write only here.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-cache-dir
+# Caches of the tools stay in the checkout.
+export XDG_CACHE_HOME := $(CURDIR)/.cache
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+
+.PHONY: demo test lint test-slow test-pythons benchmark docs results requirements clean
+
+demo: .venv/.run  ## the main job on an embedded world
+	$(BIN)/msg2 demo -o out/demo
+
+test: lint  ## everything that must hold
+	$(BIN)/python -m pytest -n auto -q -m "not slow"
+
+lint: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache > .cache/imports.txt || { cat .cache/imports.txt; exit 1; }
+
+test-slow: .venv/.test  ## checks that take minutes
+	$(BIN)/python -m pytest -q -m slow
+
+test-pythons: ## the tests on other versions of Python, where they are installed
+	@for version in 3.12 3.13; do \
+	  if python$$version --version >/dev/null 2>&1; then \
+	    echo "Python $$version"; \
+	    python$$version -m venv .venv-$$version && \
+	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install -r requirements/test.txt && \
+	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation --no-deps -e . && \
+	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow" || exit 1; \
+	  else echo "Python $$version is not installed: skipped"; fi; \
+	done
+
+benchmark: .venv/.test  ## speed and growth, as ratios to always-before
+	$(BIN)/python -m benchmarks
+
+results: .venv/.run  ## the tables of the README and the docs
+	for name in next-step captaincook4d graphs recovery; do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
+
+docs: .venv/.test  ## the documentation as a site
+	$(BIN)/mkdocs build --strict --quiet --site-dir site
+
+# Pinned requirements: change pyproject.toml, then `make requirements` in a checkout without .venv.
+requirements:
+	rm -rf .venv && $(PYTHON) -m venv .venv
+	$(PIP) install -e '.' hatchling editables
+	$(BIN)/python -m pip freeze --exclude-editable --exclude msg2 > requirements/run.txt
+	$(PIP) install -e '.[parquet,plot]' -r requirements/tools.txt
+	(echo '-r run.txt'; $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | grep -vxFf requirements/run.txt) > requirements/test.txt
+	rm -rf .venv
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "msg2 needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	mkdir -p .cache
+	touch $@
+
+.venv/.run: .venv/.made requirements/run.txt pyproject.toml
+	$(PIP) install -r requirements/run.txt
+	$(PIP) install --no-build-isolation --no-deps -e .
+	touch $@
+
+.venv/.test: .venv/.run requirements/test.txt
+	$(PIP) install -r requirements/test.txt
+	touch $@
+
+clean:
+	rm -rf .venv .venv-* .cache out site dist .pytest_tmp

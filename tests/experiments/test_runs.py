@@ -1,0 +1,112 @@
+"""Each experiment on something small, its cells recomputed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from msg2.experiments import graphs, next_step, paper, recovery
+from msg2.experiments.tables import Result
+from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.options import ExperimentOptions
+from msg2.task import Segment, Task, Video
+from msg2.worlds import World, world
+
+TINY = ExperimentOptions(splits=2, world_seeds=2, random_worlds=1)
+
+
+def column(result: Result, table: int, name: str) -> dict[Any, Any]:
+    """First cell of every row -> its cell in this column."""
+    found = result.tables[table]
+    return {row[0]: row[list(found.columns).index(name)] for row in found.rows}
+
+
+def check_writable(result: Result) -> None:
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))["experiment"] == result.experiment
+    assert all(f"### {table.title}" in result.to_markdown() for table in result.tables)
+
+
+def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = (world("Perform CPR"), world("Make Coffee"))
+    monkeypatch.setattr(graphs, "worlds", lambda: two)
+    monkeypatch.setattr(graphs, "ROWS", {"msgi": ("msgi", {}), "msg2": ("msg2", {"delta": 0.8})})
+    reported: list[str] = []
+    result = graphs.run(None, TINY, reported.append)
+    check_writable(result)
+    assert len(reported) == 4
+    # A null graph is right about a step as often as its precondition holds in a random state, and N/A in compatibility.
+    null = mean(mean(w.graph.precondition(name).probability() for name in w.graph.steps) for w in two)
+    assert column(result, 0, "accuracy")["msgi"] == pytest.approx(100 * null)
+    assert column(result, 0, "compatibility")["msgi"] is None
+    assert null < column(result, 0, "accuracy")["msg2"] / 100 <= 1
+    assert 0 < column(result, 0, "compatibility")["msg2"] <= 100
+    per_world = column(result, 2, "msg2")
+    assert mean(per_world.values()) == pytest.approx(column(result, 0, "accuracy")["msg2"])
+    assert list(per_world) == [w.name for w in two]
+    assert column(result, 1, "accuracy") == {row: values[0] for row, values in paper.GRAPHS.items()}
+    assert graphs.run(None, TINY, reported.append).to_json() == result.to_json()
+
+
+def test_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "VIDEOS", 300)
+    monkeypatch.setattr(recovery, "ROWS", {"always-before": ("always-before", {}), "nothing": ("msgi", {})})
+    result = recovery.run(None, TINY, lambda text: None)
+    check_writable(result)
+    for table in (0, 1):  # no ORs: exact recovery, and there are no preconditions with an OR
+        assert column(result, table, "graphs, percent") == {"always-before": 100, "nothing": 0}
+        assert column(result, table, "preconditions without OR, percent") == {"always-before": 100, "nothing": 0}
+        assert column(result, table, "preconditions with OR, percent") == {"always-before": None, "nothing": None}
+    assert column(result, 2, "preconditions with OR, percent") == {"always-before": 0, "nothing": 0}
+
+
+def test_recovery_compares_what_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A redundant condition counts as recovered, a missing branch does not."""
+    a, b, c = map(step, "abc")
+    truth = SubtaskGraph("t", "abcd", {"b": a, "c": b, "d": any_of([b, c])})
+    wordy = SubtaskGraph("t", "abcd", {"b": a, "c": all_of([a, b]), "d": b})
+    monkeypatch.setattr(recovery, "SETTINGS", recovery.SETTINGS[:1])
+    monkeypatch.setattr(recovery, "ROWS", {"wordy": ("msg2", {})})
+    monkeypatch.setattr(recovery, "random_world", lambda shape, seed: World("t", truth))
+    monkeypatch.setattr(recovery, "infer", lambda task, method, **options: wordy)
+    result = recovery.run(None, TINY, lambda text: None)
+    # d needs b | c, and c needs b: whoever can do d has done b, so the reduction of the truth is b alone.
+    assert column(result, 0, "preconditions without OR, percent") == {"wordy": 100}
+    assert column(result, 0, "graphs, percent") == {"wordy": 100}
+
+
+def test_next_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    names = list(paper.NEXT_STEP)[:2]
+    videos = [Video(str(number), map(Segment, "abc")) for number in range(10)]
+    tasks = [Task(names[0], "abc", videos), Task(names[1], "abc", [Video(v.id, v.segments[:2]) for v in videos])]
+    asked: list[Path] = []
+
+    def read_all(path: Path) -> list[Task]:
+        asked.append(path)
+        return tasks
+
+    monkeypatch.setattr(next_step, "read_all", read_all)
+    reported: list[str] = []
+    result = next_step.run(tmp_path, TINY, reported.append)
+    check_writable(result)
+    assert asked == [tmp_path / "crosstask" / "crosstask_release"]
+    assert reported == names
+    # Always a, b, c: every method but the null graph knows what comes next.
+    assert column(result, 0, "msg2") == {names[0]: 100, names[1]: 100, "mean": 100, "spread over splits": 0}
+    assert column(result, 0, "bigram")["mean"] == 100
+    # The null graph guesses: 1/3, 1/2 and 1 right in a video of three steps, 1/3 and 1/2 in one of two.
+    null = [100 * mean([1 / 3, 1 / 2, 1]), 100 * mean([1 / 3, 1 / 2])]
+    assert [column(result, 0, "msgi")[name] for name in names] == pytest.approx(null)
+    assert column(result, 0, "msgi")["mean"] == pytest.approx(mean(null))
+    assert column(result, 0, "paper MSG²-noSSP")["mean"] == 53.39
+    assert [len(values) for values in result.facts["splits"]["msg2"].values()] == [2, 2]
+
+
+def test_the_papers_numbers_add_up() -> None:
+    """Typing slips would show: the paper's means are those of its rows."""
+    assert len(paper.NEXT_STEP) == 18
+    for position, printed in enumerate(paper.NEXT_STEP_MEAN):
+        assert mean(row[position] for row in paper.NEXT_STEP.values()) == pytest.approx(printed, abs=0.006)

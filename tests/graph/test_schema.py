@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import copy
+import json
+from importlib import resources
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msg2.errors import InputError
+from msg2.graph import SubtaskGraph
+
+jsonschema = pytest.importorskip("jsonschema")
+SCHEMA = json.loads(resources.files("msg2.graph").joinpath("schema.json").read_text("utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+GOOD: dict[str, Any] = {
+    "format": "msg2.graph/1",
+    "task": "make coffee",
+    "steps": ["boil water", "grind beans", "open ground coffee", "pour water"],
+    "preconditions": {"pour water": {"all": ["boil water", {"any": ["grind beans", {"not": "open ground coffee"}]}]}},
+    "method": {"name": "msg2", "options": {"delta": 0.96}, "videos": ["v1"], "mine": [1]},
+    "evidence": {"pour water": {"videos": 51, "holds": 47, "mine": None}},
+}
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@st.composite
+def good_files(draw: st.DrawFn) -> dict[str, Any]:
+    steps = draw(st.lists(st.text(min_size=1, max_size=5), max_size=5, unique=True))
+    preconditions = {}
+    for number, name in enumerate(steps):
+        leaves: st.SearchStrategy[Any] = st.just(True)
+        if number:
+            leaves |= st.sampled_from(steps[:number])
+        formulas = st.recursive(
+            leaves,
+            lambda inner: (
+                st.builds(lambda f: {"not": f}, inner)
+                | st.builds(
+                    lambda kind, f: {kind: f}, st.sampled_from(["all", "any"]), st.lists(inner, min_size=1, max_size=3)
+                )
+            ),
+            max_leaves=6,
+        )
+        if draw(st.booleans()):
+            preconditions[name] = draw(formulas)
+    free = st.dictionaries(
+        st.text(max_size=4), st.none() | st.integers() | st.lists(st.text(max_size=3), max_size=2), max_size=3
+    )
+    optional = {key: draw(free) for key in ("method", "evidence") if draw(st.booleans())}
+    task = draw(st.text(max_size=5))
+    return {"format": "msg2.graph/1", "task": task, "steps": steps, "preconditions": preconditions, **optional}
+
+
+@given(good_files())
+def test_good_files_pass_both_and_come_back(value: dict[str, Any]) -> None:
+    VALIDATOR.validate(value)
+    again = SubtaskGraph.from_json(value).to_json()
+    VALIDATOR.validate(again)
+    assert SubtaskGraph.from_json(again).to_json() == again
+
+
+WRONG: list[tuple[tuple[Any, ...], Any]] = [
+    (("format",), "msg2.graph/2"), (("format",), None), (("format",), ...),
+    (("task",), 3), (("task",), ...),
+    (("steps",), "abc"), (("steps",), ...), (("steps", 0), ""), (("steps", 0), 7), (("steps", 0), "pour water"),
+    (("preconditions",), []), (("preconditions",), ...), (("preconditions",), None),
+    *((("preconditions", "pour water"), formula) for formula in (
+        None, False, 1, 0.5, "", [], {}, ["boil water"], {"all": []}, {"any": []}, {"all": "boil water"},
+        {"not": ["boil water"]}, {"not": None}, {"xor": ["boil water"]},
+        {"all": ["boil water"], "any": ["grind beans"]}, {"all": ["boil water", 3]},
+        {"any": [{"all": [True, {"not": {}}]}]},
+    )),
+    (("method",), []), (("method",), None), (("evidence",), 3), (("evidence",), "text"), (("extra",), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "wrong"), WRONG, ids=[f"{'.'.join(map(str, p))}={w!r:.30}" for p, w in WRONG])
+def test_malformed_files_fail_both(path: tuple[Any, ...], wrong: Any) -> None:
+    value = copy.deepcopy(GOOD)
+    VALIDATOR.validate(value)
+    SubtaskGraph.from_json(value)
+    place: Any = value
+    for key in path[:-1]:
+        place = place[key]
+    if wrong is ...:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = wrong
+    assert not VALIDATOR.is_valid(value)
+    with pytest.raises(InputError):
+        SubtaskGraph.from_json(value)
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3, True])
+def test_what_is_no_object_fails_both(value: Any) -> None:
+    assert not VALIDATOR.is_valid(value)
+    with pytest.raises(InputError):
+        SubtaskGraph.from_json(value)
+
+
+@pytest.mark.parametrize(
+    "preconditions",
+    [{"nap": "boil water"}, {"pour water": "nap"}, {"pour water": "grind beans", "grind beans": "pour water"}],
+    ids=["unknown key", "unknown name", "cycle"],
+)
+def test_what_the_schema_leaves_to_the_parser(preconditions: dict[str, Any]) -> None:
+    value = {**GOOD, "preconditions": preconditions}
+    assert VALIDATOR.is_valid(value)
+    with pytest.raises(InputError):
+        SubtaskGraph.from_json(value)
