@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +33,12 @@ class Rows:
         return self.gap > 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What the labels of a task say about order.
 
-    `ended` (videos, steps) is when a step was first completed, infinite where it never was; `instant` whether it took no
-    time then. The flat arrays `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or
+    `ended` (videos, steps) is when a step was first completed, infinite where it never was; `instant` whether that took
+    no time. The flat arrays `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or
     positions in untimed videos.
     """
 
@@ -91,11 +92,16 @@ class Evidence:
         return self.step, completed
 
     def before(self) -> NDArray[np.int64]:
-        """Counts, shape (steps, steps): [n, m] is how often n was completed when m started."""
+        """Counts, shape (steps, steps): [n, m] is how often n was completed when m started. Counted once; read-only."""
+        return self._before
+
+    @cached_property
+    def _before(self) -> NDArray[np.int64]:
         counts = np.zeros((len(self.steps), len(self.steps)), dtype=np.int64)
         for index in range(len(self.steps)):
             counts[:, index] = self._completed(np.flatnonzero(self.step == index)).sum(axis=0)
         np.fill_diagonal(counts, 0)
+        counts.flags.writeable = False
         return counts
 
     def occurrences(self) -> NDArray[np.int64]:
@@ -104,11 +110,11 @@ class Evidence:
         return counts
 
     def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """`count` pairs of (training, held-out) videos; each video is held out once."""
+        """`count` pairs of (training, held-out) videos, both shuffled; each video is held out once."""
         shuffled = np.random.default_rng(seed).permutation(len(self.videos))
         for fold in range(count):
-            held_out = np.sort(shuffled[fold::count])
-            yield np.setdiff1d(shuffled, held_out), held_out
+            held_out = np.arange(len(shuffled)) % count == fold
+            yield shuffled[~held_out], shuffled[held_out]
 
     def _completed(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
         """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""

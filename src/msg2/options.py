@@ -92,8 +92,10 @@ class DeltaOptions:
 
     grid: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.99)
     folds: int = 5
-    max_held_out: int = 200
-    """Held-out videos scored per fold: enough for a stable choice, and the time stays bounded."""
+    held_out: int = 200
+    """Folds are scored until this many held-out videos have been: many videos need fewer folds."""
+    training: int = 1000
+    """Most training videos per fold. Both bounds keep the time of the choice near that of learning the graph."""
 
 
 @dataclass(frozen=True, slots=True)

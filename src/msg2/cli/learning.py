@@ -34,7 +34,7 @@ Delta = Annotated[
     str | None,
     typer.Option(
         metavar="X|auto",
-        help="δ: purity above which a step comes before another. msg2: auto, chosen from the data; always-before: in every video.",
+        help="δ: purity above which a step comes first. msg2: auto, from the data; always-before: in every video.",
     ),
 ]
 Alpha = Annotated[

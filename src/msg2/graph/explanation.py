@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from msg2.errors import InputError
 from msg2.graph.formula import TRUE, Formula, from_json
 from msg2.task import Step
 
 _NAMED_VIDEOS = 8
 
 
-def explain(step: Step, precondition: Formula, evidence: Mapping[str, Any]) -> str:
-    """What `step` needs and what the videos say; `evidence` is the step's entry in the graph file.
+def explain(step: Step, precondition: Formula, evidence: object) -> str:
+    """What `step` needs and what the videos say; `evidence` is the step's entry in the graph file, if it has one.
+
+    Whatever of the entry is not as msg2 writes it is left out: graph files may come from elsewhere.
 
     >>> from msg2.graph.formula import step as s
     >>> print(explain("flip bread", s("heat pan"), {"videos": 10, "holds": 9, "violations": ["v7"]}))
@@ -20,25 +24,29 @@ def explain(step: Step, precondition: Formula, evidence: Mapping[str, Any]) -> s
     It held in 9 of the 10 videos with this step (90 %).
     It did not hold in: v7.
     """
-    lines = [f"'{step}' needs {'nothing before it' if precondition == TRUE else precondition.words()}."]
-    videos, holds = evidence.get("videos"), evidence.get("holds")
-    if isinstance(videos, int) and isinstance(holds, int) and videos and precondition != TRUE:
-        lines.append(
-            f"It held in {holds} of the {videos} videos with this step ({holds / videos:.0%}).".replace("%", " %")
-        )
-    if precondition == TRUE and videos == 0:
-        lines.append("No video shows this step.")
-    violations = list(evidence.get("violations", []))
-    if violations and precondition != TRUE:
-        named = ", ".join(map(str, violations[:_NAMED_VIDEOS]))
-        more = f" and {len(violations) - _NAMED_VIDEOS} more" if len(violations) > _NAMED_VIDEOS else ""
-        lines.append(f"It did not hold in: {named}{more}.")
-    for before, counts in sorted(evidence.get("edges", {}).items()):
-        if counts.get("weak"):
-            lines.append(f"Little support: '{before}' and '{step}' are ordered in only {counts['together']} videos.")
-    runner_up = evidence.get("runner_up")
-    if runner_up:
-        formula = from_json(runner_up["precondition"])
-        chosen = "nothing before it" if formula == TRUE else formula.words()
-        lines.append(f"Next best: {chosen} (score {runner_up['score']:.3f} against {evidence['score']:.3f}).")
+    known: Mapping[str, Any] = evidence if isinstance(evidence, Mapping) else {}
+    lines = [f"'{step}' needs {_needs(precondition)}."]
+    if precondition == TRUE:
+        return "\n".join([*lines, "No video shows this step."] if known.get("videos") == 0 else lines)
+    match known:
+        case {"videos": int(videos), "holds": int(holds)} if videos:
+            lines.append(f"It held in {holds} of the {videos} videos with this step ({round(100 * holds / videos)} %).")
+    match known:
+        case {"violations": [_, *_] as violations}:
+            named = ", ".join(map(str, violations[:_NAMED_VIDEOS]))
+            more = f" and {len(violations) - _NAMED_VIDEOS} more" if len(violations) > _NAMED_VIDEOS else ""
+            lines.append(f"It did not hold in: {named}{more}.")
+    edges = known.get("edges")
+    for before, counts in sorted(edges.items()) if isinstance(edges, Mapping) else ():
+        match counts:
+            case {"weak": True, "together": int(together)}:
+                lines.append(f"Little support: '{before}' and '{step}' are ordered in only {together} videos.")
+    match known:
+        case {"score": float(score), "runner_up": {"precondition": value, "score": float(second)}}:
+            with suppress(InputError):
+                lines.append(f"Next best: {_needs(from_json(value))} (score {second:.3f} against {score:.3f}).")
     return "\n".join(lines)
+
+
+def _needs(formula: Formula) -> str:
+    return "nothing before it" if formula == TRUE else formula.words()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -150,15 +151,26 @@ class SubtaskGraph:
     def with_steps_renamed(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
 
-        def renamed(value: Any) -> Any:
+        def formula(value: Any) -> Any:
             if isinstance(value, str):
                 return names.get(value, value)
             if isinstance(value, dict):
-                return {kind: renamed(inner) for kind, inner in value.items()}
-            return [renamed(item) for item in value] if isinstance(value, list) else value
+                return {kind: formula(inner) for kind, inner in value.items()}
+            return [formula(item) for item in value] if isinstance(value, list) else value
 
-        formulas = {names.get(n, n): from_json(renamed(f.to_json())) for n, f in self.preconditions.items()}
-        evidence = {names.get(name, name): value for name, value in self.evidence.items()}
+        def entry(value: Any) -> Any:
+            if not isinstance(value, dict):
+                return value
+            changed = dict(value)
+            if isinstance(value.get("edges"), dict):
+                changed["edges"] = {names.get(name, name): counts for name, counts in value["edges"].items()}
+            if isinstance(value.get("runner_up"), dict):
+                second = value["runner_up"]
+                changed["runner_up"] = {**second, "precondition": formula(second.get("precondition"))}
+            return changed
+
+        formulas = {names.get(n, n): from_json(formula(f.to_json())) for n, f in self.preconditions.items()}
+        evidence = {names.get(name, name): entry(value) for name, value in self.evidence.items()}
         return SubtaskGraph(self.task, (names.get(n, n) for n in self.steps), formulas, self.method, evidence)
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -235,7 +247,7 @@ class SubtaskGraph:
         for position, name in enumerate(steps):
             if not isinstance(name, str) or not name:
                 raise InputError("is not a step name", where=f"$.steps[{position}]")
-            if name in steps[:position]:
+            if steps.index(name) < position:
                 raise InputError(f"{shortened(name)} is there twice", where=f"$.steps[{position}]")
         formulas = _expect(value, "preconditions", dict, "an object of step: formula")
         known = set(steps)
@@ -293,24 +305,30 @@ def _required(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> fro
 
 def _without_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> Formula:
     """`formula` without what already follows, in reachable states, from its other parts."""
-
-    def given(operand: Formula, steps: Iterable[Step]) -> Formula:
-        for name in sorted(steps):
-            operand = operand.given(name, True)
-        return operand
-
     if formula.kind == "not":
         return negation(_without_implied(formula.operands[0], required))
     operands = [_without_implied(operand, required) for operand in formula.operands]
     if formula.kind == "all":
-        for i in range(len(operands)):
-            rest = all_of(operands[:i] + operands[i + 1 :])
-            operands[i] = given(operands[i], _required(rest, required))
+        needs = [_required(operand, required) for operand in operands]
+        needed = Counter(name for names in needs for name in names)
+        for i, operand in enumerate(operands):
+            implied = [name for name in operand.support if needed[name] > (name in needs[i])]
+            if implied:
+                operands[i] = _given(operand, implied)
+                needed.subtract(needs[i])
+                needs[i] = _required(operands[i], required)
+                needed.update(needs[i])
         return all_of(operands)
     if formula.kind == "any":
         for operand in list(operands):
-            others = [other for other in operands if other is not operand]
-            if given(any_of(others), _required(operand, required)) == TRUE:
-                operands = others
+            others = any_of(other for other in operands if other is not operand)
+            if _given(others, others.support & _required(operand, required)) == TRUE:
+                operands = [other for other in operands if other is not operand]
         return any_of(operands)
+    return formula
+
+
+def _given(formula: Formula, completed: Iterable[Step]) -> Formula:
+    for name in sorted(completed):
+        formula = formula.given(name, True)
     return formula

@@ -38,10 +38,11 @@ def trials(evidence: Evidence, learner: Learner, options: DeltaOptions, seed: in
     """The fit of every δ of the grid; none where fewer than two videos have labels, so that none can be held out."""
     if len(np.unique(evidence.video)) < 2:
         return []
-    folds = [
-        (evidence.of_videos(training), evidence.of_videos(held_out[: options.max_held_out]))
-        for training, held_out in evidence.folds(min(options.folds, len(evidence.videos)), seed)
-    ]
+    folds: list[tuple[Evidence, Evidence]] = []
+    for training, held_out in evidence.folds(min(options.folds, len(evidence.videos)), seed):
+        left = options.held_out - sum(len(other.videos) for _, other in folds)
+        if left > 0:
+            folds.append((evidence.of_videos(training[: options.training]), evidence.of_videos(held_out[:left])))
     result = []
     for delta in options.grid:
         likelihoods = [log_likelihoods(learner(training, delta), training, held_out) for training, held_out in folds]
@@ -57,8 +58,12 @@ def best(tried: list[Trial]) -> Trial:
 
 def held_share(formulas: Mapping[Step, Formula], evidence: Evidence) -> float:
     """Share of the labels whose precondition held when they started; 1 where there are no labels."""
-    which, _, eligible = _states(formulas, evidence)
-    return float(eligible[np.arange(len(which)), which].mean()) if len(which) else 1.0
+    held = len(evidence.step)
+    for index, name in enumerate(evidence.steps):
+        if name in formulas:
+            completed = evidence.rows(index).completed
+            held -= int((~formulas[name].evaluate_rows(completed, evidence.steps)).sum())
+    return held / len(evidence.step) if len(evidence.step) else 1.0
 
 
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Evidence, held_out: Evidence) -> NDArray[np.float64]:

@@ -10,7 +10,9 @@ choice of steps separates (noise) give the null precondition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,36 +26,26 @@ from msg2.task import Step
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Distinct completion vectors `completed` (rows, steps) with how often each was eligible and ineligible (rows,)."""
+    """Completion vectors `completed` (rows, steps) with how often each was eligible and ineligible (rows,)."""
 
     completed: NDArray[np.bool_]
     eligible: NDArray[np.int64]
     ineligible: NDArray[np.int64]
 
-    @staticmethod
-    def of(completed: NDArray[np.bool_], eligible: NDArray[np.bool_]) -> Examples:
-        """Examples of vectors (rows, steps) with labels (rows,)."""
-        distinct, which = _distinct(completed)
-        return Examples(distinct, np.bincount(which[eligible], minlength=len(distinct)),
-                        np.bincount(which[~eligible], minlength=len(distinct)))  # fmt: skip
-
-    def on(self, columns: NDArray[np.intp]) -> Examples:
-        """The examples seen through some of the steps only."""
-        distinct, which = _distinct(self.completed[:, columns])
-        return Examples(distinct, np.bincount(which, self.eligible, len(distinct)).astype(np.int64),
-                        np.bincount(which, self.ineligible, len(distinct)).astype(np.int64))  # fmt: skip
-
-    @property
     def separable(self) -> bool:
-        """Whether no vector is both eligible and ineligible."""
-        return not bool((self.eligible * self.ineligible).any())
+        """Whether no vector is both eligible and ineligible; the vectors must be distinct."""
+        return not bool(((self.eligible > 0) & (self.ineligible > 0)).any())
+
+
+Labels: TypeAlias = Callable[[int], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""For the step with this index: how often each vector was eligible and ineligible, shapes (rows,)."""
 
 
 def learn_msgi(evidence: Evidence, options: DecisionOptions) -> Learnt:
     """MSGI on demonstrations: only e = 1 is ever observed."""
-    examples = [Examples.of(rows.completed, np.ones(len(rows.video), dtype=np.bool_))
-                for rows in map(evidence.rows, range(len(evidence.steps)))]  # fmt: skip
-    return Learnt(decide(evidence.steps, examples))
+    which, completed = evidence.all_rows()
+    never = np.zeros(len(which), dtype=np.int64)
+    return Learnt(decide(evidence.steps, completed, lambda index: ((which == index).astype(np.int64), never)))
 
 
 def learn_msgi_plus(evidence: Evidence, options: DecisionOptions) -> Learnt:
@@ -61,32 +53,50 @@ def learn_msgi_plus(evidence: Evidence, options: DecisionOptions) -> Learnt:
     which, completed = evidence.all_rows()
     first = np.full(evidence.ended.shape, np.inf)
     np.minimum.at(first, (evidence.video, evidence.step), evidence.start)
-    started = first[evidence.video] < evidence.start[:, None]
-    examples = []
-    for index in range(len(evidence.steps)):
-        here = which == index
-        moments = ~started[:, index] & ((first[evidence.video, index] > evidence.start) | here)
-        examples.append(Examples.of(completed[moments], here[moments]))
-    return Learnt(decide(evidence.steps, examples))
+
+    def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        first_start = first[evidence.video, index]
+        eligible = (which == index) & (evidence.start == first_start)
+        return eligible.astype(np.int64), (evidence.start < first_start).astype(np.int64)
+
+    return Learnt(decide(evidence.steps, completed, labels))
 
 
-def decide(steps: tuple[Step, ...], examples: list[Examples]) -> dict[Step, Formula]:
-    """Preconditions from the examples of each step, layer by layer."""
+def decide(steps: tuple[Step, ...], completed: NDArray[np.bool_], labels: Labels) -> dict[Step, Formula]:
+    """Preconditions from completion vectors (rows, steps) and the labels of each step, layer by layer."""
     everything = np.arange(len(steps))
-    open_steps = [
-        index
-        for index, seen in enumerate(examples)
-        if seen.ineligible.any() and seen.eligible.any() and seen.on(np.delete(everything, index)).separable
-    ]
+    seen = _seen_through(everything, completed, labels)
+
+    def separable_by_others(index: int) -> bool:
+        examples = seen(index)
+        if not (examples.separable() and examples.eligible.any() and examples.ineligible.any()):
+            return False
+        own = examples.completed[:, index] & (examples.eligible + examples.ineligible > 0)
+        return not own.any() or _seen_through(np.delete(everything, index), completed, labels)(index).separable()
+
+    open_steps = [index for index in range(len(steps)) if separable_by_others(index)]
     formulas: dict[Step, Formula] = {}
-    while True:
+    while open_steps:
         lower = np.setdiff1d(everything, open_steps)
-        layer = [index for index in open_steps if examples[index].on(lower).separable]
-        if not layer:
-            return formulas
+        seen = _seen_through(lower, completed, labels)
+        layer = [index for index in open_steps if seen(index).separable()]
+        if not layer:  # what is left needs each other
+            break
         for index in layer:
-            formulas[steps[index]] = tree([steps[column] for column in lower], examples[index].on(lower)).simplified()
+            formulas[steps[index]] = tree([steps[column] for column in lower], seen(index)).simplified()
         open_steps = [index for index in open_steps if index not in layer]
+    return formulas
+
+
+def _seen_through(columns: NDArray[np.intp], completed: NDArray[np.bool_], labels: Labels) -> Callable[[int], Examples]:
+    """The examples of a step as far as some of the steps tell them apart."""
+    distinct, which = _distinct(completed[:, columns])
+
+    def examples(index: int) -> Examples:
+        yes, no = (np.bincount(which, counts, len(distinct)).astype(np.int64) for counts in labels(index))
+        return Examples(distinct, yes, no)
+
+    return examples
 
 
 def tree(steps: list[Step], examples: Examples) -> Formula:

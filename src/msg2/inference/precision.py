@@ -60,17 +60,27 @@ def _search(
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """w(gap) for gaps 0 … longest: `weight[0]` is 0 (not completed), `weight[1]` is 1 (immediately before)."""
+    """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k].
 
-    weight: NDArray[np.float64]
+    Sums of weights over videos thus are counts of videos times drops: exact, whatever the order of summation. There
+    are only as many `levels` (k, drop_k) as w has values.
+    """
+
+    levels: tuple[tuple[int, float], ...]
     of_each: bool
     """AND takes the smaller and OR the larger of two weights; else the other way round (see `PrecisionOptions`)."""
 
     @staticmethod
     def of(options: PrecisionOptions, longest: int) -> Recency:
-        """Weights up to the longest gap in the data."""
+        """Weights up to the longest gap in the data.
+
+        >>> Recency.of(PrecisionOptions(recency=0.5), 2).levels
+        ((1, 0.5), (2, 0.5))
+        """
         weight = np.maximum(_FLOOR, options.recency ** np.arange(longest, dtype=np.float64))
-        return Recency(np.concatenate([[0.0], weight]), options.recency_rule == "each")
+        drop = -np.diff(weight, append=0.0)
+        levels = tuple((int(k) + 1, float(drop[k])) for k in np.flatnonzero(drop))
+        return Recency(levels, options.recency_rule == "each")
 
     def both(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
         """Gap of a conjunction, row by row: 0 where it is not satisfied."""
@@ -95,43 +105,53 @@ class Target:
 
     def objective(self, gaps: NDArray[np.int32], chance: float, operations: int) -> NDArray[np.float64]:
         """J of formulas whose gaps are the columns of `gaps` (videos, formulas) and whose E_c[f] is `chance`."""
-        weight = self.recency.weight
-        counts = np.stack([(gaps == level).sum(axis=0) for level in range(1, len(weight))])
-        scores: NDArray[np.float64] = (weight[1:] @ counts) / len(gaps) / chance - self.alpha * operations
-        return scores
+        weights = np.zeros(gaps.shape[1])
+        for level, drop in self.recency.levels:
+            weights += drop * ((gaps > 0) & (gaps <= level)).sum(axis=0)
+        return weights / len(gaps) / chance - self.alpha * operations
 
 
 def _two_literals(target: Target, direct: NDArray[np.intp], barred: NDArray[np.bool_]) -> Iterator[Candidate]:
     """p, p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
 
-    Both sums over videos, of the smaller and of the larger weight of p and q, come from counts of videos in which both
-    gaps are at most k, one matrix product per level k: exact integers, whatever the order of summation.
+    `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
     """
-    gap, lower, steps = target.gap, target.lower, target.steps
-    videos, weight, of_each = len(gap), target.recency.weight, target.recency.of_each
-    smaller, crossed = np.zeros(barred.shape), np.zeros(barred.shape)
-    single = np.zeros(len(steps))
-    completed = (gap > 0).astype(np.float32)
-    levels = np.flatnonzero(np.diff(weight[1:], append=0.0)) + 1  # the weight falls after these gaps
-    for level in levels:
-        drop = weight[level] - (weight[level + 1] if level + 1 < len(weight) else 0.0)
-        recent = ((gap > 0) & (gap <= level)).astype(np.float32)
-        smaller += drop * (recent[:, direct].T @ recent[:, lower]).astype(np.float64)
-        single += drop * recent.sum(axis=0, dtype=np.float64)
-        if not of_each:
-            one = recent[:, direct].T @ completed[:, lower]
-            other = completed[:, direct].T @ recent[:, lower]
-            crossed += drop * (one + other).astype(np.float64)
-    total = single[direct][:, None] + single[lower][None, :]
-    conjunction = smaller if of_each else crossed - smaller
-    disjunction = total - conjunction
+    lower, videos = target.lower, len(target.gap)
+    first = np.searchsorted(lower, direct)  # places of the p among the lower steps
+    gap = np.ascontiguousarray(target.gap[:, lower].T)  # (lower steps, videos)
+    smaller, crossed, single = np.zeros(barred.shape), np.zeros(barred.shape), np.zeros(len(lower))
+    completed = _packed(gap > 0)
+    for level, drop in target.recency.levels:
+        recent = _packed((gap > 0) & (gap <= level))
+        single += drop * np.bitwise_count(recent).sum(axis=1, dtype=np.int64)
+        for row, p in enumerate(first):
+            smaller[row] += drop * _shared(recent[p], recent)
+            if not target.recency.of_each:
+                crossed[row] += drop * (_shared(recent[p], completed) + _shared(completed[p], recent))
+    conjunction = smaller if target.recency.of_each else crossed - smaller
+    disjunction = single[first][:, None] + single[None, :] - conjunction
     scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - target.alpha
     scores[:, barred] = -np.inf
-    for p in direct:
-        yield Candidate(step(steps[p]), 2 * float(single[p]) / videos)
-    for kind, p, q in _best(scores):
-        pair = (step(steps[direct[p]]), step(steps[lower[q]]))
-        yield Candidate(any_of(pair) if kind else all_of(pair), float(scores[kind, p, q]))
+    literal = [step(target.steps[index]) for index in lower]
+    for p in first:
+        yield Candidate(literal[p], 2 * float(single[p]) / videos)
+    for kind, row, q in _best(scores):
+        pair = (literal[first[row]], literal[q])
+        yield Candidate(any_of(pair) if kind else all_of(pair), float(scores[kind, row, q]))
+
+
+def _packed(marks: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Marks (steps, videos) as bits of words, shape (steps, words)."""
+    octets = np.packbits(marks, axis=1)
+    padded = np.zeros((octets.shape[0], -(-octets.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : octets.shape[1]] = octets
+    return padded.view(np.uint64)
+
+
+def _shared(one: NDArray[np.uint64], many: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Number of videos marked in `one` (words,) and in each row of `many` (steps, words)."""
+    counts: NDArray[np.int64] = np.bitwise_count(one & many).sum(axis=1, dtype=np.int64)
+    return counts
 
 
 def _best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
