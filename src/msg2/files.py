@@ -2,54 +2,86 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
-from collections.abc import Sequence
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from msg2.errors import InputError
 
+_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
+"""Names that Windows keeps for devices, whatever the suffix."""
+
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write `content` (text as UTF-8) to `path` in one step: a reader sees the old file or the new one."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write several files, all or none: they are put in place once every one of them is on the disk.
+
+    Missing folders are made; a link stays and its target is replaced; a device or pipe is written to as it is.
+    """
+    with ExitStack() as undo:
+        staged = {}
+        for path, content in contents.items():
+            data = content.encode("utf-8") if isinstance(content, str) else content
+            with _complaints_about(path):
+                if path.is_dir():
+                    raise InputError("is a folder, a file is to be written there", where=path)
+                if path.exists() and not path.is_file():
+                    path.write_bytes(data)
+                else:
+                    target = path.resolve()
+                    staged[target] = _staged(target, data, undo)
+        for target, temporary in staged.items():
+            with _complaints_about(target):
+                temporary.replace(target)
+        undo.pop_all()
+
+
+def _staged(path: Path, data: bytes, undo: ExitStack) -> Path:
+    """`data` in a temporary file beside `path`; `undo` removes it, and the folders that were made for it."""
+    for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+        folder.mkdir(exist_ok=True)
+        undo.callback(_remove_if_empty, folder)
+    temporary = path.with_name(f".msg2-{secrets.token_hex(8)}{path.suffix[:20]}")
+    undo.callback(temporary.unlink, missing_ok=True)
+    temporary.write_bytes(data)
+    return temporary
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+@contextmanager
+def _complaints_about(path: Path) -> Iterator[None]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise InputError("is a folder, a file is to be written there", where=path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".msg2-", suffix=path.suffix)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            Path(temporary).chmod(0o666 & ~_umask())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        yield
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", where=path) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
     """File names, without suffix, for names that may hold anything: plain letters and digits, unique, at most 60 long.
 
-    >>> safe_names(["Make a Latte", "make a latte", "../"])
-    ['make-a-latte', 'make-a-latte-2', 'task']
+    >>> safe_names(["Make a Latte", "make a latte", "../", "CON"])
+    ['make-a-latte', 'make-a-latte-2', 'task', 'task-con']
     """
     taken: set[str] = set()
+    counts: Counter[str] = Counter()
     result = []
     for name in names:
-        base = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-")[:50].rstrip("-") or "task"
-        unique = next(
-            name for name in (base, *(f"{base}-{count}" for count in range(2, len(names) + 2))) if name not in taken
-        )
+        plain = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-")[:50].rstrip("-") or "task"
+        unique = base = f"task-{plain}" if _RESERVED.fullmatch(plain) else plain
+        while unique in taken:
+            counts[base] += 1
+            unique = f"{base}-{1 + counts[base]}"
         taken.add(unique)
         result.append(unique)
     return result

@@ -103,6 +103,19 @@ def test_learners_never_see_the_held_out_videos() -> None:
     assert sorted(seen) == [4, 5, 5]
 
 
+def test_many_videos_do_not_take_longer() -> None:
+    task = Task("t", "ab", (Video(f"{number:02d}", map(Segment, "ab")) for number in range(30)))
+    seen: list[int] = []
+
+    def learner(evidence: Evidence, delta: float) -> Mapping[Step, Formula]:
+        seen.append(len(evidence.videos))
+        return {}
+
+    options = DeltaOptions(grid=(0.5,), folds=5, training=7, held_out=10)
+    choice.trials(Evidence.of(task), learner, options, seed=0)
+    assert seen == [7, 7]  # six held-out videos in the first fold and four in the second
+
+
 def test_ties_go_to_the_largest_delta() -> None:
     tried = [Trial(0.5, -1.0), Trial(0.7, -0.5), Trial(0.9, -0.5 - 5e-10), Trial(0.96, -0.6)]
     assert choice.best(tried).delta == 0.9

@@ -1,0 +1,1 @@
+"""Speed and growth of graph inference, always beside a baseline in the same run."""

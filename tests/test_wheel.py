@@ -1,0 +1,74 @@
+"""The wheel as a user gets it: built, installed without extras into an empty environment, and used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("msg2-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def commands(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of commands of an environment that holds nothing but the wheel and what it requires."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    pins = ROOT / "requirements" / "run.txt"
+    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-cache-dir", "-c", pins, wheel]
+    done = subprocess.run(install, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "bin"
+
+
+def run(commands: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # No PATH and no home: nothing of the machine may help, no `dot` above all.
+    environment = {"PATH": "", "HOME": str(folder), "LANG": os.environ.get("LANG", "C.UTF-8")}
+    return subprocess.run(
+        [commands / "msg2", *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
+
+
+def test_the_wheel_carries_types_and_schema_and_no_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"msg2/py.typed", "msg2/graph/schema.json"} <= set(names)
+    assert all(name.startswith(("msg2/", "msg2-")) for name in names)
+
+
+def test_first_commands_work_in_an_empty_environment(commands: Path, tmp_path: Path) -> None:
+    assert run(commands, tmp_path, "--version").stdout.startswith("msg2 ")
+    demo = run(commands, tmp_path, "demo", "-o", "demo")
+    assert demo.returncode == 0, demo.stderr
+    assert demo.stdout.rstrip().endswith("graph.html")
+    assert run(commands, tmp_path, "describe", "demo/steps.csv").returncode == 0
+    assert run(commands, tmp_path, "infer", "demo/steps.csv", "-o", "again.json").returncode == 0
+    for suffix in ("svg", "png", "html", "dot", "mmd", "graphml", "pddl"):
+        shown = run(commands, tmp_path, "show", "again.json", "-o", f"graph.{suffix}")
+        assert shown.returncode == 0, shown.stderr
+        assert (tmp_path / f"graph.{suffix}").stat().st_size > 100
+    assert run(commands, tmp_path, "evaluate", "again.json", "--truth", "demo/truth.json").returncode == 0
+
+
+def test_a_missing_extra_names_its_pip_install(commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "steps.csv").write_text("video,step\nv1,a\nv1,b\nv2,a\nv2,b\n")
+    sweep = run(commands, tmp_path, "sweep", "steps.csv", "-o", "sweep.csv")
+    assert (sweep.returncode, sweep.stdout) == (1, "")
+    assert "pip install 'msg2[plot]'" in sweep.stderr
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["steps.csv"]
