@@ -35,7 +35,7 @@ TEA = Task(
 def test_a_small_release(release: Path, inner: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         assert read_all(release / inner) == [TEA]
-    assert "1 of the 2 listed videos of 2 tasks have no annotation" in caplog.text
+    assert "1 of the 2 listed videos have no annotation" in caplog.text
 
 
 def test_a_release_whose_list_of_videos_is_lost(release: Path) -> None:

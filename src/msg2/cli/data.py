@@ -16,25 +16,17 @@ def describe(data: Data, json: Json = False, order: Order = None) -> None:
     if json:
         console.say_json(found.to_json())
         return
-    console.say(f"{data}: {found.format}; {len(found.tasks)} tasks")
+    count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
+    console.say(f"{data}: {found.format}; {count}")
     console.say("")
     console.say_table(
-        ["task", "videos", "steps", "labels", "coverage", "repeats", "overlaps", "times", "findings"],
+        ["task", "videos", "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
         [
-            (
-                t.task,
-                t.videos,
-                t.steps,
-                t.segments,
-                f"{t.coverage:.0%}",
-                t.repeats,
-                t.overlaps,
-                _times(t),
-                len(t.findings),
-            )
+            (t.task, t.videos, t.steps, t.segments, f"{t.coverage:.0%}", t.repeats, t.overlaps, _seconds(t))
             for t in found.tasks
         ],
     )
+    console.say("cover: share of the steps that a video has; seconds: when the last label ends, median")
     if len(found.tasks) == 1:
         console.say("")
         shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
@@ -46,7 +38,5 @@ def describe(data: Data, json: Json = False, order: Order = None) -> None:
             console.say(f"- {remark}")
 
 
-def _times(task: TaskSurvey) -> str:
-    if task.median_last_end is None:
-        return "none"
-    return f"median {task.median_last_end:.0f} s"
+def _seconds(task: TaskSurvey) -> str:
+    return "no times" if task.median_last_end is None else f"{task.median_last_end:.0f}"

@@ -141,7 +141,7 @@ class Formula:
         kept = list(dict.fromkeys(sorted(terms, key=_term_key)))
         for term in sorted(kept, key=_term_key, reverse=True):
             others = [other for other in kept if other != term]
-            if equivalent(_from_terms(others), self):
+            if _always(_given(_from_terms(others), term)):
                 kept = others
         return tuple(kept)
 
@@ -386,13 +386,33 @@ def _terms(formula: Formula, value: bool = True) -> list[_Term]:
 def _expanded(term: _Term, formula: Formula) -> _Term:
     """`term` without the literals that it does not need in order to imply `formula`."""
     for literal in sorted(term, key=lambda item: (item[1], item[0])):
-        shorter = term - {literal}
-        restricted = formula
-        for name, value in shorter:
-            restricted = restricted.given(name, value)
-        if equivalent(restricted, TRUE):
-            term = shorter
+        if _always(_given(formula, term - {literal})):
+            term -= {literal}
     return term
+
+
+def _given(formula: Formula, term: _Term) -> Formula:
+    for name, value in sorted(term):
+        formula = formula.given(name, value)
+    return formula
+
+
+def _always(formula: Formula) -> bool:
+    """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
+    match formula.kind:
+        case "true":
+            return True
+        case "step":
+            return False
+        case "all":
+            return all(_always(operand) for operand in formula.operands)
+        case "not":  # De Morgan; a negated step or TRUE is no tautology
+            inner = formula.operands[0]
+            join = any_of if inner.kind == "all" else all_of
+            return bool(inner.operands) and _always(join(negation(operand) for operand in inner.operands))
+    counts = Counter(name for operand in formula.operands for name in operand.support)
+    pivot = min(counts, key=lambda name: (-counts[name], name))
+    return counts[pivot] > 1 and all(_always(formula.given(pivot, value)) for value in (False, True))
 
 
 def _factored(terms: list[dict[Step, bool]]) -> Formula:

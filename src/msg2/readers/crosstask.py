@@ -119,7 +119,6 @@ def _log_missing(release: Source, entries: dict[str, _Entry], labels: Labels) ->
             if video in listed:
                 raise InputError(f"the video {shortened(cells[1])} is listed twice", where=file.row(row))
             listed.add(video)
-    _log.info(
-        "%s: %d of the %d listed videos of %d tasks have no annotation",
-        release.path, len(listed - labels.keys()), len(listed), len(entries),
-    )  # fmt: skip
+    missing = len(listed - labels.keys())
+    if missing:
+        _log.info("%s: %d of the %d listed videos have no annotation", release.path, missing, len(listed))
