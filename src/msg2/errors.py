@@ -17,9 +17,9 @@ class InputError(ValueError):
         self.what = what
         self.where = None if where is None else str(where)
         self.hint = hint
-        place = "" if self.where is None else f"{self.where}: "
-        advice = "" if hint is None else f"\n  {hint}"
-        super().__init__(f"{place}{what}{advice}")
+        place = "" if self.where is None else f"{_one_line(self.where)}: "
+        advice = "" if hint is None else f"\n  {_one_line(hint)}"
+        super().__init__(f"{place}{_one_line(what)}{advice}")
 
 
 class MissingExtraError(InputError):
@@ -44,3 +44,10 @@ def shortened(text: str, limit: int = 60) -> str:
     "'boil\\\\nwater'"
     """
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def _one_line(text: str, limit: int = 1000) -> str:
+    """`text` with what is not printable escaped, and without its middle where names in it are endless."""
+    half = limit // 2
+    short = text if len(text) <= limit else f"{text[:half]} … {text[-half:]}"
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in short)

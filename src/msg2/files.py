@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
                 if path.exists() and not path.is_file():
                     path.write_bytes(data)
                 else:
-                    target = path.resolve()
+                    target = Path(os.path.realpath(path))
                     staged[target] = _staged(target, data, undo)
         for target, temporary in staged.items():
             with _complaints_about(target):
@@ -47,16 +48,17 @@ def _staged(path: Path, data: bytes, undo: ExitStack) -> Path:
     """`data` in a temporary file beside `path`; `undo` removes it, and the folders that were made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
-        undo.callback(_remove_if_empty, folder)
-    temporary = path.with_name(f".msg2-{secrets.token_hex(8)}{path.suffix[:20]}")
-    undo.callback(temporary.unlink, missing_ok=True)
+        undo.callback(_quietly, folder.rmdir)
+    temporary = path.with_name(f".msg2-{secrets.token_hex(8)}")
+    undo.callback(_quietly, temporary.unlink)
     temporary.write_bytes(data)
     return temporary
 
 
-def _remove_if_empty(folder: Path) -> None:
+def _quietly(remove: Callable[[], None]) -> None:
+    """Clean up what can be: a folder may hold other things by now, a file may never have been made."""
     with suppress(OSError):
-        folder.rmdir()
+        remove()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msg2 import metrics
-from msg2.files import write_whole
+from msg2.files import write_together
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.options import DemoOptions, WorldOptions
@@ -37,9 +37,7 @@ def demo(folder: Path, options: DemoOptions) -> Demo:
     graphs = {method: infer(task, method, seed=options.seed) for method in METHODS}
     graph = graphs["msg2"]
     table, graph_file, truth_file = folder / "steps.csv", folder / "graph.json", folder / "truth.json"
-    write_whole(table, as_table([simulation.task]))
-    write_whole(graph_file, graph.dumps())
-    write_whole(truth_file, truth.dumps())
+    write_together({table: as_table([simulation.task]), graph_file: graph.dumps(), truth_file: truth.dumps()})
     return Demo(
         graph,
         len(task),

@@ -19,6 +19,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    result_callback=console.finish,
 )
 
 app.command("demo")(worlds.demo)
@@ -54,16 +55,20 @@ def _root(
     **Start here:** `msg2 demo`, then `msg2 describe steps.csv` and `msg2 infer steps.csv -o graph.json` on your own
     data: a table with the columns `video`, `step` and, where you have them, `start` and `end` in seconds.
     """
-    console.show_remarks()
+    console.keep_remarks()
 
 
 def main() -> None:
     """Run the command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
     signal.signal(signal.SIGINT, _interrupt)
+    console.accept_any_text()
     try:
         app()
     except InputError as error:
         console.tell(f"msg2: {error}")
+        sys.exit(1)
+    except OSError as error:  # the result cannot be written, to a full disk for one
+        console.tell(f"msg2: {InputError(error.strerror or str(error), where=error.filename)}")
         sys.exit(1)
     except _Interrupted:
         console.tell("msg2: interrupted")

@@ -2,61 +2,79 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from msg2.drawing.text import cut, one_line, printable
 from msg2.errors import InputError
 
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
+if not out.is_terminal:
+    out.width = 1_000_000  # a pipe has no width: rows stay on one line, for grep and awk
 
 Item = TypeVar("Item")
 
 
+def accept_any_text() -> None:
+    """Escape characters that the encoding of the output lacks, instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def say(text: str) -> None:
-    """A line of the result; `text` is data, never markup."""
-    out.print(escape(text), emoji=False)
+    """A line of the result; `text` is data, never markup or control codes."""
+    out.print(Text(printable(text)))
 
 
 def tell(text: str) -> None:
     """A remark beside the result, on stderr."""
-    err.print(escape(text), emoji=False)
+    err.print(Text(printable(text)))
 
 
 def say_json(value: dict[str, Any]) -> None:
     """One JSON object on stdout and nothing else."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    in_full = out.encoding.startswith("utf")
+    typer.echo(json.dumps(value, ensure_ascii=not in_full, indent=2, allow_nan=False))
 
 
 def say_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """A table; numbers to the right. Cells are data, never markup, and long ones are cut."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    """A table; numbers to the right. Cells are data, never markup, and long ones (but no paths) are cut."""
+    heading = None if title is None else Text(_cell(title))
+    table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
     listed = [[_cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
         numeric = all(row[index].replace("%", "").replace(".", "").strip("-– ").isdigit() or row[index] in ("", "N/A")
                       for row in listed)  # fmt: skip
-        table.add_column(escape(column), justify="right" if numeric and listed else "left", overflow="fold")
+        table.add_column(Text(column), justify="right" if numeric and listed else "left", overflow="fold")
     for row in listed:
-        table.add_row(*(escape(cell) for cell in row))
-    out.print(table, emoji=False)
+        table.add_row(*map(Text, row))
+    out.print(table)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return "N/A"
+    if isinstance(value, bool):
+        return "yes" if value else ""
     if isinstance(value, float):
         return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:.2f}"
-    text = " ".join(str(value).split())
-    return text if len(text) <= 60 else text[:59] + "…"
+    if isinstance(value, Path):
+        return printable(str(value))
+    return cut(one_line(str(value)), 60) if value != "" else ""
 
 
 def percent(share: float | None) -> str:
@@ -84,17 +102,29 @@ def usage() -> Iterator[None]:
 
 
 class _Remarks(logging.Handler):
-    """Remarks of the library, as lines on stderr."""
+    """Remarks of the library, kept until the command has succeeded: an error is to stand alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
+        """Keep one record."""
         prefix = "warning: " if record.levelno >= logging.WARNING else ""
-        tell(prefix + record.getMessage())
+        self.kept.append(prefix + record.getMessage())
 
 
-def show_remarks() -> None:
-    """Show what the library logs, from INFO on."""
+def keep_remarks() -> None:
+    """Keep what the library logs, from INFO on, for `finish`."""
     logger = logging.getLogger("msg2")
     logger.handlers = [_Remarks()]
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+def finish(*_: object, **__: object) -> None:
+    """What follows a command that has succeeded: the result is out, the remarks come after it."""
+    out.file.flush()
+    for handler in logging.getLogger("msg2").handlers:
+        for remark in handler.kept if isinstance(handler, _Remarks) else ():
+            tell(remark)

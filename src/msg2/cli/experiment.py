@@ -12,7 +12,7 @@ import typer
 from msg2.cli import console
 from msg2.errors import InputError
 from msg2.experiments import EXPERIMENTS
-from msg2.files import write_whole
+from msg2.files import write_together
 from msg2.options import ExperimentOptions
 
 
@@ -45,6 +45,6 @@ def experiment(
     with console.err.status(name) as status:
         result = chosen.run(data, ExperimentOptions(), lambda doing: status.update(f"{name}: {doing}"))
     if output is not None:
-        write_whole(output / f"{name}.md", result.to_markdown())
-        write_whole(output / f"{name}.json", json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+        numbers = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
+        write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
     console.say(result.to_markdown())

@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import logging
+import multiprocessing
+import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -19,7 +23,7 @@ from msg2.cli import console
 from msg2.cli.reading import Data, Order, Overlap, Repeats, TaskName, read_tasks
 from msg2.drawing.plots import Curve, sweep_plot
 from msg2.errors import InputError
-from msg2.files import safe_names, write_whole
+from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, SweepPoint, method_and_options, study
 from msg2.inference import sweep as sweep_delta
@@ -83,17 +87,18 @@ def infer(
     options = method_options(method, delta, alpha, recency, max_literals)
     tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
     paths = _paths(tasks, output, data)
+    _refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     learn = partial(_learn, method=method, seed=seed, options=options, with_statistics=stats is not None)
     results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
     for result in results:
         for level, message in result.messages:
             logging.getLogger("msg2").log(level, message)
-    for path, result in zip(paths, results, strict=True):
-        write_whole(path, result.graph.dumps())
+    contents = {path: result.graph.dumps() for path, result in zip(paths, results, strict=True)}
     if stats is not None:
         names = [field.name for field in fields(Statistic)]
         rows = ((r.graph.task, *astuple(row)) for r in results for row in r.statistics)
-        write_whole(stats, _csv(["task", *names], rows))
+        contents[stats] = _csv(["task", *names], rows)
+    write_together(contents)
     console.say_table(
         ["task", "videos", "steps", "edges", "delta", "file"],
         [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)],
@@ -122,6 +127,9 @@ def sweep(
     """
     options = method_options(method, None, alpha, recency, max_literals)
     tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
+    table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
+    plot = table.with_suffix(".svg")
+    _refuse_clashes([table, plot], data)
     tried = [
         (one.name, sweep_delta(one, method, seed=seed, **options))
         for one in console.progress(tasks, "sweeping", len(tasks))
@@ -132,13 +140,12 @@ def sweep(
         for name, points in tried
     ]  # fmt: skip
     picture = sweep_plot(curves, f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}")
-    table = output if output.suffix else output / "sweep.csv"
     names = [field.name for field in fields(SweepPoint)]
-    write_whole(table, _csv(["task", *names], ((name, *astuple(point)) for name, points in tried for point in points)))
-    write_whole(table.with_suffix(".svg"), picture)
+    rows = ((name, *astuple(point)) for name, points in tried for point in points)
+    write_together({table: _csv(["task", *names], rows), plot: picture})
     for name, points in tried:
         console.say_table(names, [astuple(point) for point in points], title=name)
-    console.say(f"{table}  {table.with_suffix('.svg')}")
+    console.say(f"{table}  {plot}")
 
 
 def method_options(
@@ -200,8 +207,17 @@ def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator
         yield from map(learn, tasks)
         return
     ignoring_interrupts = (signal.SIGINT, signal.SIG_IGN)  # the parent reports them
-    with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=signal.signal, initargs=ignoring_interrupts) as pool:
-        yield from pool.map(learn, tasks)
+    workers = min(jobs, len(tasks), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=ignoring_interrupts) as pool:
+        try:
+            yield from pool.map(learn, tasks)
+        except BrokenProcessPool:
+            hint = "it may have run out of memory: take fewer --jobs"
+            raise InputError("a process that was learning has been ended from outside", hint=hint) from None
+        except BaseException:
+            for worker in multiprocessing.active_children():  # else the pool waits until they are done
+                worker.terminate()
+            raise
 
 
 def _paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
@@ -214,6 +230,15 @@ def _paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
             hint="give a folder as OUT, or choose one task with --task",
         )
     return [output / f"{name}.json" for name in safe_names([task.name for task in tasks])]
+
+
+def _refuse_clashes(outputs: Sequence[Path], data: Path) -> None:
+    """No result may be written over another one, or over the data."""
+    for path, times in Counter(map(os.path.realpath, outputs)).items():
+        if times > 1:
+            raise InputError("two results are to be written there", where=path, hint="give each a file of its own")
+        if path == os.path.realpath(data):
+            raise InputError("is the data, the result would replace it", where=path, hint="choose another output")
 
 
 def _summary(graph: SubtaskGraph, path: Path) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import typer
 
 from msg2.cli import console
 from msg2.errors import InputError
-from msg2.files import write_whole
+from msg2.files import write_together
 from msg2.options import DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.pipeline import demo as run_demo
 from msg2.worlds import as_table, random_world, violation_rate, world, worlds
@@ -96,11 +96,11 @@ def simulate(
         else:
             chosen = world(name)
     simulation = simulate_world(chosen, options, seed)
-    write_whole(output / "steps.csv", as_table([simulation.task]))
-    write_whole(output / "truth.json", simulation.graph.dumps())
+    table, truth = output / "steps.csv", output / "truth.json"
+    write_together({table: as_table([simulation.task]), truth: simulation.graph.dumps()})
     rate = violation_rate(simulation.task, simulation.graph)
     console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
-    console.say(f"{output / 'steps.csv'}\n{output / 'truth.json'}")
+    console.say(f"{table}\n{truth}")
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

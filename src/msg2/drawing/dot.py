@@ -7,12 +7,14 @@ from html import escape
 
 from msg2.drawing import style
 from msg2.drawing.picture import Arrow, Box, Picture, Status
-from msg2.drawing.text import one_line, width_in_ems
+from msg2.drawing.text import cut, one_line, width_in_ems
 
 _FONT = "sans-serif"
 _POINTS = 11.0
 _NOTE_POINTS = 9.5
 _MANY_ARROWS = 1500
+_LONGEST_TOOLTIP = 2000
+"""Characters; Graphviz refuses strings of more than 16 KB, and escapes make them longer."""
 _LESS_EFFORT = "nslimit=0.2, nslimit1=0.2, mclimit=0.05, splines=line, "
 """For a thicket of arrows, where a careful layout would take minutes and be no clearer."""
 
@@ -44,7 +46,7 @@ def quoted(text: str) -> str:
 
 def tooltip(text: str) -> str:
     """`text` as the value of a tooltip, where Graphviz takes escapes out twice."""
-    return quoted(text.replace("\\", "\\\\"))
+    return quoted(cut(one_line(text), _LONGEST_TOOLTIP).replace("\\", "\\\\"))
 
 
 def _defaults(picture: Picture) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import stat
 import zlib
 from collections.abc import Iterator
@@ -78,8 +79,8 @@ class Source:
 
     @cached_property
     def stem(self) -> str:
-        """The name without its suffix, and without `.gz` before that; of a folder, the whole name."""
-        path = self.path.resolve()
+        """The name without its suffix, and without `.gz` before that; of a folder, the whole name. Valid text."""
+        path = Path(os.fsencode(self.path.resolve()).decode("utf-8", "replace"))
         if self.is_folder:
             return path.name
         return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem

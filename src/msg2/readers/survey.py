@@ -124,8 +124,8 @@ def task_survey(task: Task, options: SurveyOptions | None = None) -> TaskSurvey:
         videos_without_segments=sizes[0],
         never=tuple(step for step in task.steps if not present[step]),
         lookalikes=lookalikes(task.steps),
-        median_seconds=median(lengths) if lengths else None,
-        median_last_end=median(ends) if ends else None,
+        median_seconds=_median(lengths) if lengths else None,
+        median_last_end=_median(ends) if ends else None,
         longest_last_end=max(ends, default=None),
         findings=(),
     )
@@ -170,7 +170,7 @@ def _time_findings(task: Task, ends: list[float], options: SurveyOptions) -> lis
         return []
     found = []
     whole = all(float(s.start or 0).is_integer() and float(s.end or 0).is_integer() for v in task for s in v.segments)
-    usual = median(ends)
+    usual = _median(ends)
     if whole and usual > options.frames_hours * 3600:
         found.append(f"the times may be frames, not seconds: all are whole numbers, a video ends at {usual:g}")
     late = sum(end > options.long_video_hours * 3600 for end in ends)
@@ -180,6 +180,10 @@ def _time_findings(task: Task, ends: list[float], options: SurveyOptions) -> lis
     if odd:
         found.append(f"{_many(odd, 'video')} over {options.odd_ratio:g} times longer than usual: another unit of time?")
     return found
+
+
+def _median(values: list[float]) -> float:
+    return 2 * median(value / 2 for value in values)  # halves, whose sum stays finite for any finite times
 
 
 def _overlaps(video: Video) -> int:
