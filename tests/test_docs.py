@@ -1,0 +1,263 @@
+"""The documentation is true: it builds, its commands exist, and what it shows is what they print.
+
+On `RUN` pages, files are the code blocks with a title, and every `console` block is run, in order, in one folder. After
+an intended change, `python tests/test_docs.py` writes the true outputs, and the pictures, into the pages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from msg2.cli.app import app
+from msg2.experiments import EXPERIMENTS
+from msg2.inference import METHODS
+from msg2.options import NoiseOptions
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = [ROOT / "README.md", ROOT / "docs/formats.md", ROOT / "docs/tutorial.md"]
+PICTURES = sorted((ROOT / "docs/images").iterdir())
+HOME = "/home/you/msg2"
+"""Stands for the folder in which the pages are run."""
+
+BLOCK = re.compile(r"^(?P<fence>```(?P<info>[^\n]*)\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d\d(?!\d)")
+
+
+# -- running a page ---------------------------------------------------------------------------------------------
+
+
+def with_true_outputs(page: Path, folder: Path, data: Path | None) -> str:
+    """The text of a page with the outputs of its commands as they are now."""
+    if data is not None:
+        (folder / "datasets").symlink_to(data)
+
+    def true(block: re.Match[str]) -> str:
+        title = re.search(r'title="([^"]+)"', block["info"])
+        if title:
+            (folder / title[1]).write_text(block["body"], encoding="utf-8")
+        if block["info"] != "console":
+            return block[0]
+        shown = "".join(f"$ {command}\n{_output(command, folder)}" for command in _commands(block["body"]))
+        return f"{block['fence']}{shown}```"
+
+    return BLOCK.sub(true, page.read_text(encoding="utf-8"))
+
+
+def _commands(body: str) -> list[str]:
+    return [line.removeprefix("$ ") for line in body.splitlines() if line.startswith("$ ")]
+
+
+def _output(command: str, folder: Path) -> str:
+    """What a command prints; setting up is left to make and pip."""
+    if command.startswith(("make ", "pip ")):
+        return ""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "COLUMNS": "100",
+        "PYTHONUNBUFFERED": "1",
+        "MPLCONFIGDIR": str(folder / ".matplotlib"),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command.replace(".venv/bin/", "")],
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.replace(str(folder.resolve()), HOME).splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    text = page.read_text(encoding="utf-8")
+    data = request.getfixturevalue("data") if "datasets/" in "".join(b["body"] for b in BLOCK.finditer(text)) else None
+    assert with_true_outputs(page, tmp_path, data) == text, "if this is intended: python tests/test_docs.py"
+    if page.name == "tutorial.md":
+        assert {picture.name for picture in PICTURES} <= {file.name for file in tmp_path.iterdir()}
+
+
+# -- what the pages speak of ------------------------------------------------------------------------------------
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    """(page, command) of every msg2 command in a console block."""
+    return [
+        (page.name, command.split(" | ")[0].removeprefix(".venv/bin/"))
+        for page in PAGES
+        for block in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        if block["info"] == "console"
+        for command in _commands(block["body"])
+        if command.removeprefix(".venv/bin/").startswith("msg2 ")
+    ]
+
+
+@pytest.mark.parametrize(("page", "command"), shown_commands())
+def test_shown_commands_parse(page: str, command: str) -> None:
+    _, name, *arguments = shlex.split(command)
+    get_command(app).commands[name].make_context(name, arguments)  # type: ignore[attr-defined]  # raises on bad usage
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_in_running_text_exist(page: Path) -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    options = {option for one in commands.values() for parameter in one.params for option in parameter.opts}
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for code in re.findall(r"`((?:msg2 |--)[^`]+)`", text):
+        words = code.split()
+        if words[0] == "msg2":
+            assert words[1] in commands or words[1].startswith("--"), code
+        assert {word for word in words if word.startswith("--")} <= {*options, "--version", "--help"}, code
+
+
+def test_every_command_method_and_experiment_is_documented() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for name in get_command(app).commands:  # type: ignore[attr-defined]
+        assert f"msg2 {name}" in text
+    for name in METHODS:
+        assert f"**`{name}`**" in text or name == "msg2"
+    for name in EXPERIMENTS:
+        assert f'docs/results/{name}.md"' in text
+
+
+def test_noise_rates_are_those_of_the_options() -> None:
+    text = (ROOT / "docs/method.md").read_text(encoding="utf-8")
+    shown = {name: float(rate) for name, rate in re.findall(r"^\| (\w+) \| `--\w+` \| ([\d.]+) \|", text, re.MULTILINE)}
+    assert shown == {field.name: getattr(NoiseOptions(), field.name) for field in fields(NoiseOptions)}
+
+
+def test_readme_starts_with_the_two_commands() -> None:
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
+    assert "$ make demo" in first_screen
+    assert "$ make test" in first_screen
+
+
+def test_versions_agree() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cited, date = (
+        re.search(rf'^{key}: "?([\d.-]+)"?$', citation, re.MULTILINE) for key in ("version", "date-released")
+    )
+    assert cited is not None
+    assert date is not None
+    assert cited[1] == version
+    assert f"## [{version}] - {date[1]}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------
+
+COLUMNS = {
+    "always-before": "always-before",
+    "always-before, δ": "always-before, δ = {delta}",
+    "msgi+": "msgi+",
+    "msg2, δ": "msg2, δ = {delta}",
+    "msg2, δ auto": "msg2, δ auto",
+    "bigram": "bigram",
+}
+"""Columns of the README's table, and the rows of the experiments they show."""
+ROWS = {
+    "CrossTask, next step, mean of 18 tasks": ("next-step", 0, "mean"),
+    "CaptainCook4D, 24 recipes without errors, edge F1": ("captaincook4d", 0, "F1"),
+    "CaptainCook4D, 12 recipes with mistakes, in time, edge F1": ("captaincook4d", 3, "F1"),
+    "Twelve worlds at 29 % noise, accuracy": ("graphs", 0, "accuracy"),
+    "Twelve worlds at 29 % noise, edge F1": ("graphs", 0, "edge F1"),
+    "Random worlds, no noise, no OR, graphs that are exact": ("recovery", 1, "graphs, percent"),
+}
+"""Rows of the README's table: experiment, its table, and the column of that table (the row, in next-step)."""
+
+
+def measured(experiment: str, number: int, what: str, method: str) -> float | None:
+    """The number of a method in the results of an experiment; None where it has no such row."""
+    table = _results(experiment)["tables"][number]
+    columns = table["columns"]
+    if experiment == "next-step":
+        row = next(row for row in table["rows"] if row[0] == what)
+        method = {"msg2, δ = 0.55": "msg2", "msg2, δ auto": "msg2, delta auto"}.get(method, method)
+        return row[columns.index(method)] if method in columns else None
+    return next((row[columns.index(what)] for row in table["rows"] if row[0] == method), None)
+
+
+def _results(experiment: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / f"docs/results/{experiment}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_numbers_in_the_readme_are_the_measured_ones() -> None:
+    table = re.findall(r"^\| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    header, *rows = [[cell.strip() for cell in line.split(" | ")] for line in table]
+    assert header[2:-1] == list(COLUMNS)
+    assert [row[0] for row in rows] == list(ROWS)
+    for title, delta, *shown, command in rows:
+        experiment, number, what = ROWS[title]
+        assert command == f"`msg2 experiment {experiment}`"
+        values = [measured(experiment, number, what, name.format(delta=delta)) for name in COLUMNS.values()]
+        assert shown == ["–" if value is None else f"{value:.2f}" for value in values], title
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/index.md", "docs/questions.md"])
+def test_numbers_in_running_text_are_measured(name: str) -> None:
+    known = {"3.11", "89.66"}  # Python; always-before on CaptainCook4D against the raw edges of the truth
+    for experiment in EXPERIMENTS:
+        known |= set(NUMBER.findall((ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")))
+    text = BLOCK.sub("", (ROOT / name).read_text(encoding="utf-8"))
+    assert set(NUMBER.findall(text)) - known == set()
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_both_files_of_a_result_agree(experiment: str) -> None:
+    markdown = (ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")
+    for table in _results(experiment)["tables"]:
+        for row in table["rows"]:
+            cells = ["N/A" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in row]
+            assert f"| {' | '.join(cells)} |" in markdown
+
+
+# -- the site ---------------------------------------------------------------------------------------------------
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING -" not in done.stderr
+    page = (tmp_path / "site/results/index.html").read_text(encoding="utf-8")
+    assert "Make French Strawberry Cake" in page  # the tables are in it
+    assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page)  # and nothing from outside
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_in_the_checkout_lead_somewhere(name: str) -> None:
+    text = BLOCK.sub("", (ROOT / name).read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if path.startswith("https://"):
+            continue
+        page = ROOT / path if path else ROOT / name
+        assert page.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings], target
+
+
+if __name__ == "__main__":
+    for page in RUN:
+        with TemporaryDirectory() as place:
+            annotations = Path(os.environ.get("MSG2_DATA", ROOT / "../shared/data")).resolve()
+            page.write_text(with_true_outputs(page, Path(place), annotations), encoding="utf-8")
+            for picture in PICTURES:
+                if (Path(place) / picture.name).is_file():
+                    shutil.copyfile(Path(place) / picture.name, picture)
