@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-cache-dir
-# Caches of the tools stay in the checkout.
+# Caches and temporary files of the tools stay in the checkout.
+$(shell mkdir -p .cache/tmp)
 export XDG_CACHE_HOME := $(CURDIR)/.cache
+export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 .PHONY: demo test lint test-slow test-pythons benchmark docs results requirements clean
@@ -55,7 +57,6 @@ requirements:
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "msg2 needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	mkdir -p .cache
 	touch $@
 
 .venv/.run: .venv/.made requirements/run.txt pyproject.toml
@@ -68,4 +69,4 @@ requirements:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .cache out site dist .pytest_tmp
+	rm -rf .venv .venv-* .cache out site dist

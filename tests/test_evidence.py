@@ -88,7 +88,7 @@ def test_counts_of_one_step_before_another(task: Task) -> None:
     expected = [
         [0 if n == m else sum(n in gaps for _, gaps in expected_rows(task, m)) for m in task.steps] for n in task.steps
     ]
-    assert Evidence.of(task).before().tolist() == expected
+    assert Evidence.of(task).before.tolist() == expected
 
 
 @settings(deadline=None)
@@ -100,12 +100,11 @@ def test_occurrences_count_videos_not_labels(task: Task) -> None:
 
 @settings(deadline=None)
 @given(tasks())
-def test_all_rows_is_every_label_with_what_was_completed(task: Task) -> None:
+def test_completed_has_a_row_for_every_label(task: Task) -> None:
     evidence = Evidence.of(task)
-    which, completed = evidence.all_rows()
     found = sorted(
         (evidence.steps[step], [name for name, done in zip(evidence.steps, row, strict=True) if done])
-        for step, row in zip(which, completed, strict=True)
+        for step, row in zip(evidence.step, evidence.completed(), strict=True)
     )
     expected = sorted(
         (segment.step, sorted(moments(video, place))) for video in task for place, segment in enumerate(video.segments)
@@ -120,7 +119,7 @@ def test_evidence_of_some_videos_is_that_of_a_smaller_task(task: Task, choice: s
     part = Evidence.of(task).of_videos(np.array(chosen, dtype=np.intp))
     alone = Evidence.of(task.with_videos(task.videos[index] for index in chosen))
     assert part.videos == alone.videos
-    assert part.before().tolist() == alone.before().tolist()
+    assert part.before.tolist() == alone.before.tolist()
     for name in task.steps:
         assert rows_of(part, name) == rows_of(alone, name)
 
@@ -147,20 +146,20 @@ def test_gaps_by_hand() -> None:
 
 def test_overlapping_segments_are_not_ordered() -> None:
     evidence = Evidence.of(Task("task", "ab", [Video("v", [timed("a", 0, 5), timed("b", 4, 9)])]))
-    assert not evidence.before().any()
+    assert not evidence.before.any()
 
 
 @pytest.mark.parametrize("other", [timed("b", 5, 5), timed("b", 5, 7), timed("b", 3, 5)])
 def test_an_instant_beside_something_that_touches_it(other: Segment) -> None:
     evidence = Evidence.of(Task("task", "ab", [Video("v", [timed("a", 5, 5), other])]))
     expected = {(5, 5): [[0, 0], [0, 0]], (5, 7): [[0, 1], [0, 0]], (3, 5): [[0, 0], [1, 0]]}[other.start, other.end]
-    assert evidence.before().tolist() == expected
+    assert evidence.before.tolist() == expected
 
 
 def test_nothing_at_all() -> None:
     for task in (Task("task", "", []), Task("task", "ab", []), Task("task", "ab", [Video("v", [])])):
         evidence = Evidence.of(task)
-        assert evidence.before().shape == (len(task.steps), len(task.steps))
-        assert not evidence.before().any()
+        assert evidence.before.shape == (len(task.steps), len(task.steps))
+        assert not evidence.before.any()
         assert evidence.occurrences().tolist() == [0] * len(task.steps)
         assert all(len(evidence.rows(index).video) == 0 for index in range(len(task.steps)))

@@ -11,7 +11,6 @@ whisk
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,9 +57,15 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("msg2")
     if name == "metrics":
         return importlib.import_module("msg2.metrics")
     if name in _HOME:
         return getattr(importlib.import_module(f"msg2.{_HOME[name]}"), name)
     raise AttributeError(f"module 'msg2' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

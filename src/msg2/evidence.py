@@ -6,13 +6,14 @@ One row per labelled occurrence of a step. A row keeps the order of the complete
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph import Formula
 from msg2.task import Step, Task
 
 
@@ -38,8 +39,8 @@ class Evidence:
     """What the labels of a task say about order.
 
     `ended` (videos, steps) is when a step was first completed, infinite where it never was; `instant` whether that took
-    no time. The flat arrays `video`, `step`, `start`, `end` hold every labelled occurrence. Times are seconds, or
-    positions in untimed videos.
+    no time; `rank` how many steps of the video had ended by then, the step included. The flat arrays `video`, `step`,
+    `start`, `end` hold every labelled occurrence. Times are seconds, or positions in untimed videos.
     """
 
     steps: tuple[Step, ...]
@@ -58,7 +59,7 @@ class Evidence:
 
         >>> from msg2.task import Segment, Video
         >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")])])
-        >>> Evidence.of(task).before().tolist()
+        >>> Evidence.of(task).before.tolist()
         [[0, 1], [0, 0]]
         """
         column = {name: index for index, name in enumerate(task.steps)}
@@ -86,23 +87,27 @@ class Evidence:
         gap[:, step] = 0
         return Rows(self.video[chosen], gap)
 
-    def all_rows(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Every occurrence as (its step, what was completed at its start): shapes (rows,) and (rows, steps)."""
-        completed = self._completed(np.arange(len(self.step)))
-        return self.step, completed
-
-    def before(self) -> NDArray[np.int64]:
-        """Counts, shape (steps, steps): [n, m] is how often n was completed when m started. Counted once; read-only."""
-        return self._before
+    def completed(self) -> NDArray[np.bool_]:
+        """What was completed at the start of every occurrence, shape (occurrences, steps)."""
+        return self._completed_at(np.arange(len(self.step)))
 
     @cached_property
-    def _before(self) -> NDArray[np.int64]:
+    def before(self) -> NDArray[np.int64]:
+        """Counts, shape (steps, steps), read-only: [n, m] is how often n was completed when m started."""
         counts = np.zeros((len(self.steps), len(self.steps)), dtype=np.int64)
         for index in range(len(self.steps)):
-            counts[:, index] = self._completed(np.flatnonzero(self.step == index)).sum(axis=0)
+            counts[:, index] = self._completed_at(np.flatnonzero(self.step == index)).sum(axis=0)
         np.fill_diagonal(counts, 0)
         counts.flags.writeable = False
         return counts
+
+    def violations(self, preconditions: Mapping[Step, Formula]) -> int:
+        """Number of occurrences that started while their precondition did not hold."""
+        return sum(
+            int((~preconditions[name].evaluate_rows(self.rows(index).completed, self.steps)).sum())
+            for index, name in enumerate(self.steps)
+            if name in preconditions
+        )
 
     def occurrences(self) -> NDArray[np.int64]:
         """Number of videos with each step, shape (steps,)."""
@@ -116,7 +121,7 @@ class Evidence:
             held_out = np.arange(len(shuffled)) % count == fold
             yield shuffled[~held_out], shuffled[held_out]
 
-    def _completed(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _completed_at(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
         """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""
         video, start = self.video[occurrences], self.start[occurrences, None]
         completed = self.ended[video] <= start
@@ -128,7 +133,7 @@ class Evidence:
 
     def _gaps(self, occurrences: NDArray[np.intp]) -> NDArray[np.int32]:
         """Gaps of what was completed at each occurrence; steps completed at the same moment share one gap."""
-        completed = self._completed(occurrences)
+        completed = self._completed_at(occurrences)
         done = completed.sum(axis=1, dtype=np.int32)[:, None]
         # rank counts the steps of the video that ended no later, all of them completed here too.
         gap = np.maximum(done - self.rank[self.video[occurrences]] + 1, 1)

@@ -49,6 +49,8 @@ def _staged(path: Path, data: bytes, undo: ExitStack) -> Path:
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
         undo.callback(_quietly, folder.rmdir)
+    with suppress(FileNotFoundError):
+        path.lstat()  # a name that the disk refuses is refused here, before any file is replaced
     temporary = path.with_name(f".msg2-{secrets.token_hex(8)}")
     undo.callback(_quietly, temporary.unlink)
     temporary.write_bytes(data)

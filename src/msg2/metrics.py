@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, shortened
-from msg2.graph import SubtaskGraph
-from msg2.graph.formula import agreement
+from msg2.graph import SubtaskGraph, agreement
 from msg2.task import Step, Video
 
 _CHUNK = 1000
@@ -52,7 +51,7 @@ class EdgeScores:
 def accuracy(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
     """1/N Σ_n E_c[f_n(c) = f*_n(c)], uniform over all 2^N completion vectors (Eq. accuracy), exactly.
 
-    >>> from msg2.graph import any_of, step
+    >>> from msg2.graph import step
     >>> truth = SubtaskGraph("t", "ab", {"b": step("a")})
     >>> accuracy(SubtaskGraph("t", "ab", {}), truth)  # a agrees always, b half of the time
     0.75

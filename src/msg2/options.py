@@ -228,6 +228,7 @@ class RandomWorldOptions:
     def __post_init__(self) -> None:
         _check(self.depth >= 0, f"depth is {self.depth}, it must be 0 or more")
         _check(self.steps > self.depth, f"steps is {self.steps}, a depth of {self.depth} takes at least one more")
+        _check(self.steps <= 100_000, f"steps is {self.steps}, it must be at most 100,000")
         _check_probability("or-rate", self.or_rate)
         least = 2 if self.or_rate > 0 else 1
         _check(self.max_parents >= least, f"max-parents is {self.max_parents}, it must be {least} or more")

@@ -69,7 +69,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A piece of narration with its time in seconds."""
+    """A piece of narration with its time in seconds.
+
+    >>> Sentence("now flip the bread", 60.0, 62.5).text
+    'now flip the bread'
+    """
 
     text: str
     start: float

@@ -46,7 +46,7 @@ DONE = st.lists(st.sampled_from(NAMES), unique=True).map(tuple)
 def test_ranking_is_appendix_c(graph: SubtaskGraph, done: tuple[str, ...], rho: float) -> None:
     options = NextStepOptions(rho=rho)
     expected = appendix_c(graph, done, rho)
-    ranked = next_steps(graph, done, options)
+    ranked = next_steps(graph, done, recency(graph, options))
     assert {r.step: r.probability for r in ranked} == pytest.approx(expected)
     assert recency(graph, options)(done) == pytest.approx(expected)
     assert [r.probability for r in ranked] == sorted((r.probability for r in ranked), reverse=True)
@@ -66,6 +66,12 @@ def test_recently_opened_steps_come_first() -> None:
     assert third.unmet == (step("a"), step("c"))
 
 
+def test_another_ranker_decides_the_order() -> None:
+    graph = SubtaskGraph("t", "abc", {"c": step("b")})
+    ranked = next_steps(graph, ["b"], lambda done: {"a": 0.75, "c": 0.25})
+    assert [(r.step, r.probability, r.waited) for r in ranked] == [("a", 0.75, 1), ("c", 0.25, 0)]
+
+
 def test_eligibility_is_latched() -> None:
     """`c` was eligible at the start, not after a, and again after b: its age counts from the start."""
     graph = SubtaskGraph("t", "abcd", {"c": any_of([negation(step("a")), step("b")]), "d": step("b")})
@@ -83,7 +89,7 @@ def test_nothing_eligible_is_uniform() -> None:
 def test_a_long_wait_does_not_make_the_impossible_likely() -> None:
     names = [f"{i:03}" for i in range(400)]
     graph = SubtaskGraph("t", [*names, "y", "z"], {"z": step("y")})
-    ranked = next_steps(graph, names, NextStepOptions(rho=0.1))
+    ranked = next_steps(graph, names, recency(graph, NextStepOptions(rho=0.1)))
     assert [(r.step, r.probability) for r in ranked] == [("y", 1.0), ("z", 0.0)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from msg2.experiments import graphs, next_step, paper, recovery
 from msg2.experiments.tables import Result
-from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.graph import SubtaskGraph, all_of, any_of, probability, step
 from msg2.options import ExperimentOptions
 from msg2.task import Segment, Task, Video
 from msg2.worlds import World, world
@@ -39,7 +39,7 @@ def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     check_writable(result)
     assert len(reported) == 4
     # A null graph is right about a step as often as its precondition holds in a random state, and N/A in compatibility.
-    null = mean(mean(w.graph.precondition(name).probability() for name in w.graph.steps) for w in two)
+    null = mean(mean(float(probability(w.graph.precondition(name))) for name in w.graph.steps) for w in two)
     assert column(result, 0, "accuracy")["msgi"] == pytest.approx(100 * null)
     assert column(result, 0, "compatibility")["msgi"] is None
     assert null < column(result, 0, "accuracy")["msg2"] / 100 <= 1
@@ -70,7 +70,7 @@ def test_recovery_compares_what_can_be_reached(monkeypatch: pytest.MonkeyPatch) 
     wordy = SubtaskGraph("t", "abcd", {"b": a, "c": all_of([a, b]), "d": b})
     monkeypatch.setattr(recovery, "SETTINGS", recovery.SETTINGS[:1])
     monkeypatch.setattr(recovery, "ROWS", {"wordy": ("msg2", {})})
-    monkeypatch.setattr(recovery, "random_world", lambda shape, seed: World("t", truth))
+    monkeypatch.setattr(recovery, "random_world", lambda shape, seed: World(truth))
     monkeypatch.setattr(recovery, "infer", lambda task, method, **options: wordy)
     result = recovery.run(None, TINY, lambda text: None)
     # d needs b | c, and c needs b: whoever can do d has done b, so the reduction of the truth is b alone.

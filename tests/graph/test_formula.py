@@ -13,7 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.graph.formula import FALSE, TRUE, Formula, agreement, all_of, any_of, equivalent, from_json, negation, step
+from msg2.graph import (
+    FALSE,
+    TRUE,
+    Formula,
+    agreement,
+    all_of,
+    any_of,
+    dnf,
+    equivalent,
+    from_json,
+    negation,
+    probability,
+    simplified,
+    step,
+)
 
 NAMES = "abcde"
 A, B, C, D, E = map(step, NAMES)
@@ -84,28 +98,29 @@ def test_rows_agree_with_single_evaluation(formula: Formula) -> None:
 def test_probability_and_agreement_are_exact(one: Formula, other: Formula) -> None:
     table, other_table = truth_table(one), truth_table(other)
     same = sum(a == b for a, b in zip(table, other_table, strict=True))
-    assert one.probability() == sum(table) / 32
+    assert probability(one) == Fraction(sum(table), 32)
     assert agreement(one, other) == Fraction(same, 32)
     assert equivalent(one, other) == (same == 32)
 
 
 def test_probability_of_many_steps_is_not_enumerated() -> None:
     pairs = [any_of([step(f"x{i}"), step(f"y{i}")]) for i in range(100)]
-    assert all_of(pairs).probability() == pytest.approx(0.75**100)
-    assert all_of([*pairs, step("x0")]).probability() == pytest.approx(0.75**99 / 2)
+    assert probability(all_of(pairs)) == pytest.approx(0.75**100)
+    assert probability(all_of([*pairs, step("x0")])) == pytest.approx(0.75**99 / 2)
 
 
-@given(FORMULAS, st.sampled_from(NAMES), st.booleans())
-def test_given_fixes_one_step(formula: Formula, name: str, value: bool) -> None:
-    fixed = formula.given(name, value)
-    assert name not in fixed.support
+@given(FORMULAS, st.dictionaries(st.sampled_from(NAMES), st.booleans()))
+def test_given_fixes_steps(formula: Formula, values: dict[str, bool]) -> None:
+    fixed = formula.given(values)
+    assert not fixed.support & values.keys()
     for state in STATES:
-        assert fixed.evaluate(state) == formula.evaluate(state | {name} if value else state - {name})
+        forced = (state - values.keys()) | {name for name, value in values.items() if value}
+        assert fixed.evaluate(state) == formula.evaluate(forced)
 
 
 @given(FORMULAS)
 def test_simplified_is_equivalent_and_no_longer(formula: Formula) -> None:
-    simple = formula.simplified()
+    simple = simplified(formula)
     assert truth_table(simple) == truth_table(formula)
     assert simple.literals <= formula.literals
 
@@ -116,7 +131,7 @@ def covered(terms: list[frozenset[tuple[str, bool]]]) -> list[bool]:
 
 @given(FORMULAS)
 def test_dnf_is_irredundant(formula: Formula) -> None:
-    terms, table = list(formula.dnf()), truth_table(formula)
+    terms, table = list(dnf(formula)), truth_table(formula)
     assert covered(terms) == table
     for i, term in enumerate(terms):
         others = terms[:i] + terms[i + 1 :]
@@ -126,8 +141,8 @@ def test_dnf_is_irredundant(formula: Formula) -> None:
 
 
 def test_dnf_of_constants() -> None:
-    assert TRUE.dnf() == (frozenset(),)
-    assert FALSE.dnf() == ()
+    assert dnf(TRUE) == (frozenset(),)
+    assert dnf(FALSE) == ()
 
 
 @given(FORMULAS)
@@ -142,11 +157,14 @@ def test_json_round_trip(formula: Formula) -> None:
 
 
 @given(FORMULAS)
-def test_counts_of_literals(formula: Formula) -> None:
+def test_what_occurs_in_a_formula_occurs_in_its_text(formula: Formula) -> None:
     names = str(formula).replace("true", "")
     assert formula.literals == sum(names.count(name) for name in NAMES)
-    assert formula.complexity == max(0, formula.literals - 1)
     assert formula.support == {name for name in NAMES if name in names}
+    text = str(formula)
+    for kind, mark in (("all", "&"), ("any", "|"), ("not", "¬"), ("true", "true")):
+        assert (kind in formula.kinds) == (mark in text)
+    assert ("step" in formula.kinds) == bool(formula.support)
 
 
 def test_text_and_words() -> None:

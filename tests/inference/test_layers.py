@@ -97,7 +97,7 @@ def test_reduction(order: NDArray[np.bool_]) -> None:
 def test_layers_of_a_task(task: Task, delta: float) -> None:
     graph, ignored = critical_graph(task, delta)
     depth = longest_paths(graph)
-    found = layers(Evidence.of(task).before(), delta)
+    found = layers(Evidence.of(task).before, delta)
     steps = task.steps
     assert found.ignored == ignored
     assert {(steps[n], steps[m]) for n, m in zip(*np.nonzero(found.critical), strict=True)} == set(graph.edges)

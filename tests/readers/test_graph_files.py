@@ -86,3 +86,9 @@ def test_broken_files(tmp_path: Path, content: bytes, complaint: str) -> None:
 def test_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder, not a graph file"):
         read_graph(tmp_path)
+
+
+def test_a_task_graph_on_one_line_is_no_row_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "toast.json"
+    path.write_text(json.dumps({"step": 1, "steps": {"0": "fry", "1": "flip"}, "edges": [[0, 1]]}))
+    assert read_graph(path).edges() == {("fry", "flip")}

@@ -69,6 +69,6 @@ def test_worlds_are_found_by_name() -> None:
 
 
 def test_a_world_has_no_negation() -> None:
-    graph = SubtaskGraph("t", ["a", "b"], {"b": negation(step("a"))})
+    graph = SubtaskGraph("w", ["a", "b"], {"b": negation(step("a"))})
     with pytest.raises(InputError, match="precondition of 'b' in the world 'w' has a NOT"):
-        World("w", graph)
+        World(graph)

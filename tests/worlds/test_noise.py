@@ -16,7 +16,7 @@ from msg2.options import NoiseOptions, WorldOptions
 from msg2.worlds import Demonstration, World, simulate, world
 
 LETTERS = "abcdefghij"
-CHAIN = World("chain", SubtaskGraph("chain", LETTERS, {after: step(before) for before, after in pairwise(LETTERS)}))
+CHAIN = World(SubtaskGraph("chain", LETTERS, {after: step(before) for before, after in pairwise(LETTERS)}))
 RATE = 0.3
 
 
@@ -139,7 +139,7 @@ def test_both_branches(both: float) -> None:
 
 
 def test_free_order_is_uniform() -> None:
-    free = World("free", SubtaskGraph("free", "abc", {}))
+    free = World(SubtaskGraph("free", "abc", {}))
     shows = simulate(free, WorldOptions(videos=3000, noise=NoiseOptions.none()), seed=4).demonstrations
     counts = Counter(shown(show) for show in shows)
     assert len(counts) == 6

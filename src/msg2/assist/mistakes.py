@@ -9,7 +9,7 @@ from typing import Any
 
 from msg2.assist.progress import unknown_step, unmet_clauses
 from msg2.errors import shortened
-from msg2.graph import Formula, SubtaskGraph
+from msg2.graph import FALSE, Formula, SubtaskGraph, equivalent
 from msg2.task import Segment, Step, Task, Video
 
 
@@ -143,9 +143,6 @@ def _impossible_without(missing: Step, graph: SubtaskGraph) -> Set[Step]:
     lost = {missing}
     for name in graph.steps:  # parents come first: steps are sorted by layer
         formula = graph.precondition(name)
-        gone = formula.support & lost
-        for step in sorted(gone):
-            formula = formula.given(step, False)
-        if gone and formula.probability() == 0:
+        if formula.support & lost and equivalent(formula.given(dict.fromkeys(lost, False)), FALSE):
             lost.add(name)
     return lost - {missing}

@@ -39,10 +39,11 @@ class Ranked:
         return not self.unmet
 
 
-def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), options: NextStepOptions | None = None) -> list[Ranked]:
+def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | None = None) -> list[Ranked]:
     """The steps that are left, the most probable first; equals in the order of the graph (layer, then name).
 
-    Where nothing is eligible, all that is left is equally probable.
+    `ranker` says how probable they are, by default `recency`. Where nothing is eligible, all that is left is equally
+    probable.
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
@@ -50,20 +51,29 @@ def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), options: NextStep
     [('dip', 1.0, True), ('fry', 0.0, False)]
     """
     progress = ProgressOf(graph)(done)
+    probability = (ranker or recency(graph))(done)
     ranking = [
-        Ranked(n, p, progress.waited.get(n), unmet_clauses(graph.precondition(n), progress.completed))
-        for n, p in _probabilities(graph, progress, options or NextStepOptions()).items()
+        Ranked(n, probability[n], progress.waited.get(n), unmet_clauses(graph.precondition(n), progress.completed))
+        for n in graph.steps
+        if n not in progress.completed
     ]
     return sorted(ranking, key=lambda ranked: -ranked.probability)
 
 
 def recency(graph: SubtaskGraph, options: NextStepOptions | None = None) -> Ranker:
-    """The ranker of `next_steps`: of the eligible steps, the one that became eligible last."""
-    progress_of, chosen = ProgressOf(graph), options or NextStepOptions()
-    return lambda done: _probabilities(graph, progress_of(done), chosen)
+    """The ranker of App. C: of the eligible steps, the one that became eligible last."""
+    progress_of, rho = ProgressOf(graph), (options or NextStepOptions()).rho
+
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
+        progress = progress_of(done)
+        # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
+        freshest = min((progress.waited[name] for name in progress.eligible - progress.completed), default=0)
+        return probabilities(graph, progress, lambda name: float(rho ** (progress.waited[name] - freshest)))
+
+    return probabilities_after
 
 
-def weighed(graph: SubtaskGraph, progress: Progress, weight: Callable[[Step], float]) -> dict[Step, float]:
+def probabilities(graph: SubtaskGraph, progress: Progress, weight: Callable[[Step], float]) -> dict[Step, float]:
     """Probabilities of the steps that are left: in proportion to `weight` for those that are eligible, else 0.
 
     Where nothing is eligible, all that is left is equally probable.
@@ -91,18 +101,12 @@ def bigram(task: Task) -> Ranker:
     single = Counter(step for video in task for step in video.sequence())
     total = 1 + single.total()
 
-    def probabilities(done: Sequence[Step]) -> Mapping[Step, float]:
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         last, completed = (done[-1] if done else None), set(done)
         left = [name for name in task.steps if name not in completed]
         return _normalised({name: pairs[last, name] + single[name] / total for name in left})
 
-    return probabilities
-
-
-def _probabilities(graph: SubtaskGraph, progress: Progress, options: NextStepOptions) -> dict[Step, float]:
-    # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
-    freshest = min((progress.waited[name] for name in progress.eligible - progress.completed), default=0)
-    return weighed(graph, progress, lambda name: float(options.rho ** (progress.waited[name] - freshest)))
+    return probabilities_after
 
 
 def _normalised(weights: Mapping[Step, float]) -> dict[Step, float]:

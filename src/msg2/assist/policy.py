@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.next_step import Ranker, weighed
+from msg2.assist.next_step import Ranker, probabilities
 from msg2.assist.progress import ProgressOf
 from msg2.graph import Formula, SubtaskGraph
 from msg2.options import PolicyOptions
@@ -37,23 +37,23 @@ def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": step("b")})
-    >>> probabilities = grprop(graph)([])
-    >>> max(probabilities, key=probabilities.get)  # b opens c and d, a opens nothing
+    >>> chances = grprop(graph)([])
+    >>> max(chances, key=chances.get)  # b opens c and d, a opens nothing
     'b'
     """
     chosen = options or PolicyOptions()
     progress_of = ProgressOf(graph)
 
-    def probabilities(done: Sequence[Step]) -> Mapping[Step, float]:
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         progress = progress_of(done)
         completion = np.array([name in progress.completed for name in graph.steps], dtype=np.float64)
         rewards = np.array([chosen.discount ** progress.waited.get(name, 0) for name in graph.steps])
         _, slope = softened_reward(graph, completion, rewards, chosen)
         logits = dict(zip(graph.steps, (chosen.temperature * slope).tolist(), strict=True))
         highest = max((logits[name] for name in progress.eligible - progress.completed), default=0.0)
-        return weighed(graph, progress, lambda name: math.exp(logits[name] - highest))
+        return probabilities(graph, progress, lambda name: math.exp(logits[name] - highest))
 
-    return probabilities
+    return probabilities_after
 
 
 def softened_reward(

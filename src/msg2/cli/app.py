@@ -69,6 +69,7 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:  # the result cannot be written, to a full disk for one
         console.tell(f"msg2: {InputError(error.strerror or str(error), where=error.filename)}")
+        console.drop_output()
         sys.exit(1)
     except _Interrupted:
         console.tell("msg2: interrupted")

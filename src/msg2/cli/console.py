@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,3 +129,11 @@ def finish(*_: object, **__: object) -> None:
     for handler in logging.getLogger("msg2").handlers:
         for remark in handler.kept if isinstance(handler, _Remarks) else ():
             tell(remark)
+
+
+def drop_output() -> None:
+    """Forget what cannot be written, or Python would try again, and complain, at its very end."""
+    try:
+        out.file.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.file.fileno())

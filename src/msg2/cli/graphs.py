@@ -11,7 +11,7 @@ import typer
 from msg2 import assist, drawing, metrics
 from msg2.cli import console
 from msg2.cli.learning import Alpha, Delta, Literals, Method, Recency, method_options
-from msg2.cli.reading import Data, Json, Order, Overlap, Repeats, TaskName, read_tasks
+from msg2.cli.reading import Data, Json, Order, Overlap, Repeats, TaskName, read_tasks, refuse_without
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.options import ExperimentOptions, SplitOptions
@@ -33,6 +33,7 @@ Ranker = Annotated[
 
 
 def evaluate(
+    context: typer.Context,
     graph: Graph,
     truth: Annotated[Path, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph.")],
     data: Annotated[Path | None, typer.Option(metavar="DATA", help="Videos, for the compatibility.")] = None,
@@ -47,6 +48,8 @@ def evaluate(
 
     Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
     """
+    if data is None:
+        refuse_without("--data", context, "overlap", "repeats", "order")
     learnt, true = read_graph(graph), read_graph(truth)
     videos = () if data is None else _videos_of(learnt, data, overlap=overlap, repeats=repeats, order=order)
     found = metrics.scores(learnt, true, videos).to_json()
@@ -57,6 +60,7 @@ def evaluate(
 
 
 def next_(
+    context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
     done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
     evaluate: Annotated[
@@ -81,17 +85,22 @@ def next_(
 
     Examples: `msg2 next graph.json --done "boil water" --done "grind beans"`, `msg2 next steps.csv --evaluate`
     """
+    learning = ("method", "delta", "alpha", "recency", "max_literals")
     if not evaluate:
         if ranker not in RANKERS:
             raise typer.BadParameter(f"--ranker is {ranker!r}, a graph takes {' or '.join(RANKERS)}")
+        refuse_without("--evaluate", context, *learning, "task", "splits", "overlap", "repeats", "order")
         _say_next(read_graph(source), done or [], ranker, json)
         return
     if done:
         raise typer.BadParameter("--done goes with a graph, --evaluate with data")
+    if ranker == "bigram":
+        refuse_without("a ranker that uses a graph", context, *learning)
     options = method_options(method, delta, alpha, recency, max_literals)
     tasks = read_tasks(source, task, overlap=overlap, repeats=repeats, order=order)
     make = _ranker_of(ranker, method, options)
-    _say_accuracy(tasks, make, splits, {"ranker": ranker, "method": method, "splits": splits}, json)
+    facts = {"ranker": ranker, "method": None if ranker == "bigram" else method, "splits": splits}
+    _say_accuracy(tasks, make, splits, facts, json)
 
 
 def check(
@@ -121,7 +130,7 @@ def check(
         unmet = " and ".join(clause.words() for clause in mistake.unmet)
         console.say(f"{mistake.video}  {when}: '{mistake.step}' before {unmet}")
     for skipped in report.skipped:
-        console.say(f"{skipped.video}  without '{skipped.step}', which {_listed(skipped.needed_by)} need")
+        console.say(f"{skipped.video}  without '{skipped.step}', needed by {_listed(skipped.needed_by)}")
     console.say("")
     console.say_table(
         ["step", "labels", "too early", "skipped"],

@@ -9,11 +9,12 @@ import multiprocessing
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import astuple, dataclass, fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,9 +96,7 @@ def infer(
             logging.getLogger("msg2").log(level, message)
     contents = {path: result.graph.dumps() for path, result in zip(paths, results, strict=True)}
     if stats is not None:
-        names = [field.name for field in fields(Statistic)]
-        rows = ((r.graph.task, *astuple(row)) for r in results for row in r.statistics)
-        contents[stats] = _csv(["task", *names], rows)
+        contents[stats] = _csv(Statistic, ((result.graph.task, result.statistics) for result in results))
     write_together(contents)
     console.say_table(
         ["task", "videos", "steps", "edges", "delta", "file"],
@@ -125,7 +124,7 @@ def sweep(
 
     Example: `msg2 sweep steps.csv -o sweep.csv`
     """
-    options = method_options(method, None, alpha, recency, max_literals)
+    options = method_options(method, "auto", alpha, recency, max_literals)
     tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
     table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
     plot = table.with_suffix(".svg")
@@ -140,11 +139,9 @@ def sweep(
         for name, points in tried
     ]  # fmt: skip
     picture = sweep_plot(curves, f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}")
-    names = [field.name for field in fields(SweepPoint)]
-    rows = ((name, *astuple(point)) for name, points in tried for point in points)
-    write_together({table: _csv(["task", *names], rows), plot: picture})
+    write_together({table: _csv(SweepPoint, tried), plot: picture})
     for name, points in tried:
-        console.say_table(names, [astuple(point) for point in points], title=name)
+        console.say_table([field.name for field in fields(SweepPoint)], map(astuple, points), title=name)
     console.say(f"{table}  {plot}")
 
 
@@ -206,11 +203,14 @@ def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator
     if jobs == 1 or len(tasks) == 1:
         yield from map(learn, tasks)
         return
-    ignoring_interrupts = (signal.SIGINT, signal.SIG_IGN)  # the parent reports them
     workers = min(jobs, len(tasks), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=ignoring_interrupts) as pool:
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the workers inherit it: an interrupt is told once
+        results = [pool.submit(learn, task) for task in tasks]
+        signal.signal(signal.SIGINT, ours)
         try:
-            yield from pool.map(learn, tasks)
+            for result in results:
+                yield result.result()
         except BrokenProcessPool:
             hint = "it may have run out of memory: take fewer --jobs"
             raise InputError("a process that was learning has been ended from outside", hint=hint) from None
@@ -248,9 +248,12 @@ def _summary(graph: SubtaskGraph, path: Path) -> tuple[object, ...]:
     return graph.task, len(graph.method["videos"]), len(graph.steps), len(graph.edges()), shown, path
 
 
-def _csv(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> str:
+def _csv(kind: type[Any], rows_of_tasks: Iterable[tuple[str, Iterable[Any]]]) -> str:
+    """A table of dataclasses of one kind, with the name of the task in front."""
+    names = [field.name for field in fields(kind)]
+    values = attrgetter(*names)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow(["task", *names])
+    writer.writerows((task, *values(row)) for task, rows in rows_of_tasks for row in rows)
     return text.getvalue()

@@ -29,6 +29,14 @@ Order: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
+def refuse_without(needed: str, context: typer.Context, *options: str) -> None:
+    """A usage error for every option that was given but means nothing without another one."""
+    for name in options:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {needed}")
+
+
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
     """The tasks of `data`, or only the one of that name; options that are None keep their defaults."""
     tasks = read_all(data, **{name: value for name, value in options.items() if value is not None})

@@ -74,6 +74,8 @@ def simulate(
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
     if name is None:
+        if output is not None:
+            raise typer.BadParameter("say which WORLD to simulate; without -o they are listed")
         rows = [(w.name, len(w.graph.steps), len(w.graph.edges())) for w in worlds()]
         console.say_table(["world", "steps", "edges"], rows)
         return

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from msg2.drawing.text import printable
-from msg2.graph import SubtaskGraph, wiring
+from msg2.graph import SubtaskGraph
 
 
 def to_graphml(graph: SubtaskGraph) -> str:
-    """The GraphML text of `graph` as it stands; `networkx.read_graphml` reads it.
-
-    Nodes have `kind`, `label` and `layer`, edges `support` (where there is evidence) and `weak`.
-    """
+    """The GraphML text of `graph.to_networkx()`, without what is unknown; `networkx.read_graphml` reads it."""
     import networkx
 
-    nodes, edges = wiring(graph)
-    network = networkx.DiGraph(task=printable(graph.task))
-    for node in nodes:
-        network.add_node(node.id, kind=node.kind, label=printable(node.label), layer=node.layer)
-    for edge in edges:
-        known = {} if edge.support is None else {"support": edge.support}
-        network.add_edge(edge.source, edge.target, weak=edge.weak, **known)
+    network = graph.to_networkx()
+    network.graph["task"] = printable(graph.task)
+    for _, node in network.nodes(data=True):
+        node["label"] = printable(node["label"])
+    for _, _, edge in network.edges(data=True):
+        if edge["support"] is None:
+            del edge["support"]
     return "\n".join(networkx.generate_graphml(network)) + "\n"

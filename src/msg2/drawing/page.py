@@ -19,7 +19,6 @@ _LONGEST_NAME = 300
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _SIZE = re.compile(r'<svg width="(\d+)pt" height="(\d+)pt"')
 _STEP_LINK = re.compile(r'(<g id="s(\d+)" class="node">\n<title>[^<]*</title>\n<g><a)>')
-_WORD = {"all": "and", "any": "or"}
 _NOTHING = '<span class="quiet">nothing before it</span>'
 
 _STYLE = """
@@ -60,7 +59,8 @@ tr:target { background: color-mix(in srgb, var(--link) 16%, transparent); }
 def to_html(graph: SubtaskGraph, drawn: Picture, svg: str) -> str:
     """The page of `graph` around its picture `drawn` as `svg`; a click on a step there leads to its row."""
     title = _text(graph.task)
-    rows = "\n".join(_row(graph, number, step) for number, step in enumerate(graph.steps))
+    places = {step: number for number, step in enumerate(graph.steps)}
+    rows = "\n".join(_row(graph, step, places) for step in graph.steps)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -122,11 +122,10 @@ def _inline(svg: str) -> str:
     return _STEP_LINK.sub(r'\1 href="#step-\2">', _SIZE.sub(sized, svg, count=1))
 
 
-def _row(graph: SubtaskGraph, number: int, step: Step) -> str:
+def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> str:
     precondition = graph.precondition(step)
     evidence = graph.evidence.get(step)
     facts: Mapping[str, Any] = evidence if isinstance(evidence, Mapping) else {}
-    rows = {name: row for row, name in enumerate(graph.steps)}
     cells = (
         _needs(precondition, rows),
         _held(precondition, facts),
@@ -134,7 +133,7 @@ def _row(graph: SubtaskGraph, number: int, step: Step) -> str:
         _next_best(facts, rows),
     )
     return (
-        f'<tr id="step-{number}"><th scope="row">{_text(step)}</th>'
+        f'<tr id="step-{rows[step]}"><th scope="row">{_text(step)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"
     )
@@ -142,14 +141,11 @@ def _row(graph: SubtaskGraph, number: int, step: Step) -> str:
 
 def _needs(formula: Formula, rows: Mapping[Step, int]) -> str:
     """The formula with every step a link to its row."""
-    if formula == TRUE:
-        return _NOTHING
-    if formula.kind == "step":
-        name = _text(formula.name)
-        return f'<a href="#step-{rows[formula.name]}">{name}</a>' if formula.name in rows else name
-    inner = [_needs(operand, rows) for operand in formula.operands]
-    inner = [f"({text})" if o.kind in ("all", "any") else text for o, text in zip(formula.operands, inner, strict=True)]
-    return f"<b>not</b> {inner[0]}" if formula.kind == "not" else f" <b>{_WORD[formula.kind]}</b> ".join(inner)
+
+    def link(step: Step) -> str:
+        return f'<a href="#step-{rows[step]}">{_text(step)}</a>' if step in rows else _text(step)
+
+    return _NOTHING if formula == TRUE else formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", link)
 
 
 def _held(precondition: Formula, facts: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ _RESERVED = ("and", "or", "not", "when", "imply", "forall", "exists", "either", 
 def to_pddl(graph: SubtaskGraph) -> str:
     """The domain of `graph` as it stands: doing a step needs its precondition and makes `(done-step)` true.
 
-    >>> from msg2.graph import any_of, step
+    >>> from msg2.graph import step
     >>> print(to_pddl(SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})))
     ; tea
     (define (domain tea)
@@ -41,7 +41,7 @@ def to_pddl(graph: SubtaskGraph) -> str:
     <BLANKLINE>
     """
     names = identifiers(graph.steps)
-    kinds = set().union(*(_kinds(formula) for formula in graph.preconditions.values()))
+    kinds = frozenset().union(*(formula.kinds for formula in graph.preconditions.values()))
     predicates = "".join(f"\n    (done-{names[step]})" for step in graph.steps)
     actions = "".join(_action(graph, step, names) for step in graph.steps)
     return (
@@ -84,7 +84,3 @@ def _condition(formula: Formula, names: Mapping[Step, str]) -> str:
         return f"(done-{names[formula.name]})"
     operator = {"true": "and", "all": "and", "any": "or", "not": "not"}[formula.kind]
     return "(" + " ".join([operator, *(_condition(operand, names) for operand in formula.operands)]) + ")"
-
-
-def _kinds(formula: Formula) -> set[str]:
-    return {formula.kind}.union(*(_kinds(operand) for operand in formula.operands))

@@ -8,6 +8,7 @@ from typing import Any
 
 from msg2.experiments import captaincook4d, graphs, next_step, recovery
 from msg2.experiments.tables import Result, Table
+from msg2.options import ExperimentOptions
 
 __all__ = ["EXPERIMENTS", "Experiment", "Result", "Table"]
 
@@ -18,7 +19,7 @@ class Experiment:
 
     shows: str
     needs: str | None
-    run: Callable[[Any, Any, Callable[[str], None]], Result]
+    run: Callable[[Any, ExperimentOptions, Callable[[str], None]], Result]
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {

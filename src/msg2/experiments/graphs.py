@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any
@@ -24,16 +25,15 @@ ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "msg2, δ auto": ("msg2", {}),
     "msg2, greedy, δ auto": ("msg2", {"max_literals": None}),
 }
-COLUMNS = ("accuracy", "spoc", "compatibility", "f1")
+COLUMNS = ("accuracy", "spoc", "compatibility", "edges.f1")
 
 
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Accuracy, SPOC, compatibility and edge F1 in percent: mean of the worlds, spread over seeds of the simulation."""
-    found: dict[str, list[list[dict[str, float | None]]]] = {row: [] for row in ROWS}  # row -> seed -> world
+    seeds = range(options.world_seeds)
+    found: dict[str, list[list[metrics.Scores]]] = {row: [[] for _ in seeds] for row in ROWS}  # row -> seed -> world
     rates = []
-    for seed in range(options.world_seeds):
-        for row in ROWS:
-            found[row].append([])
+    for seed in seeds:
         for world in worlds():
             report(f"{world.name}, seed {seed}")
             simulation = simulate(world, WorldOptions(), seed)
@@ -41,7 +41,7 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
             rates.append(violation_rate(task, simulation.graph))
             for row, (method, chosen) in ROWS.items():
                 graph = infer(task, method, **chosen)
-                found[row][seed].append(metrics.scores(graph, simulation.graph, task).to_json())
+                found[row][seed].append(metrics.scores(graph, simulation.graph, task))
     table = Table(
         "Twelve household worlds, default noise, percent",
         ["method", "accuracy", "± seeds", "SPOC", "± seeds", "compatibility", "± seeds", "edge F1", "± seeds"],
@@ -61,24 +61,18 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
         "Accuracy per world, percent",
         ["world", *ROWS],
         [
-            [world.name, *(100 * mean(_number(seed[i]["accuracy"]) for seed in found[row]) for row in ROWS)]
+            [world.name, *(100 * mean(of_seed[i].accuracy for of_seed in found[row]) for row in ROWS)]
             for i, world in enumerate(worlds())
         ],
     )
-    return Result("graphs", [table, printed, per_world], {"seeds": list(range(options.world_seeds)), "scores": found})
+    scores = {row: [[one.to_json() for one in of_seed] for of_seed in of_row] for row, of_row in found.items()}
+    return Result("graphs", [table, printed, per_world], {"seeds": list(seeds), "scores": scores})
 
 
-def _cells(seeds: list[list[dict[str, float | None]]], column: str) -> tuple[Cell, Cell]:
-    """Mean over worlds and seeds, and spread of the seeds' means; N/A where any graph has no such score."""
-    if any(scores[column] is None for scores_of_seed in seeds for scores in scores_of_seed):
-        known = [s[column] for scores_of_seed in seeds for s in scores_of_seed if s[column] is not None]
-        if not known:
-            return None, None
-    means = [100 * mean(_number(s[column]) for s in worlds_ if s[column] is not None) for worlds_ in seeds]
+def _cells(of_seeds: list[list[metrics.Scores]], column: str) -> tuple[Cell, Cell]:
+    """Mean over worlds and seeds, and spread of the seeds' means; N/A where a seed has no graph with such a score."""
+    known = [[value for value in map(attrgetter(column), of_seed) if value is not None] for of_seed in of_seeds]
+    if not all(known):
+        return None, None
+    means = [100 * mean(values) for values in known]
     return mean(means), pstdev(means)
-
-
-def _number(value: float | None) -> float:
-    if value is None:
-        raise ValueError("not applicable")
-    return value

@@ -57,15 +57,9 @@ def _recovered(graph: SubtaskGraph, truth: SubtaskGraph) -> tuple[int, int, int]
     """1 if all is equal; preconditions without OR, and with OR, that are equal (steps that need something)."""
     ours, theirs = graph.reduced(), truth.reduced()
     equal = {name: equivalent(ours.precondition(name), theirs.precondition(name)) for name in theirs.steps}
-    with_or = {name for name, formula in theirs.preconditions.items() if "any" in _kinds(formula.to_json())}
+    with_or = {name for name, formula in theirs.preconditions.items() if "any" in formula.kinds}
     plain = set(theirs.preconditions) - with_or
     return int(all(equal.values())), sum(equal[name] for name in plain), sum(equal[name] for name in with_or)
-
-
-def _kinds(value: Any) -> set[str]:
-    if isinstance(value, dict):
-        return set(value).union(*(_kinds(inner) for inner in value.values()))
-    return set().union(*map(_kinds, value)) if isinstance(value, list) else set()
 
 
 def _percent(part: int, whole: int) -> Cell:

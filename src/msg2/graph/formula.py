@@ -2,15 +2,13 @@
 
 Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten nesting, sort and
 deduplicate operands and apply the constant, complement and absorption laws, so formulas that differ only in these
-compare and print equal. `equivalent` decides logical equality exactly.
+compare and print equal; `msg2.graph.equivalent` decides logical equality.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -29,8 +27,8 @@ class Formula:
     """One node of a formula; build it with `TRUE`, `step`, `all_of`, `any_of` and `negation`.
 
     >>> f = all_of([step("boil water"), any_of([step("grind beans"), step("open coffee")])])
-    >>> str(f), f.evaluate({"boil water", "grind beans"}), f.probability()
-    ('boil water & (grind beans | open coffee)', True, 0.375)
+    >>> str(f), f.evaluate({"boil water", "grind beans"})
+    ('boil water & (grind beans | open coffee)', True)
     """
 
     kind: Kind
@@ -51,10 +49,10 @@ class Formula:
         """Number of occurrences of steps."""
         return 1 if self.kind == "step" else sum(operand.literals for operand in self.operands)
 
-    @property
-    def complexity(self) -> int:
-        """C(f): the number of Boolean operations, literals − 1; the null precondition costs nothing (Eq. jours)."""
-        return max(0, self.literals - 1)
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of the formula and of all formulas inside it."""
+        return frozenset({self.kind}).union(*(operand.kinds for operand in self.operands))
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
@@ -101,59 +99,33 @@ class Formula:
                 joined: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
                 return joined
 
-    def probability(self) -> float:
-        """E_c[f(c)], uniform over all completion vectors (the denominator of Eq. ilp-new), exactly.
+    def given(self, values: Mapping[Step, bool]) -> Formula:
+        """The formula with some steps fixed to truth values.
 
-        Operands without common steps are independent, so their probabilities multiply; a step that is shared is
-        expanded (Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2. The 2^N vectors are never enumerated.
+        >>> str(any_of([all_of([step("a"), step("b")]), step("c")]).given({"a": True, "c": False}))
+        'b'
         """
-        return float(_probability(self, {}))
+        formula = self
+        for name in sorted(self.support & values.keys()):
+            formula = formula._with(name, values[name])
+        return formula
 
-    def given(self, name: Step, value: bool) -> Formula:
-        """The formula with one step fixed to a truth value."""
+    def _with(self, name: Step, value: bool) -> Formula:
         if name not in self.support:
             return self
         match self.kind:
             case "step":
                 return TRUE if value else FALSE
             case "not":
-                return negation(self.operands[0].given(name, value))
+                return negation(self.operands[0]._with(name, value))
             case "all":
-                return all_of(operand.given(name, value) for operand in self.operands)
+                return all_of(operand._with(name, value) for operand in self.operands)
             case _:
-                return any_of(operand.given(name, value) for operand in self.operands)
-
-    # -- forms --------------------------------------------------------------------------------------------------
+                return any_of(operand._with(name, value) for operand in self.operands)
 
     def clauses(self) -> tuple[Formula, ...]:
         """The top-level conjuncts: all of them must hold. The null precondition has none."""
         return () if self == TRUE else self.operands if self.kind == "all" else (self,)
-
-    def dnf(self) -> tuple[frozenset[tuple[Step, bool]], ...]:
-        """An irredundant disjunctive normal form: terms of (step, must be completed) pairs, sorted.
-
-        No literal of a term and no term can be dropped. TRUE has one empty term, FALSE has none.
-
-        >>> [sorted(term) for term in any_of([step("a"), all_of([negation(step("a")), step("b")])]).dnf()]
-        [[('a', True)], [('b', True)]]
-        """
-        terms = [_expanded(term, self) for term in _terms(self)]
-        kept = list(dict.fromkeys(sorted(terms, key=_term_key)))
-        for term in sorted(kept, key=_term_key, reverse=True):
-            others = [other for other in kept if other != term]
-            if _always(_given(_from_terms(others), term)):
-                kept = others
-        return tuple(kept)
-
-    def simplified(self) -> Formula:
-        """An equivalent formula without redundant literals, common factors taken out; never a longer one.
-
-        >>> a, b, c = step("a"), step("b"), step("c")
-        >>> str(any_of([all_of([b, a]), all_of([b, negation(a), c])]).simplified())
-        'b & (a | c)'
-        """
-        candidate = _factored([dict(term) for term in self.dnf()])
-        return candidate if candidate.literals < self.literals else self
 
     # -- text and JSON ------------------------------------------------------------------------------------------
 
@@ -163,22 +135,20 @@ class Formula:
     def __repr__(self) -> str:
         return f"<Formula {self.text()}>"
 
-    def text(self, and_: str = " & ", or_: str = " | ", not_: str = "¬") -> str:
-        """The formula as people write it; `words` gives it in English."""
+    def text(
+        self, and_: str = " & ", or_: str = " | ", not_: str = "¬", name: Callable[[Step], str] = lambda step: step
+    ) -> str:
+        """The formula as people write it, or with other operators and with the steps named by `name`."""
         match self.kind:
             case "true":
                 return "true"
             case "step":
-                return self.name
-            case "not":
-                inner = self.operands[0]
-                text = inner.text(and_, or_, not_)
-                return f"{not_}({text})" if inner.operands else f"{not_}{text}"
-        joined = and_ if self.kind == "all" else or_
-        parts = [o.text(and_, or_, not_) for o in self.operands]
-        return joined.join(
-            f"({part})" if o.kind in ("all", "any") else part for o, part in zip(self.operands, parts, strict=True)
-        )
+                return name(self.name)
+        parts = []
+        for operand in self.operands:
+            text = operand.text(and_, or_, not_, name)
+            parts.append(f"({text})" if operand.kind in ("all", "any") else text)
+        return not_ + parts[0] if self.kind == "not" else (and_ if self.kind == "all" else or_).join(parts)
 
     def words(self) -> str:
         """The formula in English.
@@ -186,12 +156,7 @@ class Formula:
         >>> all_of([step("boil water"), step("grind beans")]).words()
         "'boil water' and 'grind beans'"
         """
-        return self._quoted().text(" and ", " or ", "not ")
-
-    def _quoted(self) -> Formula:
-        if self.kind == "step":
-            return Formula("step", f"'{self.name}'")
-        return Formula(self.kind, self.name, tuple(operand._quoted() for operand in self.operands))
+        return self.text(" and ", " or ", "not ", lambda step: f"'{step}'")
 
     def to_json(self) -> Any:
         """The JSON value of the graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
@@ -258,22 +223,6 @@ def _denied(operand: Formula, kind: Kind) -> frozenset[Formula]:
     return frozenset(opposite.operands if opposite.kind == kind else (opposite,))
 
 
-def equivalent(one: Formula, other: Formula) -> bool:
-    """Whether two formulas agree on every completion vector.
-
-    >>> a, b, c = step("a"), step("b"), step("c")
-    >>> equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
-    True
-    """
-    return one == other or agreement(one, other) == 1
-
-
-def agreement(one: Formula, other: Formula) -> Fraction:
-    """P_c[one(c) = other(c)], uniform over all vectors, as an exact fraction (Eq. accuracy, one step)."""
-    both = _probability(all_of([one, other]), {})
-    return 1 - _probability(one, {}) - _probability(other, {}) + 2 * both
-
-
 def from_json(value: object, path: str = "$", steps: Set[Step] | None = None) -> Formula:
     """The formula of a JSON value; `path` names the place in error messages, `steps` are the allowed names."""
     if value is True:
@@ -296,135 +245,3 @@ def from_json(value: object, path: str = "$", steps: Set[Step] | None = None) ->
         where=path,
         hint='a formula is true, a step, {"all": [...]}, {"any": [...]} or {"not": F}',
     )
-
-
-# -- exact probability --------------------------------------------------------------------------------------------
-
-
-def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
-    match formula.kind:
-        case "true":
-            return Fraction(1)
-        case "step":
-            return Fraction(1, 2)
-        case "not":
-            return 1 - _probability(formula.operands[0], memo)
-    if formula not in memo:
-        memo[formula] = _conjunction_or_disjunction(formula, memo)
-    return memo[formula]
-
-
-def _conjunction_or_disjunction(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
-    groups = list(_independent_groups(formula.operands))
-    if len(groups) > 1:
-        result = Fraction(1)
-        join = all_of if formula.kind == "all" else any_of
-        for group in groups:
-            p = _probability(join(group), memo)
-            result *= p if formula.kind == "all" else 1 - p
-        return result if formula.kind == "all" else 1 - result
-    shared = Counter(name for operand in formula.operands for name in operand.support)
-    pivot = min(shared, key=lambda name: (-shared[name], name))
-    halves = (_probability(formula.given(pivot, value), memo) for value in (True, False))
-    return sum(halves, Fraction(0)) / 2
-
-
-def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
-    """Operands grouped so that different groups have no step in common."""
-    rest = list(operands)
-    while rest:
-        group = [rest.pop(0)]
-        support = set(group[0].support)
-        grown = True
-        while grown:
-            joined = [operand for operand in rest if operand.support & support]
-            grown = bool(joined)
-            for operand in joined:
-                rest.remove(operand)
-                group.append(operand)
-                support |= operand.support
-        yield group
-
-
-# -- normal forms -------------------------------------------------------------------------------------------------
-
-_Term: TypeAlias = frozenset[tuple[Step, bool]]
-
-
-def _term_key(term: _Term) -> tuple[int, list[tuple[Step, bool]]]:
-    return (len(term), sorted(term))
-
-
-def _conjunction(term: Iterable[tuple[Step, bool]]) -> Formula:
-    return all_of(step(name) if value else negation(step(name)) for name, value in term)
-
-
-def _from_terms(terms: Iterable[_Term]) -> Formula:
-    return any_of(_conjunction(term) for term in terms)
-
-
-def _terms(formula: Formula, value: bool = True) -> list[_Term]:
-    """Terms whose disjunction is `formula` (or its complement, for value False)."""
-    match formula.kind:
-        case "true":
-            return [frozenset()] if value else []
-        case "step":
-            return [frozenset({(formula.name, value)})]
-        case "not":
-            return _terms(formula.operands[0], not value)
-    operand_terms = [_terms(operand, value) for operand in formula.operands]
-    if (formula.kind == "any") == value:
-        return [term for terms in operand_terms for term in terms]
-    product: list[_Term] = [frozenset()]
-    for terms in operand_terms:
-        joined = {one | other for one in product for other in terms}
-        consistent = [t for t in joined if not any((name, not positive) in t for name, positive in t)]
-        product = [t for t in consistent if not any(other < t for other in consistent)]
-    return sorted(product, key=_term_key)
-
-
-def _expanded(term: _Term, formula: Formula) -> _Term:
-    """`term` without the literals that it does not need in order to imply `formula`."""
-    for literal in sorted(term, key=lambda item: (item[1], item[0])):
-        if _always(_given(formula, term - {literal})):
-            term -= {literal}
-    return term
-
-
-def _given(formula: Formula, term: _Term) -> Formula:
-    for name, value in sorted(term):
-        formula = formula.given(name, value)
-    return formula
-
-
-def _always(formula: Formula) -> bool:
-    """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
-    match formula.kind:
-        case "true":
-            return True
-        case "step":
-            return False
-        case "all":
-            return all(_always(operand) for operand in formula.operands)
-        case "not":  # De Morgan; a negated step or TRUE is no tautology
-            inner = formula.operands[0]
-            join = any_of if inner.kind == "all" else all_of
-            return bool(inner.operands) and _always(join(negation(operand) for operand in inner.operands))
-    counts = Counter(name for operand in formula.operands for name in operand.support)
-    pivot = min(counts, key=lambda name: (-counts[name], name))
-    return counts[pivot] > 1 and all(_always(formula.given(pivot, value)) for value in (False, True))
-
-
-def _factored(terms: list[dict[Step, bool]]) -> Formula:
-    """The disjunction of `terms` with the most frequent common literal taken out, recursively."""
-    counts = Counter(item for term in terms for item in term.items())
-    if len(terms) < 2 or not counts:
-        return _from_terms(frozenset(term.items()) for term in terms)
-    literal = min(counts, key=lambda item: (-counts[item], not item[1], item[0]))
-    if counts[literal] < 2:
-        return _from_terms(frozenset(term.items()) for term in terms)
-    name, value = literal
-    inside = [{n: v for n, v in term.items() if n != name} for term in terms if term.get(name) == value]
-    outside = [term for term in terms if term.get(name) != value]
-    factor = all_of([_conjunction([literal]), _factored(inside)])
-    return any_of([factor, _factored(outside)]) if outside else factor

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, shortened
-from msg2.graph import explanation
-from msg2.graph.formula import TRUE, Formula, all_of, any_of, from_json, negation
+from msg2.graph import explanation, reduction
+from msg2.graph.formula import TRUE, Formula, from_json
 from msg2.task import Step
 
 if TYPE_CHECKING:
@@ -77,11 +76,11 @@ class SubtaskGraph:
         self._place(step)
         return self.preconditions.get(step, TRUE)
 
-    def eligible(self, completed: Set[Step] | Iterable[Step]) -> frozenset[Step]:
+    def eligible(self, completed: Iterable[Step]) -> frozenset[Step]:
         """e = f_G(c): the steps whose precondition holds, completed ones included (Sec. 2)."""
         done = frozenset(completed)
-        for name in sorted(done - set(self.steps)):
-            raise InputError(f"{shortened(name)} is not a step of the graph")
+        for name in sorted(done):
+            self._place(name)
         return frozenset(name for name in self.steps if self.precondition(name).evaluate(done))
 
     def parents(self, step: Step) -> frozenset[Step]:
@@ -142,11 +141,7 @@ class SubtaskGraph:
         >>> sorted(g.reduced().edges())
         [('a', 'b'), ('b', 'c')]
         """
-        required: dict[Step, frozenset[Step]] = {}
-        for name in self.steps:
-            required[name] = _required(self.precondition(name), required)
-        smaller = {name: _without_implied(formula, required) for name, formula in self.preconditions.items()}
-        return SubtaskGraph(self.task, self.steps, smaller, self.method, self.evidence)
+        return replace(self, preconditions=reduction.reduced(self.steps, self.preconditions))
 
     def with_steps_renamed(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
@@ -174,7 +169,10 @@ class SubtaskGraph:
         return SubtaskGraph(self.task, (names.get(n, n) for n in self.steps), formulas, self.method, evidence)
 
     def to_networkx(self) -> networkx.DiGraph:
-        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.wiring.wiring`."""
+        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.wiring.wiring`.
+
+        Nodes have `kind`, `label` and `layer`, edges `weak` and `support` (None where there is no evidence).
+        """
         import networkx
 
         from msg2.graph.wiring import wiring
@@ -182,7 +180,7 @@ class SubtaskGraph:
         nodes, edges = wiring(self)
         graph = networkx.DiGraph(task=self.task)
         graph.add_nodes_from((node.id, {"kind": node.kind, "label": node.label, "layer": node.layer}) for node in nodes)
-        graph.add_edges_from((edge.source, edge.target, {"support": edge.support}) for edge in edges)
+        graph.add_edges_from((e.source, e.target, {"weak": e.weak, "support": e.support}) for e in edges)
         return graph
 
     # -- words and pictures -------------------------------------------------------------------------------------
@@ -210,6 +208,9 @@ class SubtaskGraph:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SubtaskGraph) and self.to_json() == other.to_json()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SubtaskGraph, (self.task, self.steps, dict(self.preconditions), dict(self.method), dict(self.evidence))
 
     def __hash__(self) -> int:
         return hash((self.task, self.steps, tuple(self.preconditions.items())))
@@ -289,46 +290,3 @@ def _layers(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dic
             else:
                 path.append(open_parents[0])
     return layers
-
-
-def _required(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
-    """The steps that are completed in every reachable state in which `formula` holds."""
-    match formula.kind:
-        case "step":
-            return required[formula.name] | {formula.name}
-        case "all":
-            return frozenset().union(*(_required(operand, required) for operand in formula.operands))
-        case "any":
-            return frozenset.intersection(*(_required(operand, required) for operand in formula.operands))
-    return frozenset()
-
-
-def _without_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> Formula:
-    """`formula` without what already follows, in reachable states, from its other parts."""
-    if formula.kind == "not":
-        return negation(_without_implied(formula.operands[0], required))
-    operands = [_without_implied(operand, required) for operand in formula.operands]
-    if formula.kind == "all":
-        needs = [_required(operand, required) for operand in operands]
-        needed = Counter(name for names in needs for name in names)
-        for i, operand in enumerate(operands):
-            implied = [name for name in operand.support if needed[name] > (name in needs[i])]
-            if implied:
-                operands[i] = _given(operand, implied)
-                needed.subtract(needs[i])
-                needs[i] = _required(operands[i], required)
-                needed.update(needs[i])
-        return all_of(operands)
-    if formula.kind == "any":
-        for operand in list(operands):
-            others = any_of(other for other in operands if other is not operand)
-            if _given(others, others.support & _required(operand, required)) == TRUE:
-                operands = [other for other in operands if other is not operand]
-        return any_of(operands)
-    return formula
-
-
-def _given(formula: Formula, completed: Iterable[Step]) -> Formula:
-    for name in sorted(completed):
-        formula = formula.given(name, True)
-    return formula

@@ -50,8 +50,8 @@ class Study:
     learnt: Learnt
 
     def statistics(self) -> Iterator[Statistic]:
-        """Purity of every ordered pair, layer of every step, score of every candidate: what δ and α are chosen by."""
-        steps, before = self.evidence.steps, self.evidence.before()
+        """Purity of every ordered pair and score of every candidate: what δ and α are chosen by."""
+        steps, before = self.evidence.steps, self.evidence.before
         shares = purity(before)
         for m, n in product(range(len(steps)), repeat=2):
             together = int(before[n, m] + before[m, n])
@@ -85,24 +85,20 @@ def study(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
     if getattr(chosen, "delta", None) == "auto":
         tried = choice.trials(evidence, _learner(how, chosen), DeltaOptions(), seed)
         delta = choice.best(tried).delta if tried else max(DeltaOptions().grid)
+        rule = "highest likelihood of held-out videos" if tried else "too few videos to hold any out: the strictest"
         chosen = replace(chosen, delta=delta)
         facts["delta_chosen"] = {
-            "rule": "highest likelihood of held-out videos"
-            if tried
-            else "too few videos to hold any out: the strictest",
+            "rule": rule,
             "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in tried},
         }
-        _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, facts["delta_chosen"]["rule"])
+        _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
     learnt = how.learn(evidence, chosen)
     for note in (*learnt.notes, *_doubts(evidence)):
         _log.warning("%s: %s", task.name, note)
-    bare = SubtaskGraph(task.name, task.steps, learnt.preconditions)
-    entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(evidence.videos)}
-    graph = SubtaskGraph(
-        task.name, task.steps, learnt.preconditions, made, {name: entries[name] for name in bare.steps}
-    )
-    return Study(graph, evidence, learnt)
+    graph = SubtaskGraph(task.name, task.steps, learnt.preconditions, made)
+    entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
+    return Study(replace(graph, evidence={name: entries[name] for name in graph.steps}), evidence, learnt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,5 +162,5 @@ def _doubts(evidence: Evidence) -> Iterator[str]:
     unseen = [name for name, count in zip(evidence.steps, evidence.occurrences(), strict=True) if not count]
     if unseen:
         yield f"no video shows {', '.join(shortened(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
-    if len(evidence.steps) > 1 and not evidence.before().any():
+    if len(evidence.steps) > 1 and not evidence.before.any():
         yield "no video orders any two steps, so there is nothing to learn from"

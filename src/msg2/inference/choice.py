@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
-from msg2.graph import TRUE, Formula
+from msg2.graph import Formula
 from msg2.inference.learnt import SAME
 from msg2.options import DeltaOptions
 from msg2.task import Step
@@ -58,34 +58,23 @@ def best(tried: list[Trial]) -> Trial:
 
 def held_share(formulas: Mapping[Step, Formula], evidence: Evidence) -> float:
     """Share of the labels whose precondition held when they started; 1 where there are no labels."""
-    held = len(evidence.step)
-    for index, name in enumerate(evidence.steps):
-        if name in formulas:
-            completed = evidence.rows(index).completed
-            held -= int((~formulas[name].evaluate_rows(completed, evidence.steps)).sum())
-    return held / len(evidence.step) if len(evidence.step) else 1.0
+    labels = len(evidence.step)
+    return (labels - evidence.violations(formulas)) / labels if labels else 1.0
 
 
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Evidence, held_out: Evidence) -> NDArray[np.float64]:
     """log p(n | c) of every label of the held-out videos, shape (labels,)."""
     labels = len(training.step)
     epsilon = (labels * (1 - held_share(formulas, training)) + 1) / (labels + 2)  # never 0 or 1 (Laplace)
-    which, completed, eligible = _states(formulas, held_out)
+    completed, itself = held_out.completed(), (np.arange(len(held_out.step)), held_out.step)
     open_steps = ~completed
-    open_steps[np.arange(len(which)), which] = True  # a repeated label is open too
-    possible = eligible & open_steps
-    count = possible.sum(axis=1)
-    hit = possible[np.arange(len(which)), which]
+    open_steps[itself] = True  # a repeated label is open too
+    possible = open_steps.copy()
+    for column, name in enumerate(held_out.steps):
+        if name in formulas:
+            possible[:, column] &= formulas[name].evaluate_rows(completed, held_out.steps)
+    count, hit = possible.sum(axis=1), possible[itself]
     anything = 1 / open_steps.sum(axis=1)
     by_graph = np.where(count > 0, hit / np.maximum(count, 1), anything)
     likelihoods: NDArray[np.float64] = np.log((1 - epsilon) * by_graph + epsilon * anything)
     return likelihoods
-
-
-def _states(
-    formulas: Mapping[Step, Formula], evidence: Evidence
-) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
-    """At every label: its step (labels,), what was completed and what was eligible, both (labels, steps)."""
-    which, completed = evidence.all_rows()
-    columns = [formulas.get(name, TRUE).evaluate_rows(completed, evidence.steps) for name in evidence.steps]
-    return which, completed, np.stack(columns, axis=1) if columns else completed

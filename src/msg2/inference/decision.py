@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
-from msg2.graph import FALSE, TRUE, Formula, all_of, any_of, negation, step
-from msg2.inference.learnt import Learnt
+from msg2.graph import FALSE, TRUE, Formula, all_of, any_of, negation, simplified, step
+from msg2.inference.learnt import SAME, Learnt
 from msg2.options import DecisionOptions
 from msg2.task import Step
 
@@ -43,23 +43,25 @@ Labels: TypeAlias = Callable[[int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 def learn_msgi(evidence: Evidence, options: DecisionOptions) -> Learnt:
     """MSGI on demonstrations: only e = 1 is ever observed."""
-    which, completed = evidence.all_rows()
-    never = np.zeros(len(which), dtype=np.int64)
-    return Learnt(decide(evidence.steps, completed, lambda index: ((which == index).astype(np.int64), never)))
+    never = np.zeros(len(evidence.step), dtype=np.int64)
+
+    def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return (evidence.step == index).astype(np.int64), never
+
+    return Learnt(decide(evidence.steps, evidence.completed(), labels))
 
 
 def learn_msgi_plus(evidence: Evidence, options: DecisionOptions) -> Learnt:
     """MSGI+ on demonstrations: every moment before a step's first start counts as ineligible, in every video."""
-    which, completed = evidence.all_rows()
     first = np.full(evidence.ended.shape, np.inf)
     np.minimum.at(first, (evidence.video, evidence.step), evidence.start)
 
     def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         first_start = first[evidence.video, index]
-        eligible = (which == index) & (evidence.start == first_start)
+        eligible = (evidence.step == index) & (evidence.start == first_start)
         return eligible.astype(np.int64), (evidence.start < first_start).astype(np.int64)
 
-    return Learnt(decide(evidence.steps, completed, labels))
+    return Learnt(decide(evidence.steps, evidence.completed(), labels))
 
 
 def decide(steps: tuple[Step, ...], completed: NDArray[np.bool_], labels: Labels) -> dict[Step, Formula]:
@@ -83,7 +85,7 @@ def decide(steps: tuple[Step, ...], completed: NDArray[np.bool_], labels: Labels
         if not layer:  # what is left needs each other
             break
         for index in layer:
-            formulas[steps[index]] = tree([steps[column] for column in lower], seen(index)).simplified()
+            formulas[steps[index]] = simplified(tree([steps[column] for column in lower], seen(index)))
         open_steps = [index for index in open_steps if index not in layer]
     return formulas
 
@@ -109,7 +111,7 @@ def tree(steps: list[Step], examples: Examples) -> Formula:
     best = impurity.min(initial=np.inf)
     if not np.isfinite(best):  # nothing left to split on: the majority decides
         return TRUE if examples.eligible.sum() > examples.ineligible.sum() else FALSE
-    column = min(np.flatnonzero(impurity <= best + 1e-9), key=lambda c: steps[c])
+    column = min(np.flatnonzero(impurity <= best + SAME), key=lambda c: steps[c])
     chosen = examples.completed[:, column]
     with_it, without_it = (tree(steps, _subset(examples, side)) for side in (chosen, ~chosen))
     here = step(steps[column])

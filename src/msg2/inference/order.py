@@ -19,7 +19,7 @@ def learn(evidence: Evidence, options: OrderOptions) -> Learnt:
     """One conjunction per step."""
     if options.delta == "auto":
         raise ValueError("delta is still to be chosen: see msg2.inference.choice")
-    before = evidence.before()
+    before = evidence.before
     share = purity(before)
     relation = share == 1 if options.delta is None else share > options.delta
     kept, ignored = acyclic(relation, before + before.T)

@@ -31,7 +31,7 @@ def learn(evidence: Evidence, options: PrecisionOptions) -> Learnt:
     """Preconditions of all steps; `options.delta` is a number here."""
     if options.delta == "auto":
         raise ValueError("delta is still to be chosen: see msg2.inference.choice")
-    found = layers(evidence.before(), options.delta)
+    found = layers(evidence.before, options.delta)
     relatives = closure(found.critical) if options.exclude_relatives else None
     candidates: dict[Step, list[Candidate]] = {}
     for index in np.argsort(found.depth, kind="stable"):

@@ -15,8 +15,8 @@ from msg2.errors import InputError, shortened
 from msg2.graph import END, START, SubtaskGraph, all_of
 from msg2.graph import step as literal
 from msg2.options import ReadOptions
-from msg2.readers.documents import member, segment, the_document
-from msg2.readers.found import Found, Labels, tasks_of, unsorted_rows
+from msg2.readers.documents import fitting_files, member, the_file
+from msg2.readers.found import Found, Labels, tasks_of, timed_segment, unsorted_rows
 from msg2.readers.sources import Source
 from msg2.task import Segment, Step
 
@@ -41,13 +41,12 @@ class _Label:
 
 def recognises(source: Source) -> bool:
     """Whether the file, or a file in the folder, is one of the two annotation files."""
-    files = source.files if source.is_folder else (source,)
-    return any(_is_annotation(file.document) for file in files)
+    return bool(fitting_files(source, _is_annotation))
 
 
 def read(source: Source, options: ReadOptions) -> Found:
     """The recipes; videos are untimed, in the order of the file, unless the options ask for the order of time."""
-    file = the_document(source, _is_annotation) or source
+    file = the_file(source, _is_annotation)
     labels = list(_labels(file))
     names = _names(labels)
     timed: Labels = {(label.task, label.recording): [] for label in labels}
@@ -58,12 +57,10 @@ def read(source: Source, options: ReadOptions) -> Found:
         if name != label.description:
             _log.warning("%s: %s is read as %s", label.where, shortened(label.description), shortened(name))
         if label.start >= 0:
-            timed[label.task, label.recording].append(segment(name, label.start, label.end, label.where))
-    unsorted = {file.path.name: sum(unsorted_rows(segments) for segments in timed.values())}
-    if options.order == "time":
-        return Found.of(tasks_of(timed, steps), unsorted)
-    in_order = {key: [Segment(segment.step) for segment in segments] for key, segments in timed.items()}
-    return Found.of(tasks_of(in_order, steps), unsorted)
+            timed[label.task, label.recording].append(timed_segment(name, label.start, label.end, label.where))
+    untimed = {key: [Segment(segment.step) for segment in segments] for key, segments in timed.items()}
+    tasks = tasks_of(timed if options.order == "time" else untimed, steps)
+    return Found.of(tasks, {file.path.name: unsorted_rows(timed)})
 
 
 def _is_annotation(document: Any) -> bool:
@@ -115,9 +112,9 @@ def is_task_graph(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("steps"), dict) and "edges" in document
 
 
-def task_graph(source: Source) -> SubtaskGraph:
-    """The task graph in the file: a step needs all its direct parents; START and END are dropped."""
-    document, root = source.document, f"{source.path}, $"
+def task_graph(document: Any, source: Source) -> SubtaskGraph:
+    """The task graph in a `document` of that source: a step needs all its direct parents; no START and END."""
+    root = f"{source.path}, $"
     names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
     inner = {number for number, name in names.items() if name not in (START, END)}
     parents: dict[Step, set[Step]] = {}

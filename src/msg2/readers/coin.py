@@ -9,8 +9,8 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.options import ReadOptions
-from msg2.readers.documents import member, segment, the_document
-from msg2.readers.found import Found, Labels, tasks_of, unsorted_rows
+from msg2.readers.documents import fitting_files, member, the_file
+from msg2.readers.found import Found, Labels, tasks_of, timed_segment, unsorted_rows
 from msg2.readers.sources import Source
 
 READS = "COIN (JSON)"
@@ -19,13 +19,12 @@ TAKES_ORDER = False
 
 def recognises(source: Source) -> bool:
     """Whether the file, or a file in the folder, is a COIN annotation."""
-    files = source.files if source.is_folder else (source,)
-    return any(_is_coin(file.document) for file in files)
+    return bool(fitting_files(source, _is_coin))
 
 
 def read(source: Source, options: ReadOptions) -> Found:
     """One task per class."""
-    file = the_document(source, _is_coin) or source
+    file = the_file(source, _is_coin)
     labels: Labels = {}
     for video, value in file.document["database"].items():
         at = f"{file.path}, $.database.{video}"
@@ -37,9 +36,8 @@ def read(source: Source, options: ReadOptions) -> Found:
             if len(times) != 2:
                 raise InputError("is not a pair of a start and an end", where=f"{where}.segment")
             start, end = (member(times, index, (int, float), f"{where}.segment") for index in (0, 1))
-            segments.append(segment(member(row, "label", str, where), start, end, where))
-    unsorted = {file.path.name: sum(unsorted_rows(segments) for segments in labels.values())}
-    return Found.of(tasks_of(labels), unsorted)
+            segments.append(timed_segment(member(row, "label", str, where), start, end, where))
+    return Found.of(tasks_of(labels), {file.path.name: unsorted_rows(labels)})
 
 
 def _is_coin(document: Any) -> bool:

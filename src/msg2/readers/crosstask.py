@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msg2.errors import InputError, shortened
 from msg2.options import ReadOptions
-from msg2.readers.found import Found, Labels, tasks_of, unsorted_rows
+from msg2.readers.found import Found, Labels, tasks_of, timed_segment, unsorted_rows
 from msg2.readers.sources import Source
 from msg2.task import Segment, Step
 
@@ -47,9 +47,9 @@ def read(source: Source, options: ReadOptions) -> Found:
             what = f"the task {shortened(number)} in the file's name is not in {_TASKS}"
             raise InputError(what, where=file.path, hint="the name is <task id>_<video id>.csv")
         entry = entries[number]
-        segments = list(_segments(file, entry))
-        labels[entry.name, video] = segments
-        unsorted[f"{_ANNOTATIONS}/{file.path.name}"] = unsorted_rows(segments)
+        found = {(entry.name, video): list(_segments(file, entry))}
+        unsorted[f"{_ANNOTATIONS}/{file.path.name}"] = unsorted_rows(found)
+        labels |= found
     if not labels:
         raise InputError("has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
     _log_missing(release, entries, labels)
@@ -101,10 +101,7 @@ def _segments(file: Source, entry: _Entry) -> Iterator[Segment]:
         if not 1 <= number <= len(entry.steps):
             what = f"the step number {number} is unknown, task {shortened(entry.name)} has 1 … {len(entry.steps)}"
             raise InputError(what, where=file.row(row))
-        try:
-            yield Segment(entry.steps[number - 1], start, end)
-        except InputError as error:
-            raise InputError(error.what, where=file.row(row), hint=error.hint) from None
+        yield timed_segment(entry.steps[number - 1], start, end, file.row(row))
 
 
 def _log_missing(release: Source, entries: dict[str, _Entry], labels: Labels) -> None:

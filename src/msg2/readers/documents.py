@@ -7,16 +7,20 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.readers.sources import Source
-from msg2.task import Segment
 
 
-def the_document(source: Source, fits: Callable[[Any], bool]) -> Source | None:
-    """The file that holds a document that `fits`: the source itself, or the only such file in the folder."""
-    files = [file for file in (source.files if source.is_folder else (source,)) if fits(file.document)]
+def fitting_files(source: Source, fits: Callable[[Any], bool]) -> list[Source]:
+    """The files that hold a document that `fits`: of a folder those in it, else the source itself or none."""
+    return [file for file in (source.files if source.is_folder else (source,)) if fits(file.document)]
+
+
+def the_file(source: Source, fits: Callable[[Any], bool]) -> Source:
+    """The only one of the `fitting_files`, of which there is at least one."""
+    files = fitting_files(source, fits)
     if len(files) > 1:
         names = " and ".join(file.path.name for file in files)
         raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
-    return files[0] if files else None
+    return files[0]
 
 
 def member(value: Any, key: str | int, kind: type | tuple[type, ...], where: str) -> Any:
@@ -30,13 +34,3 @@ def member(value: Any, key: str | int, kind: type | tuple[type, ...], where: str
         words = {str: "text", dict: "an object", list: "a list", int: "a whole number"}
         raise InputError(f"is not {words.get(kind, 'a number')}", where=path)  # type: ignore[arg-type]
     return found
-
-
-def segment(step: str, start: float, end: float, where: str) -> Segment:
-    """A timed segment; what is wrong with it is said with the path to it."""
-    try:
-        return Segment(step, float(start), float(end))
-    except OverflowError:
-        raise InputError("has a time that is too large", where=where) from None
-    except InputError as error:
-        raise InputError(error.what, where=where, hint=error.hint) from None

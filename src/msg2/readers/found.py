@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -27,14 +27,25 @@ class Found:
         return Found(tuple(sorted(tasks, key=lambda t: t.name)), {f: n for f, n in unsorted.items() if n})
 
 
-def unsorted_rows(segments: Sequence[Segment]) -> int:
-    """How many timed segments start before the one above them in the file.
+def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
+    """A segment with times; what is wrong with it is said together with `where` it is."""
+    try:
+        return Segment(step, float(start), float(end))
+    except OverflowError:
+        raise InputError("has a time that is too large", where=where) from None
+    except InputError as error:
+        raise InputError(error.what, where=where, hint=error.hint) from None
 
-    >>> unsorted_rows([Segment("a", 5, 6), Segment("b", 1, 2), Segment("c", 3, 4)])
+
+def unsorted_rows(labels: Labels) -> int:
+    """How many timed segments start before the one above them of the same video.
+
+    >>> unsorted_rows({("toast", "v1"): [Segment("a", 5, 6), Segment("b", 1, 2), Segment("c", 3, 4)]})
     1
     """
     return sum(
         above.start is not None and below.start is not None and below.start < above.start
+        for segments in labels.values()
         for above, below in pairwise(segments)
     )
 

@@ -15,7 +15,15 @@ MAX_DEPTH = 100
 
 
 def read_graph(path: str | Path) -> SubtaskGraph:
-    """The graph in a file: our graph JSON or a CaptainCook4D task graph, recognised by its content."""
+    """The graph in a file: our graph JSON or a CaptainCook4D task graph, recognised by its content.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tea.json")
+    ...     _ = path.write_text('{"steps": {"1": "boil", "2": "pour"}, "edges": [["1", "2"]]}')
+    ...     print(read_graph(path).precondition("pour"))
+    boil
+    """
     source = Source.at(path)
     if source.is_folder:
         raise InputError("is a folder, not a graph file", where=path, hint="name one of the files in it")
@@ -23,11 +31,11 @@ def read_graph(path: str | Path) -> SubtaskGraph:
         # Text that is no text is the better complaint, where that is what is wrong.
         next(source.lines(), None)
         raise InputError("is not a graph file, which is one JSON object", where=path)
-    document = source.document if not source.is_json_lines else parsed_json(source.whole_text(), source)
+    document = parsed_json(source.whole_text(), source)
     if _too_deep(document):
         raise InputError(f"is nested more than {MAX_DEPTH} levels deep", where=path)
     if captaincook4d.is_task_graph(document):
-        return captaincook4d.task_graph(source)
+        return captaincook4d.task_graph(document, source)
     try:
         return SubtaskGraph.from_json(document)
     except InputError as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, shortened
 from msg2.options import ReadOptions
-from msg2.readers.found import Found
+from msg2.readers.found import Found, timed_segment
 from msg2.readers.sources import Source
 from msg2.task import Segment, Sentence, Step, Task, Video
 
@@ -87,10 +87,7 @@ def _segments(step: Step, cell: NDArray[Any], at: str) -> list[Segment]:
         return []
     if cell.ndim != 2 or cell.shape[1] != 2 or cell.dtype.kind not in "iuf":
         raise InputError("is not an array of [start, end] rows", where=at)
-    try:
-        return [Segment(step, float(start), float(end)) for start, end in cell]
-    except InputError as error:
-        raise InputError(error.what, where=at) from None
+    return [timed_segment(step, start, end, at) for start, end in cell]
 
 
 def _captions(file: Source, content: dict[str, Any], videos: int) -> list[list[Sentence]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -63,17 +63,10 @@ def found_in(source: Source, reader: Reader, options: ReadOptions) -> Found:
         raise InputError(error.what, where=error.where or source.path, hint=error.hint) from None
 
 
-def changed(options: ReadOptions | None, changes: dict[str, Any]) -> ReadOptions:
-    """`options` (by default the defaults) with some of them changed by name."""
-    known = [field.name for field in dataclasses.fields(ReadOptions)]
-    for name in changes:
-        if name not in known:
-            raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    return dataclasses.replace(options or ReadOptions(), **changes)
+def read_all(path: str | Path, **options: Any) -> list[Task]:
+    """All tasks in a file or folder of any known format, sorted by name.
 
-
-def read_all(path: str | Path, options: ReadOptions | None = None, **changes: Any) -> list[Task]:
-    """All tasks in a file or folder of any known format, sorted by name; options by name, such as `repeats="keep"`.
+    `options` are those of `msg2.options.ReadOptions`, such as `repeats="keep"`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -82,20 +75,26 @@ def read_all(path: str | Path, options: ReadOptions | None = None, **changes: An
     ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
-    chosen = changed(options, changes)
+    known = [field.name for field in fields(ReadOptions)]
+    for name in options:
+        if name not in known:
+            raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
+    chosen = ReadOptions(**options)
     source = Source.at(path)
     return [_prepared(task, chosen) for task in found_in(source, reader_of(source), chosen).tasks]
 
 
-def read(path: str | Path, task: str | None = None, options: ReadOptions | None = None, **changes: Any) -> Task:
+def read(path: str | Path, task: str | None = None, **options: Any) -> Task:
     """The task of that name in the data (exactly, else case-folded and stripped), or the only one there is.
+
+    `options` are those of `read_all`.
 
     >>> read("nowhere.csv", task="toast")
     Traceback (most recent call last):
     msg2.errors.InputError: nowhere.csv: is not there
       check the path
     """
-    return the_task(read_all(path, options, **changes), task, path)
+    return the_task(read_all(path, **options), task, path)
 
 
 def the_task(tasks: list[Task], name: str | None, where: str | Path) -> Task:

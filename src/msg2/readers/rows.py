@@ -19,7 +19,6 @@ from msg2.task import Segment
 NAMES = ("task", "video", "step")
 NUMBERS = ("start", "end", "confidence")
 KNOWN = (*NAMES, *NUMBERS, "source")
-_KNOWN = frozenset(KNOWN)
 _TEXT, _NUMBER = {str, type(None)}, {float, int, type(None)}  # exact types: a bool is no number here
 _SEPARATORS = {";": "semicolons", "|": "bars", " ": "spaces", ":": "colons"}
 
@@ -68,7 +67,7 @@ def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator
 def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
     header, table = _opened(source)
     _check_columns(header, required, source.row(table.line_num))
-    ignored.update(set(header) - _KNOWN)
+    ignored.update(set(header).difference(KNOWN))
     task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
     width, names, line = len(header), _same_strings(), table.line_num + 1
     for cells in _readable(source, table):
@@ -167,7 +166,7 @@ def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> It
         for name in needed:
             if name not in value:
                 raise InputError(f"the key {name!r} is missing", where=source.row(number))
-        ignored.update(value.keys() - _KNOWN)
+        ignored.update(value.keys() - KNOWN)
         yield _typed_row(source, number, value, names)
 
 
@@ -196,7 +195,7 @@ def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) ->
         table = _parquet_file(source, stream)
         header = table.schema_arrow.names
         _check_columns(header, required, str(source.path))
-        ignored.update(set(header) - _KNOWN)
+        ignored.update(set(header).difference(KNOWN))
         wanted = [name for name in header if name in KNOWN]
         number = 0
         for batch in table.iter_batches(columns=wanted):

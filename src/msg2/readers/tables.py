@@ -39,7 +39,7 @@ def read(source: Source, options: ReadOptions) -> Found:
         task, video = (source.stem, file.stem) if one_per_video else (file.stem, None)
         found = _labels(file, task, video, ignored)
         merge(labels, found, str(file.path))
-        unsorted[file.path.name] = sum(unsorted_rows(segments) for segments in found.values())
+        unsorted[file.path.name] = unsorted_rows(found)
     if not any(labels.values()):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
     if ignored:
@@ -55,10 +55,7 @@ def _labels(file: Source, task: str, video: str | None, ignored: set[str]) -> La
     labels: Labels = {}
     for row in rows(file, ignored, ("video", "step") if video is None else ("step",)):
         key = (row.task or task, row.video or video or "")
-        segments = labels.get(key)
-        if segments is None:
-            segments = labels[key] = []
-        segments.append(row.segment)
+        labels.setdefault(key, []).append(row.segment)
     return labels if labels or video is None else {(task, video): []}
 
 

@@ -6,9 +6,8 @@ from msg2.worlds.household import world, worlds
 from msg2.worlds.noise import Demonstration
 from msg2.worlds.simulation import Simulation, simulate
 from msg2.worlds.truth import World
-from msg2.worlds.violation import violation_rate, violations
+from msg2.worlds.violation import violation_rate
 
 __all__ = [
-    "Demonstration", "Simulation", "World", "as_table", "random_world", "simulate", "violation_rate", "violations",
-    "world", "worlds",
+    "Demonstration", "Simulation", "World", "as_table", "random_world", "simulate", "violation_rate", "world", "worlds",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def random_world(options: RandomWorldOptions, seed: int) -> World:
             common = frozenset.intersection(*(required[p] for p in any_part)) if any_part else frozenset()
             required[name] = common.union({name}, *(required[parent] for parent in all_part))
     title = f"random {options.steps} steps, depth {options.depth}, OR rate {options.or_rate:g}, seed {seed}"
-    return World(title, SubtaskGraph(title, (name for layer in layers for name in layer), preconditions))
+    return World(SubtaskGraph(title, (name for layer in layers for name in layer), preconditions))
 
 
 def _layers(options: RandomWorldOptions, rng: np.random.Generator) -> list[list[Step]]:

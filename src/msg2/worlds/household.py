@@ -233,7 +233,7 @@ def worlds() -> tuple[World, ...]:
     >>> [len(w.graph.steps) for w in worlds()]
     [16, 18, 8, 12, 21, 10, 14, 14, 14, 12, 10, 9]
     """
-    return tuple(World(name, _graph(name, needs)) for name, needs in _HOUSEHOLD.items())
+    return tuple(World(_graph(name, needs)) for name, needs in _HOUSEHOLD.items())
 
 
 def world(name: str) -> World:

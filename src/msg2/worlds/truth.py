@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from msg2.errors import InputError, shortened
-from msg2.graph import Formula, SubtaskGraph
+from msg2.graph import SubtaskGraph
 from msg2.task import Step
 
 
@@ -17,20 +17,24 @@ class World:
 
     >>> from msg2.graph import any_of, step
     >>> coffee = SubtaskGraph("coffee", ["pour", "grind", "open"], {"pour": any_of([step("grind"), step("open")])})
-    >>> World("coffee", coffee).goals
+    >>> World(coffee).goals
     frozenset({'pour'})
     """
 
-    name: str
     graph: SubtaskGraph
 
     def __post_init__(self) -> None:
         for name, formula in self.graph.preconditions.items():
-            if _negates(formula):
+            if "not" in formula.kinds:
                 raise InputError(
                     f"the precondition of {shortened(name)} in the world {shortened(self.name)} has a NOT",
                     hint="a world knows AND and OR only: every step of it can be done sooner or later",
                 )
+
+    @property
+    def name(self) -> str:
+        """The name of the task."""
+        return self.graph.task
 
     @cached_property
     def goals(self) -> frozenset[Step]:
@@ -44,7 +48,3 @@ class World:
             parent: tuple(name for name in self.graph.steps if parent in self.graph.parents(name))
             for parent in self.graph.steps
         }
-
-
-def _negates(formula: Formula) -> bool:
-    return formula.kind == "not" or any(_negates(operand) for operand in formula.operands)

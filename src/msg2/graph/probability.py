@@ -1,0 +1,84 @@
+"""How often formulas hold and agree, uniformly over all 2^N completion vectors: exactly, and without enumerating them.
+
+Operands without common steps are independent, so their probabilities multiply; a step that is shared is expanded
+(Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from msg2.graph.formula import Formula, all_of, any_of
+
+
+def probability(formula: Formula) -> Fraction:
+    """E_c[f(c)], the denominator of Eq. ilp-new.
+
+    >>> from msg2.graph.formula import step
+    >>> probability(all_of([step("a"), any_of([step("b"), step("c")])]))
+    Fraction(3, 8)
+    """
+    return _probability(formula, {})
+
+
+def agreement(one: Formula, other: Formula) -> Fraction:
+    """P_c[one(c) = other(c)] (Eq. accuracy, one step)."""
+    return 1 - probability(one) - probability(other) + 2 * probability(all_of([one, other]))
+
+
+def equivalent(one: Formula, other: Formula) -> bool:
+    """Whether two formulas agree on every completion vector.
+
+    >>> from msg2.graph.formula import step
+    >>> a, b, c = step("a"), step("b"), step("c")
+    >>> equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
+    True
+    """
+    return one == other or agreement(one, other) == 1
+
+
+def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
+    match formula.kind:
+        case "true":
+            return Fraction(1)
+        case "step":
+            return Fraction(1, 2)
+        case "not":
+            return 1 - _probability(formula.operands[0], memo)
+    if formula not in memo:
+        groups = list(_independent_groups(formula.operands))
+        memo[formula] = _expanded(formula, memo) if len(groups) == 1 else _multiplied(formula, groups, memo)
+    return memo[formula]
+
+
+def _multiplied(formula: Formula, groups: Sequence[Sequence[Formula]], memo: dict[Formula, Fraction]) -> Fraction:
+    """An AND holds where all its independent groups do, an OR fails where all of them do."""
+    result = Fraction(1)
+    for group in groups:
+        result *= _probability(all_of(group), memo) if formula.kind == "all" else 1 - _probability(any_of(group), memo)
+    return result if formula.kind == "all" else 1 - result
+
+
+def _expanded(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
+    shared = Counter(name for operand in formula.operands for name in operand.support)
+    pivot = min(shared, key=lambda name: (-shared[name], name))
+    return sum((_probability(formula.given({pivot: value}), memo) for value in (True, False)), Fraction(0)) / 2
+
+
+def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
+    """Operands grouped so that different groups have no step in common."""
+    rest = list(operands)
+    while rest:
+        group = [rest.pop(0)]
+        support = set(group[0].support)
+        grown = True
+        while grown:
+            joined = [operand for operand in rest if operand.support & support]
+            grown = bool(joined)
+            for operand in joined:
+                rest.remove(operand)
+                group.append(operand)
+                support |= operand.support
+        yield group

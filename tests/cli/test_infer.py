@@ -1,0 +1,201 @@
+"""`msg2 infer` and `msg2 sweep`: graphs and tables as files, the same bytes whatever the order and the jobs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import msg2 as package
+from msg2.inference import METHODS
+from msg2.inference import sweep as sweep_of
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+def test_one_task_is_one_file(msg2, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "graph.json"
+    ran = msg2(
+        "infer", table, "-o", out, "--delta", "0.9", "--alpha", "0.1", "--recency", "1", "--max-literals", "none"
+    )
+    assert ran.code == 0
+    assert ran.err == ""
+    assert ran.out.splitlines()[1].split() == ["toast", "8", "4", "3", "0.9", str(out)]
+    found = json.loads(out.read_text())
+    assert found["preconditions"] == {"dip": "whisk", "fry": {"all": ["dip", "whisk"]}}
+    assert found["method"]["options"] == {
+        "delta": 0.9, "alpha": 0.1, "recency": 1.0, "recency_rule": "each", "max_literals": None,
+        "exclude_relatives": False,
+    }  # fmt: skip
+    assert [path.name for path in out.parent.iterdir()] == ["graph.json"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_gives_what_the_library_gives(msg2, many: Path, tmp_path: Path, method: str) -> None:
+    out = tmp_path / "cpr.json"
+    assert msg2("infer", many, "-o", out, "--task", " perform CPR", "--method", method).code == 0
+    assert out.read_text() == package.infer(package.read(many, task="Perform CPR"), method).dumps()
+
+
+def test_the_chosen_delta_is_told(msg2, table: Path, tmp_path: Path) -> None:
+    ran = msg2("infer", table, "-o", tmp_path / "g.json")
+    assert "(chosen)" in ran.out
+    assert ran.err == "toast: delta 0.99 was chosen from the data (highest likelihood of held-out videos)\n"
+
+
+def test_many_tasks_are_a_folder(msg2, many: Path, tmp_path: Path) -> None:
+    ran = msg2("infer", many, "-o", tmp_path / "graphs", "--delta", "0.9")
+    assert sorted(contents(tmp_path / "graphs")) == ["make-coffee.json", "perform-cpr.json", "repot-plant.json"]
+    assert len(ran.out.splitlines()) == 4
+    assert "graphs/repot-plant.json" in ran.out
+    into_file = msg2("infer", many, "-o", tmp_path / "graph.json")
+    assert "holds 3 tasks" in into_file.complaint
+    assert not (tmp_path / "graph.json").exists()
+
+
+def test_any_task_names_make_safe_files(msg2, tmp_path: Path) -> None:
+    names = ["../x", "/etc/passwd", "CON", "con", "☕", "🍞", "A b", "a B", "x" * 10_000, "x" * 9_999, "..", ".", " "]
+    path = tmp_path / "d.csv"
+    path.write_text("task,video,step\n" + "".join(f'"{name}",v,a\n"{name}",v,b\n' for name in names), encoding="utf-8")
+    out = tmp_path / "out" / "graphs"
+    assert msg2("infer", path, "-o", out, "--delta", "0.9").code == 0
+    assert {json.loads(text)["task"] for text in contents(out).values()} == set(names)
+    assert len({name.casefold() for name in contents(out)}) == len(names)
+    assert all(len(name) < 70 and name.replace("-", "").removesuffix(".json").isalnum() for name in contents(out))
+    assert {path.name for path in tmp_path.rglob("*")} == {"d.csv", "out", "graphs", *contents(out)}
+
+
+def test_the_same_bytes_for_any_order_and_number_of_jobs(msg2, many: Path, tmp_path: Path) -> None:
+    header, *lines = many.read_text().splitlines()
+    random.Random(0).shuffle(lines)
+    columns = [4, 2, 0, 3, 1]
+    shuffled = tmp_path / "other" / "many.csv"
+    shuffled.parent.mkdir()
+    swapped = [",".join(line.split(",")[column] for column in columns) for line in (header, *lines)]
+    shuffled.write_text("\n".join(swapped) + "\n")
+    results = []
+    for number, (path, *jobs) in enumerate([(many,), (many, "--jobs", 2), (shuffled, "--jobs", 10**6), (many,)]):
+        out, stats = tmp_path / f"out{number}", tmp_path / f"stats{number}.csv"
+        ran = msg2("infer", path, "-o", out, "--stats", stats, *jobs)
+        assert ran.code == 0, ran.err
+        results.append((contents(out), stats.read_bytes(), ran.err))
+    assert all(result == results[0] for result in results)
+
+
+def test_the_order_of_rows_counts_without_times(msg2, tmp_path: Path) -> None:
+    rows = ["v,whisk", "w,whisk", "v,dip", "w,dip", "v,fry", "w,fry"]
+    graphs = []
+    for number, order in enumerate([rows, sorted(rows, key=lambda row: row[0]), rows[::-1]]):
+        (tmp_path / f"{number}").mkdir()
+        path = tmp_path / f"{number}" / "d.csv"
+        path.write_text("\n".join(["video,step", *order]) + "\n")
+        msg2("infer", path, "-o", path.with_suffix(".json"), "--delta", "0.9")
+        graphs.append(json.loads(path.with_suffix(".json").read_text()))
+    assert graphs[0] == graphs[1]
+    assert graphs[2]["preconditions"] == {"dip": "fry", "whisk": {"all": ["dip", "fry"]}}
+
+
+def test_statistics(msg2, table: Path, tmp_path: Path) -> None:
+    stats = tmp_path / "stats.csv"
+    assert msg2("infer", table, "-o", tmp_path / "g.json", "--delta", "0.9", "--stats", stats).code == 0
+    rows = rows_of(stats)
+    assert list(rows[0]) == ["task", "kind", "step", "candidate", "value", "videos", "chosen"]
+    shares = {(r["step"], r["candidate"]): (float(r["value"]), int(r["videos"])) for r in rows if r["kind"] == "purity"}
+    assert shares["dip", "whisk"] == (1.0, 8)
+    assert shares["whisk", "dip"] == (0.0, 8)
+    assert ("fry", "heat") not in shares  # they overlap wherever they meet
+    assert len(shares) == 6
+    [chosen] = [row for row in rows if row["kind"] == "score" and row["step"] == "dip" and row["chosen"] == "True"]
+    assert chosen["candidate"] == "whisk"
+    assert float(chosen["value"]) == json.loads((tmp_path / "g.json").read_text())["evidence"]["dip"]["score"]
+
+
+@pytest.mark.parametrize("out", ["sweep.csv", "folder", "dotted.folder/"])
+def test_a_sweep_is_a_table_and_a_plot(msg2, many: Path, tmp_path: Path, out: str) -> None:
+    if out.endswith("/"):
+        (tmp_path / out).mkdir()
+    ran = msg2("sweep", many, "-o", tmp_path / out, "--task", "Perform CPR")
+    assert ran.code == 0
+    table = tmp_path / out if out.endswith(".csv") else tmp_path / out / "sweep.csv"
+    rows = rows_of(table)
+    points = sweep_of(package.read(many, task="Perform CPR"))
+    assert [float(row["delta"]) for row in rows] == [point.delta for point in points]
+    assert [int(row["edges"]) for row in rows] == [point.edges for point in points]
+    assert [float(row["fit"]) for row in rows] == [point.fit for point in points]
+    assert [row["chosen"] for row in rows].count("True") == 1
+    assert ET.fromstring(table.with_suffix(".svg").read_bytes()).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "yes" in ran.out
+
+
+def test_a_sweep_needs_something_to_sweep_over(msg2, table: Path, tmp_path: Path) -> None:
+    assert "no option 'delta'" in msg2("sweep", table, "-o", tmp_path / "s.csv", "--method", "msgi").err
+    one = tmp_path / "one.csv"
+    one.write_text("video,step\nv,a\nv,b\n")
+    assert "fewer than two videos" in msg2("sweep", one, "-o", tmp_path / "s.csv").complaint
+    assert not (tmp_path / "s.csv").exists()
+
+
+SMALL = {
+    "one row": "v,a\n",
+    "one video": "v,a\nv,b\n",
+    "one step": "v,a\nw,a\n",
+    "no order": "v,a\nw,b\n",
+    "two thousand labels": "".join(f"v,s{number}\n" for number in range(2000)),
+    "long names": "".join(f"v{number},{'x' * 10_000}{step}\n" for number in range(3) for step in "ab"),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [kind for kind in SMALL if kind != "two thousand labels"])
+def test_the_smallest_data(msg2, tmp_path: Path, kind: str, method: str) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("video,step\n" + SMALL[kind])
+    assert msg2("infer", path, "-o", tmp_path / "g.json", "--method", method).code == 0
+    assert package.read_graph(tmp_path / "g.json").steps
+    for suffix in ("svg", "html", "pddl"):
+        assert msg2("show", tmp_path / "g.json", "-o", tmp_path / f"g.{suffix}").code == 0
+    assert msg2("check", tmp_path / "g.json", path).code == 0
+
+
+def test_two_thousand_labels_in_a_video(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("video,step\n" + SMALL["two thousand labels"])
+    assert msg2("describe", path).code == 0
+    assert msg2("infer", path, "-o", tmp_path / "g.json", "--method", "always-before").code == 0
+    assert len(package.read_graph(tmp_path / "g.json").steps) == 2000
+
+
+def test_segments_that_say_nothing_about_order(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("video,step,start,end\n" + "".join(f"v{n},{step},0,10\n" for n in range(4) for step in "abc"))
+    ran = msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9")
+    assert "no video orders any two steps" in ran.err
+    assert package.read_graph(tmp_path / "g.json").edges() == set()
+
+
+def test_options_of_reading(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    rows = "".join(f"v{n},a,0,10\nv{n},b,5,15\nv{n},a,20,30\n" for n in range(6))
+    path.write_text("video,step,start,end\n" + rows)
+    edges = {}
+    for options in ((), ("--overlap", "start"), ("--repeats", "keep")):
+        msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9", *options)
+        edges[options] = package.read_graph(tmp_path / "g.json").edges()
+    expected = {
+        options: package.infer(package.read(path, **dict([(options[0][2:], options[1])] if options else [])), delta=0.9)
+        for options in edges
+    }
+    assert edges == {options: graph.edges() for options, graph in expected.items()}
+    assert edges["--overlap", "start"] == {("a", "b")}
+    assert edges[()] == set()

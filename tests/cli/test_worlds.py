@@ -1,0 +1,115 @@
+"""`msg2 demo`, `simulate` and `experiment`: tasks whose true graph is known, and the whole way through them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import msg2 as package
+from msg2.experiments import EXPERIMENTS
+from msg2.worlds import violation_rate, worlds
+
+
+def test_the_worlds_are_listed(msg2) -> None:
+    lines = msg2("simulate").out.splitlines()
+    assert [line[:38].strip() for line in lines[1:]] == [world.name for world in worlds()]
+    assert lines[10].split()[-2:] == ["12", "11"]
+
+
+def test_from_a_world_to_its_scores(msg2, tmp_path: Path) -> None:
+    folder, graph = tmp_path / "cpr", tmp_path / "graph.json"
+    made = msg2(
+        "simulate", "perform cpr", "-o", folder, "--videos", 80, "--seed", 3, "--swapped", 0, "--mislabelled", 0
+    )
+    assert made.out.splitlines()[1:] == [str(folder / "steps.csv"), str(folder / "truth.json")]
+    task, truth = package.read(folder / "steps.csv", repeats="keep"), package.read_graph(folder / "truth.json")
+    rate = violation_rate(task, truth)
+    assert f"80 videos of 'Perform CPR'; {rate:.1%} of the labels violate the true graph." in made.out
+    described = msg2("describe", folder / "steps.csv", "--json").json["tasks"][0]
+    assert (described["task"], described["videos"]) == ("Perform CPR", len(task))
+    assert msg2("infer", folder / "steps.csv", "-o", graph).code == 0
+    scores = msg2("evaluate", graph, "--truth", folder / "truth.json", "--data", folder / "steps.csv", "--json").json
+    assert scores["accuracy"] > 0.8
+    assert scores["compatibility"] > 0.9
+    perfect = msg2("evaluate", folder / "truth.json", "--truth", folder / "truth.json", "--json").json
+    assert (perfect["accuracy"], perfect["spoc"], perfect["f1"]) == (1, 1, 1)
+
+
+def test_a_simulation_follows_from_its_seed(msg2, tmp_path: Path) -> None:
+    texts = []
+    for number, seed in enumerate((5, 5, 6, 2**70)):
+        out = tmp_path / str(number)
+        assert (
+            msg2("simulate", "random", "-o", out, "--seed", seed, "--videos", 5, "--steps", 9, "--depth", 3).code == 0
+        )
+        texts.append((out / "steps.csv").read_bytes() + (out / "truth.json").read_bytes())
+        assert sorted(path.name for path in out.iterdir()) == ["steps.csv", "truth.json"]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) == 3
+
+
+def test_noise_free_videos_make_no_mistakes(msg2, tmp_path: Path) -> None:
+    rates = ("skipped", "unlabelled", "swapped", "repeated", "mislabelled")
+    none = [argument for rate in rates for argument in (f"--{rate}", 0)]
+    assert "; 0.0% of the labels" in msg2("simulate", "Change Tire", "-o", tmp_path, *none).out
+    ran = msg2("check", tmp_path / "truth.json", tmp_path / "steps.csv", "--json").json
+    assert ran["mistakes"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nowhere", "-o", "OUT"],
+        ["Make Coffee"],
+        ["-o", "OUT"],
+        ["Make Coffee", "-o", "OUT", "--steps", "3"],
+        ["Make Coffee", "-o", "OUT", "--videos", "-1"],
+        ["Make Coffee", "-o", "OUT", "--seed", "-1"],
+        ["Make Coffee", "-o", "OUT", "--skipped", "nan"],
+        ["Make Coffee", "-o", "OUT", "--swapped", "1.01"],
+        ["random", "-o", "OUT", "--steps", "3", "--depth", "3"],
+        ["random", "-o", "OUT", "--steps", "99999999999999999999"],
+        ["random", "-o", "OUT", "--steps", "6", "--depth", "5", "--or-rate", "1"],
+    ],
+)
+def test_simulations_that_make_no_sense(msg2, tmp_path: Path, arguments: list[str]) -> None:
+    ran = msg2("simulate", *(str(tmp_path / "out") if word == "OUT" else word for word in arguments))
+    assert (ran.code, ran.out) == (2, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demonstration(msg2, tmp_path: Path) -> None:
+    ran = msg2("demo", "-o", tmp_path / "demo")
+    assert ran.code == 0
+    page = Path(ran.out.splitlines()[-1].split()[-1])
+    assert page == (tmp_path / "demo" / "graph.html").resolve()
+    assert "<svg" in page.read_text(encoding="utf-8")
+    names = ["compared.svg", "graph.html", "graph.json", "steps.csv", "truth.json"]
+    assert sorted(path.name for path in page.parent.iterdir()) == names
+    for method in ("msg2", "msgi", "msgi+", "always-before"):
+        assert f"\n{method} " in ran.out
+
+
+def test_experiments_are_listed(msg2) -> None:
+    lines = msg2("experiment", "list").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(EXPERIMENTS)
+
+
+def test_an_experiment_writes_its_tables(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from msg2.cli import experiment
+    from msg2.options import ExperimentOptions
+
+    monkeypatch.setattr(experiment, "ExperimentOptions", lambda: ExperimentOptions(random_worlds=1))
+    ran = msg2("experiment", "recovery", "-o", tmp_path / "results")
+    assert ran.code == 0
+    assert (tmp_path / "results" / "recovery.md").read_text(encoding="utf-8").strip() == ran.out.strip()
+    assert json.loads((tmp_path / "results" / "recovery.json").read_text(encoding="utf-8"))["tables"]
+
+
+def test_experiments_that_cannot_run(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MSG2_DATA", raising=False)
+    assert "there is no experiment 'x'" in msg2("experiment", "x").err
+    assert "--data" in msg2("experiment", "next-step").err
+    assert "there is no folder 'crosstask'" in msg2("experiment", "next-step", "--data", tmp_path).complaint

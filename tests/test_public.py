@@ -1,0 +1,79 @@
+"""What `import msg2` promises: every public name, documented, and nothing heavy until it is used."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import inspect
+import pickle
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import msg2
+
+HEAVY = ("numpy", "scipy", "networkx", "matplotlib", "torch", "pygraphviz", "pyarrow", "typer", "rich")
+
+
+def imported_by(code: str) -> set[str]:
+    """Which of the heavy packages a fresh interpreter has imported after `code`."""
+    asked = f"import sys\n{code}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_msg2_imports_nothing_heavy() -> None:
+    assert imported_by("import msg2") == set()
+    assert imported_by("import msg2; msg2.Task; msg2.InputError") == set()
+    assert imported_by("import msg2; msg2.infer; msg2.read") <= {"numpy", "networkx"}
+
+
+def test_the_command_line_imports_no_more_than_it_needs() -> None:
+    needed = {"numpy", "networkx", "typer", "rich"}
+    assert imported_by("from msg2.cli import app") <= needed
+    assert imported_by("import msg2.cli") == set()
+
+
+@pytest.mark.parametrize("name", msg2.__all__)
+def test_a_public_name_is_documented_with_an_example(name: str) -> None:
+    found = getattr(msg2, name)
+    assert inspect.getdoc(found)
+    if inspect.isclass(found) or inspect.isfunction(found):
+        assert found.__module__.startswith("msg2.")
+        assert doctest.DocTestFinder(recurse=False).find(found)[0].examples, f"{name} has no example"
+
+
+def test_the_names_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(msg2.__all__) <= set(dir(msg2))
+    assert sorted(msg2.__all__) == msg2.__all__
+    assert msg2.__version__ == version("msg2")
+    namespace: dict[str, object] = {}
+    exec("from msg2 import *", namespace)
+    assert set(msg2.__all__) <= set(namespace)
+    with pytest.raises(AttributeError, match="module 'msg2' has no attribute 'nothing'"):
+        _ = msg2.nothing
+
+
+def test_the_example_of_the_design(tmp_path) -> None:
+    path = tmp_path / "toast.csv"
+    rows = "".join(f"v{n},{step}\n" for n in range(6) for step in ("whisk mixture", "dip bread", "flip bread"))
+    path.write_text("video,step\n" + rows)
+    task = msg2.read(path, task="Toast")
+    graph = msg2.infer(task, method="msg2")
+    assert graph.eligible({"whisk mixture"}) == {"whisk mixture", "dip bread"}
+    assert graph.show(tmp_path / "toast.html").exists()
+    assert "dip bread" in graph.explain("flip bread")
+    assert msg2.metrics.accuracy(graph, graph) == 1
+    assert msg2.next_steps(graph, done=["whisk mixture"])[0].step == "dip bread"
+    assert msg2.check(graph, task.videos[0]).mistakes == ()
+    assert msg2.read_all(path) == [task]
+
+
+def test_what_was_seen_and_learnt_can_be_pickled_and_copied() -> None:
+    videos = [msg2.Video(name, [msg2.Segment("a", 0, 1), msg2.Segment("b", 1, 2)]) for name in "vw"]
+    task = msg2.Task("t", "ab", videos)
+    graph = msg2.infer(task)
+    for value in (task, graph):
+        assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
+    assert pickle.loads(pickle.dumps(graph)).dumps() == graph.dumps()
