@@ -186,7 +186,7 @@ def measured(experiment: str, number: int, what: str, method: str) -> float | No
     columns = table["columns"]
     if experiment == "next-step":
         row = next(row for row in table["rows"] if row[0] == what)
-        method = {"msg2, δ = 0.55": "msg2", "msg2, δ auto": "msg2, delta auto"}.get(method, method)
+        method = "msg2" if method == "msg2, δ = 0.55" else method
         return row[columns.index(method)] if method in columns else None
     return next((row[columns.index(what)] for row in table["rows"] if row[0] == method), None)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msg2.assist.progress import unknown_step, unmet_clauses
 from msg2.errors import shortened
-from msg2.graph import FALSE, Formula, SubtaskGraph, equivalent
+from msg2.graph import Formula, SubtaskGraph, always, negation
 from msg2.task import Segment, Step, Task, Video
 
 
@@ -143,6 +143,6 @@ def _impossible_without(missing: Step, graph: SubtaskGraph) -> Set[Step]:
     lost = {missing}
     for name in graph.steps:  # parents come first: steps are sorted by layer
         formula = graph.precondition(name)
-        if formula.support & lost and equivalent(formula.given(dict.fromkeys(lost, False)), FALSE):
+        if formula.support & lost and always(negation(formula.given(dict.fromkeys(lost, False)))):
             lost.add(name)
     return lost - {missing}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from msg2 import assist, drawing, metrics
+from msg2.assist import RANKERS
 from msg2.cli import console
 from msg2.cli.learning import Alpha, Delta, Literals, Method, Recency, method_options
 from msg2.cli.reading import Data, Json, Order, Overlap, Repeats, TaskName, read_tasks, refuse_without
@@ -21,11 +22,6 @@ from msg2.task import Task
 
 Graph = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 
-RANKERS: Mapping[str, Callable[[SubtaskGraph], assist.Ranker]] = {
-    "recency": assist.recency,
-    "grprop": assist.grprop,
-}
-"""Ways to rank the next steps with a graph."""
 Ranker = Annotated[
     str,
     typer.Option(metavar="NAME", help=f"How next steps are ranked: {', '.join(RANKERS)}; with --evaluate also bigram."),
@@ -172,13 +168,12 @@ def _videos_of(graph: SubtaskGraph, data: Path, **options: str | None) -> Task:
 
 
 def _say_next(graph: SubtaskGraph, done: list[str], ranker: str, json: bool) -> None:
-    chances = RANKERS[ranker](graph)(done)
-    ranking = sorted(assist.next_steps(graph, done), key=lambda ranked: -chances[ranked.step])
+    ranking = assist.next_steps(graph, done, RANKERS[ranker](graph))
     if json:
         steps = [
             {
                 "step": ranked.step,
-                "probability": chances[ranked.step],
+                "probability": ranked.probability,
                 "eligible": ranked.eligible,
                 "unmet": [clause.to_json() for clause in ranked.unmet],
             }
@@ -187,7 +182,7 @@ def _say_next(graph: SubtaskGraph, done: list[str], ranker: str, json: bool) -> 
         console.say_json({"task": graph.task, "done": done, "ranker": ranker, "next": steps})
         return
     rows = [
-        (ranked.step, console.percent(chances[ranked.step]), " and ".join(clause.words() for clause in ranked.unmet))
+        (ranked.step, console.percent(ranked.probability), " and ".join(clause.words() for clause in ranked.unmet))
         for ranked in ranking
     ]
     console.say_table(["step", "percent", "still needs"], rows)

@@ -21,8 +21,8 @@ from typing import Annotated, Any
 import typer
 
 from msg2.cli import console
-from msg2.cli.reading import Data, Order, Overlap, Repeats, TaskName, read_tasks
-from msg2.drawing.plots import Curve, sweep_plot
+from msg2.cli.reading import Data, Order, Overlap, Repeats, TaskName, given, read_tasks
+from msg2.drawing.plots import sweep_plot
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
@@ -133,12 +133,8 @@ def sweep(
         (one.name, sweep_delta(one, method, seed=seed, **options))
         for one in console.progress(tasks, "sweeping", len(tasks))
     ]
-    curves = [
-        Curve(name, [p.delta for p in points], [p.edges for p in points], [p.fit for p in points],
-              next(p.delta for p in points if p.chosen))
-        for name, points in tried
-    ]  # fmt: skip
-    picture = sweep_plot(curves, f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}")
+    title = f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}"
+    picture = sweep_plot([points for _, points in tried], title)
     write_together({table: _csv(SweepPoint, tried), plot: picture})
     for name, points in tried:
         console.say_table([field.name for field in fields(SweepPoint)], map(astuple, points), title=name)
@@ -149,20 +145,19 @@ def method_options(
     method: str, delta: str | None, alpha: float | None, recency: float | None, max_literals: str | None
 ) -> dict[str, Any]:
     """The options that were given, checked against the method: one that it does not have is a usage error."""
-    given: dict[str, Any] = {"alpha": alpha, "recency": recency}
     with console.usage():
-        given["delta"] = _number(delta, float, "auto", "--delta")
-        given["max_literals"] = _number(max_literals, int, "none", "--max-literals")
-        options = {name: value for name, value in given.items() if value is not None}
-        if max_literals == "none":
-            options["max_literals"] = None
+        options = given({"delta": _number(delta, float, "auto", "--delta"), "alpha": alpha, "recency": recency})
+        if max_literals is not None:
+            limit = _number(max_literals, int, "none", "--max-literals")
+            options["max_literals"] = None if limit == "none" else limit
         method_and_options(method, options)
     return options
 
 
 def _number(text: str | None, kind: type[float] | type[int], word: str, option: str) -> float | str | None:
+    """The number in `text`; `word` (and nothing at all) stays as it is."""
     if text is None or text == word:
-        return text if word == "auto" else None
+        return text
     try:
         return kind(text)
     except ValueError:

@@ -37,7 +37,12 @@ def refuse_without(needed: str, context: typer.Context, *options: str) -> None:
             raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {needed}")
 
 
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given; the others keep their defaults."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
     """The tasks of `data`, or only the one of that name; options that are None keep their defaults."""
-    tasks = read_all(data, **{name: value for name, value in options.items() if value is not None})
+    tasks = read_all(data, **given(options))
     return tasks if task is None else [the_task(tasks, task, data)]

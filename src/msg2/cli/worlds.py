@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from msg2.cli import console
+from msg2.cli.reading import given
 from msg2.errors import InputError
 from msg2.files import write_together
 from msg2.options import DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
@@ -87,14 +88,12 @@ def simulate(
     }  # fmt: skip
     shape = {"steps": steps, "depth": depth, "or_rate": or_rate}
     with console.usage():
-        noise = replace(NoiseOptions(), **_given(rates))
-        options = replace(WorldOptions(noise=noise), **_given({"videos": videos}))
+        noise = replace(NoiseOptions(), **given(rates))
+        options = replace(WorldOptions(noise=noise), **given({"videos": videos}))
         if name == "random":
-            chosen = random_world(replace(RandomWorldOptions(), **_given(shape)), seed)
-        elif _given(shape):
-            raise InputError(
-                f"{', '.join('--' + key.replace('_', '-') for key in _given(shape))} go with random worlds"
-            )
+            chosen = random_world(replace(RandomWorldOptions(), **given(shape)), seed)
+        elif given(shape):
+            raise InputError(f"{', '.join('--' + key.replace('_', '-') for key in given(shape))} go with random worlds")
         else:
             chosen = world(name)
     simulation = simulate_world(chosen, options, seed)
@@ -103,7 +102,3 @@ def simulate(
     rate = violation_rate(simulation.task, simulation.graph)
     console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
     console.say(f"{table}\n{truth}")
-
-
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

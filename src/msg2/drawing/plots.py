@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from statistics import fmean
+from typing import Any
 
 from msg2.drawing import style
 from msg2.drawing.text import cut, one_line
 from msg2.errors import MissingExtraError
+from msg2.inference import SweepPoint
 
 _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One task over a grid of δ: `edges` and `fit` have one value per δ; `chosen` is the δ that was taken, if any.
+def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
+    """Edges (left axis) and fit (right axis) against δ, as the content of an SVG file.
 
-    Of `fit`, higher is better; NaN where it is not defined.
-    """
-
-    task: str
-    deltas: Sequence[float]
-    edges: Sequence[float]
-    fit: Sequence[float]
-    chosen: float | None = None
-
-
-def sweep_plot(curves: Sequence[Curve], title: str, kind: Literal["svg", "png"] = "svg") -> bytes:
-    """Edges (left axis) and fit (right axis) against δ, as the content of an SVG or PNG file.
-
-    Several tasks (with the same grid) are thin lines under their mean. The same curves give the same bytes.
+    Several tasks are thin lines under their mean. The same points give the same bytes.
     """
     try:
         import matplotlib as mpl
@@ -53,17 +39,17 @@ def sweep_plot(curves: Sequence[Curve], title: str, kind: Literal["svg", "png"] 
         FigureCanvasAgg(figure)
         left = figure.subplots()
         right = left.twinx()
-        for axis, values, colour, dashes in ((left, "edges", _EDGES, "-"), (right, "fit", _FIT, "--")):
-            for curve in curves if len(curves) > 1 else ():
-                axis.plot(curve.deltas, getattr(curve, values), dashes, color=colour, linewidth=0.8, alpha=0.3)
-            if curves:
-                mean = [_mean(column) for column in zip(*(getattr(curve, values) for curve in curves), strict=True)]
-                axis.plot(curves[0].deltas, mean, dashes, color=colour, linewidth=2.2, marker="o", markersize=4)
+        for axis, value, colour, dashes in ((left, "edges", _EDGES, "-"), (right, "fit", _FIT, "--")):
+            curves = [[getattr(point, value) for point in points] for points in tasks]
+            for points, curve in zip(tasks, curves, strict=True) if len(tasks) > 1 else ():
+                axis.plot([p.delta for p in points], curve, dashes, color=colour, linewidth=0.8, alpha=0.3)
+            mean = [fmean(column) for column in zip(*curves, strict=True)]
+            axis.plot([p.delta for p in tasks[0]], mean, dashes, color=colour, linewidth=2.2, marker="o", markersize=4)
             axis.tick_params(axis="y", colors=colour)
-        for delta in sorted({curve.chosen for curve in curves if curve.chosen is not None}):
+        for delta in sorted({point.delta for points in tasks for point in points if point.chosen}):
             left.axvline(delta, color=style.INK, linewidth=1, linestyle=":")
             left.annotate(f" δ = {delta:g}", (delta, 1), xycoords=("data", "axes fraction"), va="top", color=style.INK)
-        many = " (mean, and each task)" if len(curves) > 1 else ""
+        many = " (mean, and each task)" if len(tasks) > 1 else ""
         left.set_xlabel("δ")
         left.set_ylabel(f"edges ──{many}", color=_EDGES)
         right.set_ylabel(f"fit ╌╌{many}", color=_FIT)
@@ -71,11 +57,5 @@ def sweep_plot(curves: Sequence[Curve], title: str, kind: Literal["svg", "png"] 
         left.grid(axis="y", alpha=0.25)
         left.set_title(cut(one_line(title), 80))
         stream = io.BytesIO()
-        figure.savefig(stream, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else {"Software": None})
+        figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()
-
-
-def _mean(values: Sequence[float]) -> float:
-    """The mean of what is defined; NaN where nothing is."""
-    defined = [value for value in values if not math.isnan(value)]
-    return sum(defined) / len(defined) if defined else float("nan")

@@ -22,7 +22,7 @@ ROWS: Mapping[str, Callable[[Task], Ranker]] = {
     "msgi+": lambda task: recency(infer(task, "msgi+")),
     "always-before": lambda task: recency(infer(task, "always-before")),
     "msg2": lambda task: recency(infer(task, "msg2", delta=DELTA)),
-    "msg2, delta auto": lambda task: recency(infer(task, "msg2")),
+    "msg2, δ auto": lambda task: recency(infer(task, "msg2")),
     "msg2, grprop": lambda task: grprop(infer(task, "msg2", delta=DELTA)),
     "bigram": bigram,
 }

@@ -25,7 +25,7 @@ def dnf(formula: Formula) -> tuple[Term, ...]:
     kept = list(dict.fromkeys(sorted(terms, key=_term_key)))
     for term in sorted(kept, key=_term_key, reverse=True):
         others = [other for other in kept if other != term]
-        if _always(_disjunction(others).given(dict(term))):
+        if always(_disjunction(others).given(dict(term))):
             kept = others
     return tuple(kept)
 
@@ -76,12 +76,12 @@ def _terms(formula: Formula, value: bool = True) -> list[Term]:
 def _without_needless_literals(term: Term, formula: Formula) -> Term:
     """`term` without the literals that it does not need in order to imply `formula`."""
     for literal in sorted(term, key=lambda item: (item[1], item[0])):
-        if _always(formula.given(dict(term - {literal}))):
+        if always(formula.given(dict(term - {literal}))):
             term -= {literal}
     return term
 
 
-def _always(formula: Formula) -> bool:
+def always(formula: Formula) -> bool:
     """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
     match formula.kind:
         case "true":
@@ -89,14 +89,14 @@ def _always(formula: Formula) -> bool:
         case "step":
             return False
         case "all":
-            return all(_always(operand) for operand in formula.operands)
+            return all(always(operand) for operand in formula.operands)
         case "not":  # De Morgan; a negated step or TRUE is no tautology
             inner = formula.operands[0]
             join = any_of if inner.kind == "all" else all_of
-            return bool(inner.operands) and _always(join(negation(operand) for operand in inner.operands))
+            return bool(inner.operands) and always(join(negation(operand) for operand in inner.operands))
     counts = Counter(name for operand in formula.operands for name in operand.support)
     pivot = min(counts, key=lambda name: (-counts[name], name))
-    return counts[pivot] > 1 and all(_always(formula.given({pivot: value})) for value in (False, True))
+    return counts[pivot] > 1 and all(always(formula.given({pivot: value})) for value in (False, True))
 
 
 def _factored(terms: Sequence[Term]) -> Formula:

@@ -25,6 +25,8 @@ def probability(formula: Formula) -> Fraction:
 
 def agreement(one: Formula, other: Formula) -> Fraction:
     """P_c[one(c) = other(c)] (Eq. accuracy, one step)."""
+    if one == other:
+        return Fraction(1)
     return 1 - probability(one) - probability(other) + 2 * probability(all_of([one, other]))
 
 
@@ -36,7 +38,7 @@ def equivalent(one: Formula, other: Formula) -> bool:
     >>> equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
     True
     """
-    return one == other or agreement(one, other) == 1
+    return agreement(one, other) == 1
 
 
 def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:

@@ -64,8 +64,7 @@ def held_share(formulas: Mapping[Step, Formula], evidence: Evidence) -> float:
 
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Evidence, held_out: Evidence) -> NDArray[np.float64]:
     """log p(n | c) of every label of the held-out videos, shape (labels,)."""
-    labels = len(training.step)
-    epsilon = (labels * (1 - held_share(formulas, training)) + 1) / (labels + 2)  # never 0 or 1 (Laplace)
+    epsilon = (training.violations(formulas) + 1) / (len(training.step) + 2)  # never 0 or 1 (Laplace)
     completed, itself = held_out.completed(), (np.arange(len(held_out.step)), held_out.step)
     open_steps = ~completed
     open_steps[itself] = True  # a repeated label is open too
