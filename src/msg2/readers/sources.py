@@ -45,7 +45,7 @@ class Source:
         except FileNotFoundError:
             raise InputError("is not there", where=path, hint="check the path") from None
         except (OSError, ValueError) as error:
-            raise InputError(f"cannot be read ({_reason(error)})", where=shortened(str(path))) from error
+            raise InputError(f"cannot be read ({_reason(error)})", where=path) from error
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise InputError("is neither a file nor a folder", where=path, hint="save the data in a file first")
         return source
