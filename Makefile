@@ -48,9 +48,9 @@ docs: .venv/.test  ## the documentation as a site
 # Pinned requirements: change pyproject.toml, then `make requirements` in a checkout without .venv.
 requirements:
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(PIP) install -e '.' hatchling editables
+	$(PIP) install -e '.[parquet,plot]' hatchling editables
 	$(BIN)/python -m pip freeze --exclude-editable --exclude msg2 > requirements/run.txt
-	$(PIP) install -e '.[parquet,plot]' -r requirements/tools.txt
+	$(PIP) install -r requirements/tools.txt
 	(echo '-r run.txt'; $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | grep -vxFf requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 

@@ -80,6 +80,16 @@ class Evidence:
         table = np.column_stack([position[self.video], self.step, self.start, self.end])[kept]
         return _gathered(self.steps, names, table)
 
+    def of_first_labels(self) -> Evidence:
+        """The evidence of the first occurrence of each step in each video: counts then are counts of videos."""
+        keys = self.video * len(self.steps) + self.step
+        first = np.unique(keys, return_index=True)[1]  # occurrences are in the order of their start
+        if len(first) == len(keys):
+            return self
+        return _gathered(
+            self.steps, self.videos, np.column_stack([self.video, self.step, self.start, self.end])[np.sort(first)]
+        )
+
     def rows(self, step: int) -> Rows:
         """D_n of the step with this index."""
         chosen = np.flatnonzero(self.step == step)

@@ -6,11 +6,12 @@ Frozen dataclasses; the command line and the library build them from the names a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msg2.errors import InputError
 
 Delta: TypeAlias = float | Literal["auto"]
+RecencyRule: TypeAlias = Literal["each", "satisfied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class PrecisionOptions:
     """α: cost of one Boolean operation."""
     recency: float = 0.7
     """λ: weight lost per completed step in between; 1 switches recency off."""
-    recency_rule: Literal["each", "satisfied"] = "each"
+    recency_rule: RecencyRule = "each"
     """Weight of a formula: from each literal's own recency (minimum for AND, maximum for OR), or from the moment the
     formula became satisfied (the paper's text)."""
     max_literals: int | None = 2
@@ -66,6 +67,8 @@ class PrecisionOptions:
         _check_delta(self.delta)
         _check(0 <= self.alpha < float("inf"), f"alpha is {self.alpha}, it must be a number from 0 up")
         _check(0 < self.recency <= 1, f"recency is {self.recency}, it must be above 0 and at most 1")
+        rules = get_args(RecencyRule)
+        _check(self.recency_rule in rules, f"recency-rule is {self.recency_rule!r}, it must be {' or '.join(rules)}")
         limit = self.max_literals
         _check(limit is None or limit >= 1, f"max-literals is {limit}, it must be 1 or more, or none")
 

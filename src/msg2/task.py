@@ -127,15 +127,21 @@ class Video:
         return self if len(first) == len(self.segments) else Video(self.id, first.values(), self.sentences)
 
     def ordered_by_start(self) -> Video:
-        """The same video with every segment cut where the next one starts, so that none overlap."""
-        if not self.timed or not self.segments:
-            return self
-        starts = [segment.start for segment in self.segments[1:]]
-        cut = [
-            replace(segment, end=min(segment.end, following))  # type: ignore[type-var]
-            for segment, following in zip(self.segments, starts, strict=False)
-        ]
-        return Video(self.id, [*cut, self.segments[-1]], self.sentences)
+        """The same video with every segment cut where a later one starts; those that start together stay unordered.
+
+        >>> video = Video("v", [Segment("a", 0, 9), Segment("b", 0, 9), Segment("c", 4, 9)])
+        >>> [segment.end for segment in video.ordered_by_start().segments]
+        [4, 4, 9]
+        """
+        cut: list[Segment] = []
+        following: float | None = None
+        for segment, later in zip(reversed(self.segments), [None, *reversed(self.segments)], strict=False):
+            if segment.start is None or segment.end is None:
+                return self
+            if later is not None and later.start is not None and later.start > segment.start:
+                following = later.start
+            cut.append(segment if following is None else replace(segment, end=min(segment.end, following)))
+        return Video(self.id, cut, self.sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -21,7 +23,7 @@ COFFEE = SubtaskGraph(
 )
 
 
-def untimed(steps: str | list[str], id: str = "v") -> Video:
+def untimed(steps: Sequence[str], id: str = "v") -> Video:
     return Video(id, map(Segment, steps))
 
 
@@ -136,8 +138,31 @@ def test_skipped_is_what_no_execution_can_do_without(graph: SubtaskGraph, shown:
             possible |= graph.eligible(possible) - {missing}
         if shown - possible:
             expected[missing] = shown - possible
-    found = {s.step: set(s.needed_by) for s in check(graph, untimed(sorted(shown))).skipped}
-    assert found == expected
+    found = {s.step: s.needed_by for s in check(graph, untimed(sorted(shown))).skipped}
+    assert found == {name: tuple(n for n in graph.steps if n in needed) for name, needed in expected.items()}
+    assert list(found) == [name for name in graph.steps if name in expected]
+
+
+class CountedName(str):
+    """A name that counts how often it is looked up."""
+
+    lookups = 0
+
+    def __hash__(self) -> int:
+        CountedName.lookups += 1
+        return super().__hash__()
+
+
+def test_a_video_that_skips_nothing_costs_no_look_at_every_pair_of_steps() -> None:
+    names = [CountedName(f"{number:02d}") for number in range(60)]
+    chain = SubtaskGraph("chain", names, {after: step(before) for before, after in pairwise(names)})
+    costs = []
+    for videos in (1, 11):
+        before = CountedName.lookups
+        report = check(chain, Task("chain", names, [untimed(names, f"v{n}") for n in range(videos)]))
+        costs.append(CountedName.lookups - before)
+        assert (report.mistakes, report.skipped) == ((), ())
+    assert (costs[1] - costs[0]) / 10 < 60 * 60 / 2
 
 
 # -- report -----------------------------------------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def test_no_data(msg2, tmp_path: Path, kind: str) -> None:
 
 
 def test_remarks_do_not_stand_beside_an_error(msg2, tmp_path: Path) -> None:
-    """Three tasks of one video each would give a warning each before the second command fails."""
+    """Three tasks of one video each would give two warnings each before the second command fails."""
     path = tmp_path / "d.csv"
     path.write_text("task,video,step,mood\n" + "".join(f"t{n},v,{step},x\n" for n in range(3) for step in "ab"))
-    assert msg2("infer", path, "-o", tmp_path / "out").err.count("warning: ") == 4
+    assert msg2("infer", path, "-o", tmp_path / "out").err.count("warning: ") == 7
     assert "none can be held out" in msg2("next", path, "--evaluate").complaint
 
 

@@ -217,3 +217,35 @@ def test_formats_that_cannot(msg2, graph: Path, tmp_path: Path) -> None:
     assert "without a suffix" in msg2("show", graph, "-o", tmp_path / "toast").complaint
     assert "cannot show a comparison" in msg2("show", graph, "-o", tmp_path / "t.pddl", "--compare", graph).complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toast.csv", "toast.json"]
+
+
+# -- as the data was read ---------------------------------------------------------------------------------------
+
+
+def test_a_graph_remembers_how_its_data_was_read(msg2, tmp_path: Path) -> None:
+    table, graph = tmp_path / "t.csv", tmp_path / "g.json"
+    rows = [f"v{v},{step},{start},{start + 8}" for v in range(9) for start, step in enumerate("abb")]
+    table.write_text("\n".join(["video,step,start,end", *rows]))
+    assert msg2("infer", table, "-o", graph, "--overlap", "start", "--repeats", "keep", "--delta", "0.9").code == 0
+    assert json.loads(graph.read_text())["method"]["reading"] == {"overlap": "start", "repeats": "keep"}
+    labels = {total["step"]: total["occurrences"] for total in msg2("check", graph, table, "--json").json["totals"]}
+    assert labels == {"a": 9, "b": 18}
+    assert msg2("check", graph, table, "--json").json["mistakes"] == []
+    as_told = msg2("check", graph, table, "--json", "--overlap", "unordered", "--repeats", "first").json
+    assert len(as_told["mistakes"]) == 9
+
+
+def test_a_task_with_one_video_does_not_stop_the_others(msg2, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("task,video,step\nA,1,x\nA,1,y\nB,1,x\nB,2,x\nB,1,y\nB,2,y\n")
+    for command in (["next", table, "--evaluate"], ["sweep", table, "-o", tmp_path / "s.csv"]):
+        ran = msg2(*command)
+        assert ran.code == 0
+        assert "A: left out" in ran.err
+    only = msg2("next", table, "--evaluate", "--task", "A")
+    assert "none can be held out" in only.complaint
+
+
+def test_when_all_is_done_nothing_is_left(msg2, graph: Path) -> None:
+    done = [word for step in package.read_graph(graph).steps for word in ("--done", step)]
+    assert msg2("next", graph, *done).out == "Nothing is left: all steps are done.\n"

@@ -142,7 +142,7 @@ def test_a_sweep_needs_something_to_sweep_over(msg2, table: Path, tmp_path: Path
     assert "no option 'delta'" in msg2("sweep", table, "-o", tmp_path / "s.csv", "--method", "msgi").err
     one = tmp_path / "one.csv"
     one.write_text("video,step\nv,a\nv,b\n")
-    assert "fewer than two videos" in msg2("sweep", one, "-o", tmp_path / "s.csv").complaint
+    assert "none can be held out" in msg2("sweep", one, "-o", tmp_path / "s.csv").complaint
     assert not (tmp_path / "s.csv").exists()
 
 

@@ -130,6 +130,17 @@ def test_marks_are_written_under_the_name(cpr: SubtaskGraph) -> None:
         drawing.svg(cpr, marks={"nap": "skipped"})
 
 
+def test_a_long_mark_is_wrapped_like_a_name() -> None:
+    names = [f"step {number} of the recipe" for number in range(12)]
+    chain = SubtaskGraph("t", names, {after: step(before) for before, after in pairwise(names)})
+    marks = dict.fromkeys(names, "22 of 30 too early, skipped 3 times")
+    plain, marked = drawing.svg(chain), drawing.svg(chain, marks=marks)
+    assert all(shown(group).endswith("22of30tooearly,skipped3times") for group in groups(marked, "node"))
+    assert not overlapping(marked)
+    plain_width, marked_width = (int(re.findall(r'width="(\d+)pt"', svg)[0]) for svg in (plain, marked))
+    assert marked_width < 1.2 * plain_width
+
+
 def test_hostile_names_are_text(hostile: SubtaskGraph) -> None:
     svg = drawing.svg(hostile, marks=dict.fromkeys(hostile.steps[:3], hostile.steps[1]))
     steps = {group.get("id"): group for group in groups(svg, "node") if (group.get("id") or "").startswith("s")}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
-from msg2.inference.layers import acyclic, closure, cycle_notes, depths, layers, purity, reduction
+from msg2.inference.layers import acyclic, closure, depths, layers, order_notes, purity, reduction
 from msg2.task import Task
 from tests.inference.conftest import DELTAS, critical_graph, longest_paths, tasks
 
@@ -71,8 +71,9 @@ def test_a_circle_of_three_by_hand() -> None:
     assert found.ignored == 3
     assert set(zip(*np.nonzero(found.critical), strict=True)) == {(0, 1), (1, 2), (1, 3)}
     assert found.depth.tolist() == [0, 1, 2, 2]
-    assert "at most 3 videos" in cycle_notes(found.ignored)[0]
-    assert cycle_notes(0) == ()
+    assert "at most 3 videos" in order_notes(found.critical, found.ignored, before)[0]
+    assert order_notes(found.critical, 0, before) == []
+    assert "no precondition" in order_notes(np.zeros_like(found.critical), 0, before)[0]
 
 
 @given(ORDERS)

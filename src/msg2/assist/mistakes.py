@@ -96,7 +96,7 @@ def check(graph: SubtaskGraph, seen: Video | Task) -> Report:
     videos = (seen,) if isinstance(seen, Video) else seen.videos
     impossible = {name: _impossible_without(name, graph) for name in graph.steps}
     mistakes = tuple(mistake for video in videos for mistake in _mistakes(graph, video))
-    skipped = tuple(found for video in videos for found in _skipped(graph, video, impossible))
+    skipped = tuple(found for video in videos for found in _skipped(video, impossible))
     occurrences = Counter(segment.step for video in videos for segment in video.segments)
     violations = Counter(mistake.step for mistake in mistakes)
     absences = Counter(found.step for found in skipped)
@@ -126,23 +126,22 @@ def _completions(video: Video) -> Iterator[tuple[Segment, Set[Step]]]:
         running.append(segment)
 
 
-def _skipped(graph: SubtaskGraph, video: Video, impossible: Mapping[Step, Set[Step]]) -> Iterator[Skipped]:
+def _skipped(video: Video, impossible: Mapping[Step, tuple[Step, ...]]) -> Iterator[Skipped]:
     shown = {segment.step for segment in video.segments}
-    for name in graph.steps:
-        needed_by = tuple(other for other in graph.steps if other in shown and other in impossible[name])
-        if name not in shown and needed_by:
-            yield Skipped(video.id, name, needed_by)
+    for name, without in impossible.items():
+        if name not in shown and not shown.isdisjoint(without):
+            yield Skipped(video.id, name, tuple(filter(shown.__contains__, without)))
 
 
-def _impossible_without(missing: Step, graph: SubtaskGraph) -> Set[Step]:
-    """The steps that cannot be done in any way once `missing` is left out.
+def _impossible_without(missing: Step, graph: SubtaskGraph) -> tuple[Step, ...]:
+    """The steps that cannot be done in any way once `missing` is left out, in the order of the graph.
 
     One branch of an OR can stand in for another, so a step is lost only if its precondition cannot hold while all
     that is already lost stays undone.
     """
-    lost = {missing}
+    lost = {missing: False}
     for name in graph.steps:  # parents come first: steps are sorted by layer
         formula = graph.precondition(name)
-        if formula.support & lost and always(negation(formula.given(dict.fromkeys(lost, False)))):
-            lost.add(name)
-    return lost - {missing}
+        if not formula.support.isdisjoint(lost) and always(negation(formula.given(lost))):
+            lost[name] = False
+    return tuple(lost)[1:]

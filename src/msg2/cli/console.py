@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,6 +94,25 @@ def progress(items: Iterable[Item], doing: str, total: int) -> Iterator[Item]:
 
 
 @contextmanager
+def status(doing: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr that says what is being done, where someone is looking; call it with the news."""
+    with err.status(doing) as line:
+        yield lambda news: line.update(Text(f"{doing}: {news}"))
+
+
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """Remarks on single graphs would drown a table of many."""
+    logger = logging.getLogger("msg2")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
 def usage() -> Iterator[None]:
     """Turn an option that cannot be used into a usage error (exit 2)."""
     try:
@@ -127,7 +146,7 @@ def finish(*_: object, **__: object) -> None:
     """What follows a command that has succeeded: the result is out, the remarks come after it."""
     out.file.flush()
     for handler in logging.getLogger("msg2").handlers:
-        for remark in handler.kept if isinstance(handler, _Remarks) else ():
+        for remark in dict.fromkeys(handler.kept) if isinstance(handler, _Remarks) else ():
             tell(remark)
 
 

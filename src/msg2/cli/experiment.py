@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -41,9 +40,8 @@ def experiment(
             raise typer.BadParameter(f"{name} needs the annotations of {chosen.needs}: give their folder with --data")
         if not (data / chosen.needs).is_dir():
             raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
-    logging.getLogger("msg2").setLevel(logging.ERROR)  # remarks on single graphs would drown the table
-    with console.err.status(name) as status:
-        result = chosen.run(data, ExperimentOptions(), lambda doing: status.update(f"{name}: {doing}"))
+    with console.without_remarks(), console.status(name) as report:
+        result = chosen.run(data, ExperimentOptions(), report)
     if output is not None:
         numbers = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})

@@ -12,12 +12,22 @@ from msg2 import assist, drawing, metrics
 from msg2.assist import RANKERS
 from msg2.cli import console
 from msg2.cli.learning import Alpha, Delta, Literals, Method, Recency, method_options
-from msg2.cli.reading import Data, Json, Order, Overlap, Repeats, TaskName, read_tasks, refuse_without
+from msg2.cli.reading import (
+    Data,
+    Json,
+    Order,
+    Overlap,
+    Repeats,
+    TaskName,
+    read_as_learnt,
+    read_tasks,
+    refuse_without,
+    with_enough_videos,
+)
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.options import ExperimentOptions, SplitOptions
 from msg2.readers import read_graph
-from msg2.readers.registry import the_task
 from msg2.task import Task
 
 Graph = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
@@ -47,7 +57,7 @@ def evaluate(
     if data is None:
         refuse_without("--data", context, "overlap", "repeats", "order")
     learnt, true = read_graph(graph), read_graph(truth)
-    videos = () if data is None else _videos_of(learnt, data, overlap=overlap, repeats=repeats, order=order)
+    videos = () if data is None else read_as_learnt(learnt, data, overlap=overlap, repeats=repeats, order=order)
     found = metrics.scores(learnt, true, videos).to_json()
     if json:
         console.say_json(found)
@@ -93,7 +103,7 @@ def next_(
     if ranker == "bigram":
         refuse_without("a ranker that uses a graph", context, *learning)
     options = method_options(method, delta, alpha, recency, max_literals)
-    tasks = read_tasks(source, task, overlap=overlap, repeats=repeats, order=order)
+    tasks = with_enough_videos(read_tasks(source, task, overlap=overlap, repeats=repeats, order=order), source)
     make = _ranker_of(ranker, method, options)
     facts = {"ranker": ranker, "method": None if ranker == "bigram" else method, "splits": splits}
     _say_accuracy(tasks, make, splits, facts, json)
@@ -115,7 +125,7 @@ def check(
     Example: `msg2 check graph.json steps.csv -o mistakes.svg`
     """
     learnt = read_graph(graph)
-    report = assist.check(learnt, _videos_of(learnt, data, overlap=overlap, repeats=repeats, order=order))
+    report = assist.check(learnt, read_as_learnt(learnt, data, overlap=overlap, repeats=repeats, order=order))
     if output is not None:
         drawing.show(learnt, output, marks=_marks(report))
     if json:
@@ -161,12 +171,6 @@ def show(
     console.say(str(drawing.show(learnt, output, compare=truth)))
 
 
-def _videos_of(graph: SubtaskGraph, data: Path, **options: str | None) -> Task:
-    """The task of `data` that the graph is about: the only one, or the one of its name."""
-    tasks = read_tasks(data, None, **options)
-    return tasks[0] if len(tasks) == 1 else the_task(tasks, graph.task, data)
-
-
 def _say_next(graph: SubtaskGraph, done: list[str], ranker: str, json: bool) -> None:
     ranking = assist.next_steps(graph, done, RANKERS[ranker](graph))
     if json:
@@ -185,7 +189,10 @@ def _say_next(graph: SubtaskGraph, done: list[str], ranker: str, json: bool) -> 
         (ranked.step, console.percent(ranked.probability), " and ".join(clause.words() for clause in ranked.unmet))
         for ranked in ranking
     ]
-    console.say_table(["step", "percent", "still needs"], rows)
+    if rows:
+        console.say_table(["step", "percent", "still needs"], rows)
+    else:
+        console.say("Nothing is left: all steps are done.")
 
 
 def _ranker_of(ranker: str, method: str, options: dict[str, Any]) -> Callable[[Task], assist.Ranker]:
@@ -200,12 +207,13 @@ def _say_accuracy(
     tasks: list[Task], make: Callable[[Task], assist.Ranker], splits: int, facts: dict[str, Any], json: bool
 ) -> None:
     shares: dict[str, list[float]] = {}
-    for task in console.progress(tasks, "evaluating", len(tasks)):
-        for seed in range(splits):
-            training, test = assist.split(task, SplitOptions(seed=seed))
-            share = assist.evaluate(make(training), test).accuracy
-            if share is not None:
-                shares.setdefault(task.name, []).append(share)
+    with console.without_remarks():
+        for task in console.progress(tasks, "evaluating", len(tasks)):
+            for seed in range(splits):
+                training, test = assist.split(task, SplitOptions(seed=seed))
+                share = assist.evaluate(make(training), test).accuracy
+                if share is not None:
+                    shares.setdefault(task.name, []).append(share)
     means = {name: sum(values) / len(values) for name, values in shares.items()}
     mean = sum(means.values()) / len(means) if means else None
     if json:
@@ -219,7 +227,8 @@ def _marks(report: assist.Report) -> dict[str, str]:
     marks = {}
     for total in report.totals:
         notes = [f"{total.violations} of {total.occurrences} too early"] if total.violations else []
-        notes += [f"skipped {total.skipped} times"] if total.skipped else []
+        times = "once" if total.skipped == 1 else f"{total.skipped} times"
+        notes += [f"skipped {times}"] if total.skipped else []
         if notes:
             marks[total.step] = ", ".join(notes)
     return marks

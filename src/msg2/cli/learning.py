@@ -9,10 +9,10 @@ import multiprocessing
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -21,9 +21,19 @@ from typing import Annotated, Any
 import typer
 
 from msg2.cli import console
-from msg2.cli.reading import Data, Order, Overlap, Repeats, TaskName, given, read_tasks
+from msg2.cli.reading import (
+    Data,
+    Order,
+    Overlap,
+    Repeats,
+    TaskName,
+    given,
+    read_tasks,
+    with_enough_videos,
+    with_reading,
+)
 from msg2.drawing.plots import sweep_plot
-from msg2.errors import InputError
+from msg2.errors import InputError, MissingExtraError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, SweepPoint, method_and_options, study
@@ -90,11 +100,16 @@ def infer(
     paths = _paths(tasks, output, data)
     _refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     learn = partial(_learn, method=method, seed=seed, options=options, with_statistics=stats is not None)
-    results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
+    reading = given({"repeats": repeats, "overlap": overlap, "order": order})
+    if len(tasks) == 1:
+        with console.status("learning") as report:
+            results = [learn(tasks[0], report=report)]
+    else:
+        results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
     for result in results:
         for level, message in result.messages:
             logging.getLogger("msg2").log(level, message)
-    contents = {path: result.graph.dumps() for path, result in zip(paths, results, strict=True)}
+    contents = {path: with_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)}
     if stats is not None:
         contents[stats] = _csv(Statistic, ((result.graph.task, result.statistics) for result in results))
     write_together(contents)
@@ -129,16 +144,27 @@ def sweep(
     table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
     plot = table.with_suffix(".svg")
     _refuse_clashes([table, plot], data)
-    tried = [
-        (one.name, sweep_delta(one, method, seed=seed, **options))
-        for one in console.progress(tasks, "sweeping", len(tasks))
-    ]
+    tasks = with_enough_videos(tasks, data)
+    with console.status("sweeping") as report:
+        tried = [
+            (one.name, sweep_delta(one, method, seed=seed, report=partial(_report_task, report, one.name), **options))
+            for one in tasks
+        ]
     title = f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}"
-    picture = sweep_plot([points for _, points in tried], title)
-    write_together({table: _csv(SweepPoint, tried), plot: picture})
+    contents: dict[Path, str | bytes] = {table: _csv(SweepPoint, tried)}
+    try:
+        contents[plot] = sweep_plot([points for _, points in tried], title)
+    except MissingExtraError as missing:
+        logging.getLogger("msg2").warning("no plot: %s", missing)
+    write_together(contents)
     for name, points in tried:
-        console.say_table([field.name for field in fields(SweepPoint)], map(astuple, points), title=name)
-    console.say(f"{table}  {plot}")
+        rows = [(p.delta, p.edges, f"{p.held:.4f}", f"{p.fit:.4f}", p.chosen) for p in points]
+        console.say_table([field.name for field in fields(SweepPoint)], rows, title=name)
+    console.say("  ".join(str(path) for path in contents))
+
+
+def _report_task(report: Callable[[str], None], task: str, news: str) -> None:
+    report(f"{task}, {news}")
 
 
 def method_options(
@@ -182,12 +208,19 @@ class _Collected(logging.Handler):
         self.messages.append((record.levelno, record.getMessage()))
 
 
-def _learn(task: Task, method: str, seed: int, options: dict[str, Any], with_statistics: bool) -> _Result:
+def _learn(
+    task: Task,
+    method: str,
+    seed: int,
+    options: dict[str, Any],
+    with_statistics: bool,
+    report: Callable[[str], None] | None = None,
+) -> _Result:
     logger, collected = logging.getLogger("msg2"), _Collected()
     before, logger.handlers = logger.handlers, [collected]
     logger.setLevel(logging.INFO)
     try:
-        found = study(task, method, seed=seed, **options)
+        found = study(task, method, seed=seed, report=report, **options)
     finally:
         logger.handlers = before
     return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.messages)
@@ -195,7 +228,7 @@ def _learn(task: Task, method: str, seed: int, options: dict[str, Any], with_sta
 
 def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator[_Result]:
     """The results in the order of the tasks, whatever the number of processes."""
-    if jobs == 1 or len(tasks) == 1:
+    if jobs == 1:
         yield from map(learn, tasks)
         return
     workers = min(jobs, len(tasks), os.cpu_count() or 1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from msg2.errors import InputError
+from msg2.graph import SubtaskGraph
 from msg2.readers import read_all
-from msg2.readers.registry import the_task
+from msg2.readers.registry import takes_order, the_task
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
@@ -40,6 +45,35 @@ def refuse_without(needed: str, context: typer.Context, *options: str) -> None:
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """The options that were given; the others keep their defaults."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def with_reading(graph: SubtaskGraph, reading: dict[str, str]) -> SubtaskGraph:
+    """The graph with how its data was read, where that was not by default."""
+    return replace(graph, method={**graph.method, "reading": reading}) if reading else graph
+
+
+def read_as_learnt(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
+    """The task of `data` that the graph is about, read as the graph's own data was unless `options` say otherwise.
+
+    That is the only task there is, or the one of its name.
+    """
+    recorded = graph.method.get("reading")
+    reading = {name: recorded[name] for name in options if name in recorded} if isinstance(recorded, dict) else {}
+    if not takes_order(data):
+        reading.pop("order", None)  # the graph's own data had one, this data has not
+    tasks = read_tasks(data, None, **(reading | given(options)))
+    return tasks[0] if len(tasks) == 1 else the_task(tasks, graph.task, data)
+
+
+def with_enough_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
+    """The tasks with at least two labelled videos, so that one can be held out; the others are named in a warning."""
+    enough = [task for task in tasks if sum(bool(video.segments) for video in task) > 1]
+    if not enough:
+        raise InputError("no task has two videos with labels: none can be held out", where=data)
+    for task in tasks:
+        if task not in enough:
+            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", task.name)
+    return enough
 
 
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:

@@ -27,14 +27,18 @@ def demo(
 
     Noisy demonstrations of a household task are simulated, its subtask graph is learnt from their labels, compared with
     the true one, and drawn.
+
+    Example: `msg2 demo -o my-demo`
     """
     options = DemoOptions()
-    made = run_demo(output, options)
+    with console.without_remarks():
+        made = run_demo(output, options)
     console.say(
         f"'{options.world}': {made.videos} simulated videos with missing, swapped and wrong labels; "
         f"{made.violation_rate:.0%} of the labels violate the true graph."
     )
-    console.say("\nLearnt from the labels alone (msg2):")
+    delta = made.graph.method["options"]["delta"]
+    console.say(f"\nLearnt from the labels alone (msg2, its δ = {delta:g} chosen from them):")
     for name, formula in made.graph.preconditions.items():
         console.say(f"  {name}  needs  {formula.words()}")
     console.say("\nAgainst the true graph, percent:")

@@ -76,8 +76,8 @@ def _box(box: Box) -> str:
     rows = [(line, _POINTS) for line in box.lines]
     colours = f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", ' if box.starts else ""
     label = '"' + "\\n".join(quoted(line)[1:-1] for line in box.lines) + '"'
-    if box.note is not None:
-        rows.append((one_line(box.note), _NOTE_POINTS))
+    if box.note:
+        rows += [(line, _NOTE_POINTS) for line in box.note]
         colours = f'fillcolor="{style.MARK_FILL}", color="{style.MARK_LINE}", penwidth=1.6, '
         label = _label_with_note(box.lines, box.note)
     width = (max(width_in_ems(text) * points for text, points in rows) + 14) / 72
@@ -88,10 +88,10 @@ def _box(box: Box) -> str:
     )
 
 
-def _label_with_note(lines: tuple[str, ...], note: str) -> str:
+def _label_with_note(lines: tuple[str, ...], note: tuple[str, ...]) -> str:
     """An HTML-like label: the name, and the note under it, smaller and in the colour of marks."""
-    name = "<br/>".join(_html(line) for line in lines)
-    return f'<{name}<br/><font point-size="{_NOTE_POINTS:g}" color="{style.MARK_INK}">{_html(note)}</font>>'
+    name, words = ("<br/>".join(_html(line) for line in part) for part in (lines, note))
+    return f'<{name}<br/><font point-size="{_NOTE_POINTS:g}" color="{style.MARK_INK}">{words}</font>>'
 
 
 def _html(text: str) -> str:

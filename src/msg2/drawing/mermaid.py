@@ -51,8 +51,8 @@ def quoted(text: str) -> str:
 def _box(box: Box) -> str:
     if box.kind != "step":
         return f"{box.id}(({quoted(box.name)})):::{box.kind}"
-    label = "<br/>".join(quoted(text)[1:-1] for text in (*box.lines, *([] if box.note is None else [box.note])))
-    return f'{box.id}("{label}"):::{"marked" if box.note is not None else "start" if box.starts else "step"}'
+    label = "<br/>".join(quoted(text)[1:-1] for text in (*box.lines, *box.note))
+    return f'{box.id}("{label}"):::{"marked" if box.note else "start" if box.starts else "step"}'
 
 
 def _arrow(arrow: Arrow) -> str:

@@ -24,7 +24,7 @@ _NARROWEST = 14
 class Box:
     """A step or an operator (`name` is &, | or ¬); `lines` is the name as it is written into the box.
 
-    `starts` where nothing comes before the step; `note` is what is said of it, in a few words.
+    `starts` where nothing comes before the step; `note` is what is said of it, in a few words, as lines too.
     """
 
     id: str
@@ -32,7 +32,7 @@ class Box:
     name: str
     lines: tuple[str, ...]
     starts: bool = False
-    note: str | None = None
+    note: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,13 @@ def picture(
     ids = {node.label: node.id for node in nodes if node.kind == "step"}
     wanted = drawn.edges() if truth is None else truth.edges()
     columns = _columns(drawn, options)
+
+    def lines(text: str) -> tuple[str, ...]:
+        return tuple(wrapped(text, columns, options.longest_label))
+
     boxes = [
-        Box(node.id, node.kind, node.label, tuple(wrapped(node.label, columns, options.longest_label)),
-            node.layer == 0, notes.get(node.label))
+        Box(node.id, node.kind, node.label, lines(node.label), node.layer == 0,
+            lines(notes[node.label]) if node.label in notes else ())
         if node.kind == "step"
         else Box(node.id, node.kind, node.label, (node.label,))
         for node in nodes

@@ -18,7 +18,7 @@ _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
 def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
     """Edges (left axis) and fit (right axis) against δ, as the content of an SVG file.
 
-    Several tasks are thin lines under their mean. The same points give the same bytes.
+    Dotted lines are the chosen δ. Several tasks are thin lines under their mean. The same points give the same bytes.
     """
     try:
         import matplotlib as mpl
@@ -46,9 +46,19 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
             mean = [fmean(column) for column in zip(*curves, strict=True)]
             axis.plot([p.delta for p in tasks[0]], mean, dashes, color=colour, linewidth=2.2, marker="o", markersize=4)
             axis.tick_params(axis="y", colors=colour)
-        for delta in sorted({point.delta for points in tasks for point in points if point.chosen}):
-            left.axvline(delta, color=style.INK, linewidth=1, linestyle=":")
-            left.annotate(f" δ = {delta:g}", (delta, 1), xycoords=("data", "axes fraction"), va="top", color=style.INK)
+        chosen = sorted({point.delta for points in tasks for point in points if point.chosen})
+        for delta in chosen:
+            left.axvline(delta, color=style.INK, linewidth=1 if len(tasks) == 1 else 0.6, linestyle=":")
+        for delta in chosen if len(tasks) == 1 else ():
+            side = "right" if delta > fmean(left.get_xlim()) else "left"  # the text stays inside the frame
+            left.annotate(
+                f" δ = {delta:g} ",
+                (delta, 0.98),
+                xycoords=("data", "axes fraction"),
+                ha=side,
+                va="top",
+                color=style.INK,
+            )
         many = " (mean, and each task)" if len(tasks) > 1 else ""
         left.set_xlabel("δ")
         left.set_ylabel(f"edges ──{many}", color=_EDGES)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from msg2.errors import InputError, shortened
 from msg2.evidence import Evidence
@@ -51,17 +51,21 @@ class Study:
 
     def statistics(self) -> Iterator[Statistic]:
         """Purity of every ordered pair and score of every candidate: what δ and α are chosen by."""
-        steps, before = self.evidence.steps, self.evidence.before
-        shares = purity(before)
+        steps, before = self.evidence.steps, self.evidence.of_first_labels().before
+        shares = purity(self.evidence.before)
         for m, n in product(range(len(steps)), repeat=2):
             together = int(before[n, m] + before[m, n])
-            if together:
+            if together or shares[n, m]:
                 chosen = steps[n] in self.graph.parents(steps[m])
                 yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
         for name, candidates in sorted(self.learnt.candidates.items()):
             videos = int(self.graph.evidence[name]["videos"])
             for rank, candidate in enumerate(candidates):
                 yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
+
+
+Report: TypeAlias = Callable[[str], None]
+"""Is told, in words, what is being done: for work that may take long."""
 
 
 def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> SubtaskGraph:
@@ -77,13 +81,13 @@ def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
     return study(task, method, seed=seed, **options).graph
 
 
-def study(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> Study:
+def study(task: Task, method: str = "msg2", *, seed: int = 0, report: Report | None = None, **options: Any) -> Study:
     """As `infer`, keeping what the graph was learnt from."""
     evidence = Evidence.of(task)
     how, chosen = method_and_options(method, options)
     facts: dict[str, Any] = {}
     if getattr(chosen, "delta", None) == "auto":
-        tried = choice.trials(evidence, _learner(how, chosen), DeltaOptions(), seed)
+        tried = choice.trials(evidence, _learner(how, chosen, report), DeltaOptions(), seed)
         delta = choice.best(tried).delta if tried else max(DeltaOptions().grid)
         rule = "highest likelihood of held-out videos" if tried else "too few videos to hold any out: the strictest"
         chosen = replace(chosen, delta=delta)
@@ -93,11 +97,11 @@ def study(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
         }
         _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
     learnt = how.learn(evidence, chosen)
-    for note in (*learnt.notes, *_doubts(evidence)):
-        _log.warning("%s: %s", task.name, note)
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(evidence.videos)}
     graph = SubtaskGraph(task.name, task.steps, learnt.preconditions, made)
     entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
+    for note in (*learnt.notes, *_doubts(evidence, entries)):
+        _log.warning("%s: %s", task.name, note)
     return Study(replace(graph, evidence={name: entries[name] for name in graph.steps}), evidence, learnt)
 
 
@@ -112,13 +116,15 @@ class SweepPoint:
     chosen: bool
 
 
-def sweep(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> list[SweepPoint]:
+def sweep(
+    task: Task, method: str = "msg2", *, seed: int = 0, report: Report | None = None, **options: Any
+) -> list[SweepPoint]:
     """Edges and fit for every δ of the grid; the one that "auto" would choose is marked. Needs two videos."""
     evidence = Evidence.of(task)
     how, chosen = method_and_options(method, options)
     if not hasattr(chosen, "delta"):
         raise InputError(f"the method {method!r} has no delta to sweep over")
-    learner = _learner(how, chosen)
+    learner = _learner(how, chosen, report)
     tried = choice.trials(evidence, learner, DeltaOptions(), seed)
     if not tried:
         raise InputError(f"task {task.name!r} has fewer than two videos with labels: there is nothing to hold out")
@@ -145,18 +151,23 @@ def method_and_options(method: str, options: Mapping[str, Any]) -> tuple[Method,
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise InputError(f"the method {method!r} has no option {name!r}", hint=takes)
-    return how, how.options(**options)
+    try:
+        return how, how.options(**options)
+    except TypeError as error:
+        raise InputError(f"an option of the method {method!r} is of the wrong type ({error})") from error
 
 
-def _learner(how: Method, options: Any) -> choice.Learner:
+def _learner(how: Method, options: Any, report: Report | None) -> choice.Learner:
     def learner(evidence: Evidence, delta: float) -> Mapping[Step, Formula]:
+        if report is not None:
+            report(f"trying δ = {delta:g}")
         return how.learn(evidence, replace(options, delta=delta)).preconditions
 
     return learner
 
 
-def _doubts(evidence: Evidence) -> Iterator[str]:
-    """What a user should know before trusting the graph."""
+def _doubts(evidence: Evidence, entries: Mapping[Step, Mapping[str, Any]]) -> Iterator[str]:
+    """What a user should know before trusting the graph; `entries` as in the graph file."""
     if len(evidence.videos) < 2:
         yield f"learnt from {len(evidence.videos)} video(s): any order in it looks necessary"
     unseen = [name for name, count in zip(evidence.steps, evidence.occurrences(), strict=True) if not count]
@@ -164,3 +175,7 @@ def _doubts(evidence: Evidence) -> Iterator[str]:
         yield f"no video shows {', '.join(shortened(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
     if len(evidence.steps) > 1 and not evidence.before.any():
         yield "no video orders any two steps, so there is nothing to learn from"
+    edges = [edge for entry in entries.values() for edge in entry.get("edges", {}).values()]
+    weak = sum("weak" in edge for edge in edges)
+    if weak:
+        yield f"{weak} of {len(edges)} edges rest on fewer than {EvidenceOptions().weak_below} videos"

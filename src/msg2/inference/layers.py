@@ -90,8 +90,11 @@ def _on_cycle(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return result
 
 
-def cycle_notes(ignored: int) -> tuple[str, ...]:
-    """What to tell the user when cycles had to be broken (`ignored` as in `Layers`)."""
-    if not ignored:
-        return ()
-    return (f"the videos' orders run in a circle; pairs of steps ordered in at most {ignored} videos were ignored",)
+def order_notes(critical: NDArray[np.bool_], ignored: int, before: NDArray[np.int64]) -> list[str]:
+    """What to tell the user about an order: cycles that were broken (`ignored` as in `Layers`), or none left at all."""
+    notes = []
+    if ignored:
+        notes.append(f"the videos' orders run in a circle; pairs ordered in at most {ignored} videos were ignored")
+    if before.any() and not critical.any():
+        notes.append("no precondition was found: no step comes before another often enough (δ)")
+    return notes

@@ -68,7 +68,7 @@ def evidence_entries(
     evidence: Evidence, learnt: Learnt, options: EvidenceOptions
 ) -> Iterator[tuple[Step, dict[str, Any]]]:
     """For every step: videos with it, videos in which its precondition held and those that violate it, edge support."""
-    before = evidence.before
+    before = evidence.of_first_labels().before  # support is counted in videos
     index = {name: position for position, name in enumerate(evidence.steps)}
     for position, name in enumerate(evidence.steps):
         formula = learnt.preconditions.get(name, TRUE)

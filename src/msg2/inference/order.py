@@ -10,7 +10,7 @@ import numpy as np
 
 from msg2.evidence import Evidence
 from msg2.graph import all_of, step
-from msg2.inference.layers import acyclic, cycle_notes, purity, reduction
+from msg2.inference.layers import acyclic, order_notes, purity, reduction
 from msg2.inference.learnt import Learnt
 from msg2.options import OrderOptions
 
@@ -29,5 +29,5 @@ def learn(evidence: Evidence, options: OrderOptions) -> Learnt:
             name: all_of(step(evidence.steps[parent]) for parent in np.flatnonzero(edges[:, index]))
             for index, name in enumerate(evidence.steps)
         },
-        notes=cycle_notes(ignored),
+        notes=order_notes(kept, ignored, before),
     )

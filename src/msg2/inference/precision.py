@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 from msg2.graph import TRUE, all_of, any_of, step
-from msg2.inference.layers import Layers, closure, cycle_notes, layers
+from msg2.inference.layers import Layers, closure, layers, order_notes
 from msg2.inference.learnt import SAME, Candidate, Learnt, ranked
 from msg2.options import PrecisionOptions
 from msg2.task import Step
@@ -39,7 +39,7 @@ def learn(evidence: Evidence, options: PrecisionOptions) -> Learnt:
             name = evidence.steps[index]
             candidates[name] = _search(evidence, found, relatives, int(index), options)
     chosen = {name: considered[0].formula for name, considered in candidates.items()}
-    return Learnt(chosen, candidates, cycle_notes(found.ignored))
+    return Learnt(chosen, candidates, order_notes(found.critical, found.ignored, evidence.before))
 
 
 def _search(

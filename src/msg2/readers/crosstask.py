@@ -87,7 +87,7 @@ def _entries(file: Source) -> dict[str, _Entry]:
 
 
 def _segments(file: Source, entry: _Entry) -> Iterator[Segment]:
-    for row, cells in enumerate(csv.reader(file.lines()), start=1):
+    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
         if not cells:
             continue
         if len(cells) != 3:
@@ -110,7 +110,7 @@ def _log_missing(release: Source, entries: dict[str, _Entry], labels: Labels) ->
         return
     file = Source(release.path / _VIDEOS)
     listed: set[tuple[str, str]] = set()
-    for row, cells in enumerate(csv.reader(file.lines()), start=1):
+    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
         if len(cells) >= 2 and cells[0] in entries:
             video = (entries[cells[0]].name, cells[1])
             if video in listed:

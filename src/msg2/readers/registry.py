@@ -63,6 +63,11 @@ def found_in(source: Source, reader: Reader, options: ReadOptions) -> Found:
         raise InputError(error.what, where=error.where or source.path, hint=error.hint) from None
 
 
+def takes_order(path: str | Path) -> bool:
+    """Whether the option `order` means anything to the data at `path`."""
+    return reader_of(Source.at(path)).TAKES_ORDER
+
+
 def read_all(path: str | Path, **options: Any) -> list[Task]:
     """All tasks in a file or folder of any known format, sorted by name.
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -39,10 +40,11 @@ def columns(source: Source) -> tuple[str, ...]:
             return tuple(_parquet_file(source, stream).schema_arrow.names)
     if source.is_json_lines:
         return tuple(next(_json_objects(source))[1])
-    return tuple(_opened(source)[0])
+    with _opened(source) as (header, _):
+        return tuple(header)
 
 
-def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
     """The rows in the order of the file; columns that mean nothing to us are added to `ignored`."""
     if _is_parquet(source):
         found = _parquet_rows(source, ignored, required)
@@ -51,67 +53,70 @@ def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator
     else:
         found = _delimited_rows(source, ignored, required)
     timed: bool | None = None
-    for row in found:
-        if timed is None:
-            timed = row.segment.timed
-        elif timed is not row.segment.timed:
-            here, above = ("no times", "some") if timed else ("times", "none")
-            what = f"the row has {here}, the rows above have {above}"
-            raise InputError(what, where=source.row(row.line), hint="give start and end on every row, or on none")
-        yield row
+    with closing(found):
+        for row in found:
+            if timed is None:
+                timed = row.segment.timed
+            elif timed is not row.segment.timed:
+                here, above = ("no times", "some") if timed else ("times", "none")
+                what = f"the row has {here}, the rows above have {above}"
+                hint = "give start and end on every row, or on none"
+                raise InputError(what, where=source.row(row.line), hint=hint)
+            yield row
 
 
 # -- delimited text ---------------------------------------------------------------------------------------------
 
 
-def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
-    header, table = _opened(source)
-    _check_columns(header, required, source.row(table.line_num))
-    ignored.update(set(header).difference(KNOWN))
-    task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
-    width, names, line = len(header), _same_strings(), table.line_num + 1
-    for cells in _readable(source, table):
-        if cells and len(cells) != width:
-            what = f"there are {width} columns, but the row has {len(cells)}"
-            raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
-        if cells:
-            try:
-                segment = Segment(
-                    names(step(cells)),
-                    _number(start(cells), "start"),
-                    _number(end(cells), "end"),
-                    _number(confidence(cells), "confidence"),
-                    origin(cells) or None,
-                )
-            except InputError as error:
-                raise InputError(error.what, where=source.row(line), hint=error.hint) from None
-            yield _named(source, Row(line, names(task(cells)), names(video(cells)), segment))
-        line = table.line_num + 1  # a row of quoted newlines has several lines; its first one names it
+def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
+    with _opened(source) as (header, table):
+        _check_columns(header, required, source.row(table.line_num))
+        ignored.update(set(header).difference(KNOWN))
+        task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
+        width, names, line = len(header), _same_strings(), table.line_num + 1
+        for cells in _readable(source, table):
+            if cells and len(cells) != width:
+                what = f"there are {width} columns, but the row has {len(cells)}"
+                raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
+            if cells:
+                try:
+                    segment = Segment(
+                        names(step(cells)),
+                        _number(start(cells), "start"),
+                        _number(end(cells), "end"),
+                        _number(confidence(cells), "confidence"),
+                        origin(cells) or None,
+                    )
+                except InputError as error:
+                    raise InputError(error.what, where=source.row(line), hint=error.hint) from None
+                yield _named(source, Row(line, names(task(cells)), names(video(cells)), segment))
+            line = table.line_num + 1  # a row of quoted newlines has several lines; its first one names it
 
 
-def _opened(source: Source) -> tuple[list[str], Any]:
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[list[str], Any]]:
     """The column names and the `csv.reader` of the rows below them; blank lines may come first."""
-    lines = source.lines()
-    number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
-    if not first:
-        hint = "the first line names the columns: video,step or video,step,start,end"
-        raise InputError("is empty", where=source.path, hint=hint)
-    delimiter = _delimiter(first, source.row(number))
-    blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
-    table = csv.reader(chain(blank, [first], lines), delimiter=delimiter, strict=True)
-    return next(cells for cells in _readable(source, table) if cells), table
+    with closing(source.lines()) as lines:
+        number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
+        if not first:
+            hint = "the first line names the columns: video,step or video,step,start,end"
+            raise InputError("is empty", where=source.path, hint=hint)
+        delimiter = _delimiter(first, source.row(number))
+        blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
+        table = csv.reader(chain(blank, [first], lines), delimiter=delimiter, strict=True)
+        yield next(cells for cells in _readable(source, table) if cells), table
 
 
 def _delimiter(line: str, where: str) -> str:
-    """Comma or tab, whichever makes `step` a column; failing that, whichever makes more columns."""
+    """Comma or tab, whichever makes `step`, however it is written, a column; else whichever makes more columns."""
     if len(line) > csv.field_size_limit():
         raise InputError("the first line is too long to name columns", where=where, hint="is it a table of steps?")
     cells = {mark: next(csv.reader([line], delimiter=mark)) for mark in (",", "\t", *_SEPARATORS)}
     for mark in (",", "\t"):
-        if "step" in cells[mark]:
+        if "step" in map(_plain, cells[mark]):
             return mark
     for mark, words in _SEPARATORS.items():
-        if "step" in cells[mark]:
+        if "step" in map(_plain, cells[mark]):
             raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
     return "\t" if len(cells["\t"]) > len(cells[","]) else ","
 
@@ -149,15 +154,16 @@ def _number(text: str | None, column: str) -> float | None:
 
 
 def _json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(source.lines(), start=1):
-        if not line.isspace():
-            value = parsed_json(line, source, number)
-            if not isinstance(value, dict):
-                raise InputError("the line is not a JSON object", where=source.row(number))
-            yield number, value
+    with closing(source.lines()) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.isspace():
+                value = parsed_json(line, source, number)
+                if not isinstance(value, dict):
+                    raise InputError("the line is not a JSON object", where=source.row(number))
+                yield number, value
 
 
-def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
     needed: list[str] | None = None
     names = _same_strings()
     for number, value in _json_objects(source):
@@ -189,7 +195,7 @@ def _parquet_file(source: Source, stream: Any) -> Any:
         raise InputError(f"is broken Parquet ({str(error).splitlines()[0]})", where=source.path) from None
 
 
-def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Iterator[Row]:
+def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
     names = _same_strings()
     with source.binary() as stream:
         table = _parquet_file(source, stream)
@@ -211,14 +217,32 @@ def _check_columns(header: Sequence[str], required: Sequence[str], where: str) -
     for name, count in Counter(header).items():
         if count > 1:
             raise InputError(f"the column {shortened(name)} is there twice", where=where, hint="rename or remove one")
-    there = ", ".join(shortened(name, 30) for name in header[:10])
     for name in required:
         if name not in header:
-            raise InputError(f"the column {name!r} is missing", where=where, hint=f"the columns are {there}")
+            raise _missing_column(name, header, where)
     for one, other in (("start", "end"), ("end", "start")):
         if one in header and other not in header:
             what = f"there is a column {one!r}, but no column {other!r}"
             raise InputError(what, where=where, hint="give both, in seconds, or neither")
+
+
+def _missing_column(name: str, header: Sequence[str], where: str) -> InputError:
+    """The error for a column that is not there, or that only looks as if it were."""
+    meant = next((column for column in header if _plain(column) == name), "")
+    if meant != meant.strip(" "):
+        place = "begins" if meant.startswith(" ") else "ends"
+        return InputError(
+            f"the column name {shortened(meant)} {place} with a space", where=where, hint=f"write {name!r}"
+        )
+    hint = "the columns are " + ", ".join(shortened(column, 30) for column in header[:10])
+    if meant.lower() == name:
+        hint = f"there is {meant!r}, write it in lower case: {name!r}"
+    return InputError(f"the column {name!r} is missing", where=where, hint=hint)
+
+
+def _plain(column: str) -> str:
+    """A column name as it was probably meant."""
+    return column.strip(' "').lower()
 
 
 def _typed_row(source: Source, number: int, value: dict[str, Any], names: Callable[[Any], Any]) -> Row:

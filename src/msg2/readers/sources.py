@@ -12,8 +12,8 @@ import math
 import os
 import stat
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -120,7 +120,7 @@ class Source:
 
     # -- text ---------------------------------------------------------------------------------------------------
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> Generator[str]:
         r"""The lines of UTF-8 text with their ends (`\n`, `\r\n` or `\r`; no other character ends a line)."""
         with self.binary() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             number = 0
@@ -172,7 +172,8 @@ class Source:
         if self._first_byte != b"{":
             return False
         try:
-            first, *more = islice((line for line in self.lines() if line.strip()), 2)
+            with closing(self.lines()) as lines:
+                first, *more = islice((line for line in lines if line.strip()), 2)
             value = json.loads(first, parse_int=float)
         except (ValueError, RecursionError):
             return False
