@@ -13,6 +13,9 @@ from msg2.errors import InputError
 Delta: TypeAlias = float | Literal["auto"]
 RecencyRule: TypeAlias = Literal["each", "satisfied"]
 
+SEED = 0
+"""Of everything that is drawn at random, unless another one is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -43,6 +46,17 @@ class SurveyOptions:
     """Whole numbers throughout and a median video longer than this look like frames taken for seconds."""
     odd_ratio: float = 20.0
     """A video this many times longer than the task's median looks like another unit of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceOptions:
+    """Which method learns the graphs, whatever its own options."""
+
+    method: str = "msg2"
+    seed: int = SEED
+    """Shuffles the folds with which δ "auto" is chosen."""
+    jobs: int = 1
+    """Tasks that the command line learns at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +119,8 @@ class DeltaOptions:
 class NextStepOptions:
     """Next-step prediction (App. C)."""
 
+    ranker: str = "recency"
+    """How steps are ranked: a name in `msg2.assist.RANKERS`."""
     rho: float = 0.9
     """ρ: discount per step since a step became eligible."""
 
@@ -142,7 +158,7 @@ class SplitOptions:
     """Which videos are held out for testing (Sec. 5.2)."""
 
     test_share: float = 0.15
-    seed: int = 0
+    seed: int = SEED
 
     def __post_init__(self) -> None:
         _check(0 < self.test_share < 1, f"test-share is {self.test_share}, it must be between 0 and 1")
@@ -258,7 +274,9 @@ class DemoOptions:
     """What `msg2 demo` shows."""
 
     world: str = "Make Coffee"
-    seed: int = 0
+    seed: int = SEED
+    folder: str = "msg2-demo"
+    """Where its files go."""
 
 
 @dataclass(frozen=True, slots=True)

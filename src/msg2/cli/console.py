@@ -121,23 +121,22 @@ def usage() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from error
 
 
-class _Remarks(logging.Handler):
-    """Remarks of the library, kept until the command has succeeded: an error is to stand alone."""
+class Remarks(logging.Handler):
+    """Remarks of the library, kept as (level, text): an error is to stand alone, a progress bar is not to be broken."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[str] = []
+        self.kept: list[tuple[int, str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one record."""
-        prefix = "warning: " if record.levelno >= logging.WARNING else ""
-        self.kept.append(prefix + record.getMessage())
+        self.kept.append((record.levelno, record.getMessage()))
 
 
 def keep_remarks() -> None:
     """Keep what the library logs, from INFO on, for `finish`."""
     logger = logging.getLogger("msg2")
-    logger.handlers = [_Remarks()]
+    logger.handlers = [Remarks()]
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
@@ -146,8 +145,8 @@ def finish(*_: object, **__: object) -> None:
     """What follows a command that has succeeded: the result is out, the remarks come after it."""
     out.file.flush()
     for handler in logging.getLogger("msg2").handlers:
-        for remark in dict.fromkeys(handler.kept) if isinstance(handler, _Remarks) else ():
-            tell(remark)
+        for level, remark in dict.fromkeys(handler.kept) if isinstance(handler, Remarks) else ():
+            tell(f"warning: {remark}" if level >= logging.WARNING else remark)
 
 
 def drop_output() -> None:

@@ -25,10 +25,12 @@ from msg2.cli.reading import (
     with_enough_videos,
 )
 from msg2.graph import SubtaskGraph
-from msg2.inference import infer
-from msg2.options import ExperimentOptions, SplitOptions
+from msg2.inference import DEFAULT, infer
+from msg2.options import ExperimentOptions, NextStepOptions, SplitOptions
 from msg2.readers import read_graph
 from msg2.task import Task
+
+_NEXT = NextStepOptions()
 
 Graph = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 
@@ -70,11 +72,15 @@ def next_(
     source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
     done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Accuracy on held-out videos of DATA: 15 % test, seeded splits.")
+        bool,
+        typer.Option(
+            "--evaluate",
+            help=f"Accuracy on held-out videos of DATA: {SplitOptions().test_share:.0%} test, seeded splits.",
+        ),
     ] = False,
-    ranker: Ranker = "recency",
+    ranker: Ranker = _NEXT.ranker,
     json: Json = False,
-    method: Method = "msg2",
+    method: Method = DEFAULT.method,
     task: TaskName = None,
     delta: Delta = None,
     alpha: Alpha = None,

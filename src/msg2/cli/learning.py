@@ -36,7 +36,7 @@ from msg2.drawing.plots import sweep_plot
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
-from msg2.inference import METHODS, SweepPoint, method_and_options, study
+from msg2.inference import DEFAULT, METHODS, SweepPoint, method_and_options, study
 from msg2.inference import sweep as sweep_delta
 from msg2.inference.learnt import Statistic
 from msg2.options import PrecisionOptions
@@ -62,7 +62,8 @@ Recency = Annotated[
 Literals = Annotated[
     str | None,
     typer.Option(
-        metavar="N|none", help="Steps in a precondition. msg2: 2; another number or none: the paper's greedy search."
+        metavar="N|none",
+        help=f"Steps in a precondition. msg2: {_PAPER.max_literals}; another or none: the paper's greedy search.",
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen.")]
@@ -74,14 +75,14 @@ def infer(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="Graph file, or folder for many tasks.")
     ],
-    method: Method = "msg2",
+    method: Method = DEFAULT.method,
     task: TaskName = None,
     delta: Delta = None,
     alpha: Alpha = None,
     recency: Recency = None,
     max_literals: Literals = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
+    seed: Seed = DEFAULT.seed,
+    jobs: Jobs = DEFAULT.jobs,
     stats: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
     ] = None,
@@ -122,12 +123,12 @@ def infer(
 def sweep(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
-    method: Method = "msg2",
+    method: Method = DEFAULT.method,
     task: TaskName = None,
     alpha: Alpha = None,
     recency: Recency = None,
     max_literals: Literals = None,
-    seed: Seed = 0,
+    seed: Seed = DEFAULT.seed,
     overlap: Overlap = None,
     repeats: Repeats = None,
     order: Order = None,
@@ -197,17 +198,6 @@ class _Result:
     messages: list[tuple[int, str]]
 
 
-class _Collected(logging.Handler):
-    """Remarks kept for later: a progress bar is on the screen, or another process did the work."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[tuple[int, str]] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append((record.levelno, record.getMessage()))
-
-
 def _learn(
     task: Task,
     method: str,
@@ -216,14 +206,14 @@ def _learn(
     with_statistics: bool,
     report: Callable[[str], None] | None = None,
 ) -> _Result:
-    logger, collected = logging.getLogger("msg2"), _Collected()
+    logger, collected = logging.getLogger("msg2"), console.Remarks()
     before, logger.handlers = logger.handlers, [collected]
     logger.setLevel(logging.INFO)
     try:
         found = study(task, method, seed=seed, report=report, **options)
     finally:
         logger.handlers = before
-    return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.messages)
+    return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.kept)
 
 
 def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator[_Result]:

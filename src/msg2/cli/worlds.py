@@ -12,16 +12,18 @@ from msg2.cli import console
 from msg2.cli.reading import given
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.options import DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.options import SEED, DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.pipeline import demo as run_demo
 from msg2.worlds import as_table, random_world, violation_rate, world, worlds
 from msg2.worlds import simulate as simulate_world
+
+_DEMO = DemoOptions()
 
 
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files of the demonstration.")
-    ] = Path("msg2-demo"),
+    ] = Path(_DEMO.folder),
 ) -> None:
     """The whole system on an embedded world, ending in a page that opens.
 
@@ -30,11 +32,10 @@ def demo(
 
     Example: `msg2 demo -o my-demo`
     """
-    options = DemoOptions()
     with console.without_remarks():
-        made = run_demo(output, options)
+        made = run_demo(output, _DEMO)
     console.say(
-        f"'{options.world}': {made.videos} simulated videos with missing, swapped and wrong labels; "
+        f"'{_DEMO.world}': {made.videos} simulated videos with missing, swapped and wrong labels; "
         f"{made.violation_rate:.0%} of the labels violate the true graph."
     )
     delta = made.graph.method["options"]["delta"]
@@ -59,7 +60,7 @@ def simulate(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
     videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")] = SEED,
     steps: Annotated[int | None, typer.Option(metavar="N", help="random: number of steps.")] = None,
     depth: Annotated[int | None, typer.Option(metavar="N", help="random: layer of the deepest step.")] = None,
     or_rate: Annotated[

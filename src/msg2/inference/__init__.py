@@ -17,10 +17,19 @@ from msg2.graph import Formula, SubtaskGraph
 from msg2.inference import choice, decision, order, precision
 from msg2.inference.layers import purity
 from msg2.inference.learnt import Learnt, Statistic, evidence_entries
-from msg2.options import DecisionOptions, DeltaOptions, EvidenceOptions, OrderOptions, PrecisionOptions
+from msg2.options import (
+    DecisionOptions,
+    DeltaOptions,
+    EvidenceOptions,
+    InferenceOptions,
+    OrderOptions,
+    PrecisionOptions,
+)
 from msg2.task import Step, Task
 
 __all__ = ["METHODS", "Method", "Study", "SweepPoint", "infer", "method_and_options", "study", "sweep"]
+
+DEFAULT = InferenceOptions()
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +77,7 @@ Report: TypeAlias = Callable[[str], None]
 """Is told, in words, what is being done: for work that may take long."""
 
 
-def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) -> SubtaskGraph:
+def infer(task: Task, method: str = DEFAULT.method, *, seed: int = DEFAULT.seed, **options: Any) -> SubtaskGraph:
     """The subtask graph of a task, with the evidence behind every precondition.
 
     `options` are those of the method (see `msg2.options`); `seed` shuffles the folds with which δ "auto" is chosen.
@@ -81,7 +90,9 @@ def infer(task: Task, method: str = "msg2", *, seed: int = 0, **options: Any) ->
     return study(task, method, seed=seed, **options).graph
 
 
-def study(task: Task, method: str = "msg2", *, seed: int = 0, report: Report | None = None, **options: Any) -> Study:
+def study(
+    task: Task, method: str = DEFAULT.method, *, seed: int = DEFAULT.seed, report: Report | None = None, **options: Any
+) -> Study:
     """As `infer`, keeping what the graph was learnt from."""
     evidence = Evidence.of(task)
     how, chosen = method_and_options(method, options)
@@ -117,7 +128,7 @@ class SweepPoint:
 
 
 def sweep(
-    task: Task, method: str = "msg2", *, seed: int = 0, report: Report | None = None, **options: Any
+    task: Task, method: str = DEFAULT.method, *, seed: int = DEFAULT.seed, report: Report | None = None, **options: Any
 ) -> list[SweepPoint]:
     """Edges and fit for every δ of the grid; the one that "auto" would choose is marked. Needs two videos."""
     evidence = Evidence.of(task)
