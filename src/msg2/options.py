@@ -233,6 +233,75 @@ class WorldOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """How simulated videos look and sound; lengths of vectors are relative to a step's prototype, which has length 1.
+
+    `clutter` is the master difficulty. Its default was fixed before any model was trained: a linear classifier on
+    single frames of performed steps recognises the step 60 % of the time (`msg2.experiments.probe`).
+    """
+
+    width: int = 512
+    """Length of every vector."""
+    shared: float = 0.5
+    """Share of a prototype that steps with a word of their names in common have in common; the rest is its own."""
+    clutter: float = 7.2
+    """Length of all else in a frame or sentence: random directions, of the video, the shot and the moment."""
+    scene: float = 0.25
+    """Share of the clutter that stays through the video: the place, the speaker."""
+    shot: float = 0.25
+    """Share of a frame's clutter that stays through a shot."""
+    shot_seconds: float = 4.0
+    """Length of a shot; cuts do not care for steps."""
+    frames_per_second: float = 1.0
+    after_seconds: float = 5.0
+    """The video goes on this long after its last step."""
+    blank: float = 0.15
+    """Of each frame of a performed step: nothing of the step is to be seen (a transition, a hand, a face)."""
+    distractors: float = 0.15
+    """Of each shot: it shows what belongs to some step of the task, whether or not that is ever performed."""
+    distractor_strength: float = 0.6
+    """Length of a step's prototype where it is a distractor."""
+    trace: float = 0.2
+    """Things done stay visible: length of what a completed step leaves in every later frame; 0 leaves nothing."""
+    sentence_seconds: float = 3.5
+    """One sentence follows the other, each this long."""
+    narrated: float = 0.7
+    """Of each performed occurrence, labelled or not: the narrator speaks of it."""
+    shift_seconds: float = 4.0
+    """Standard deviation of the time by which its narration precedes or follows it."""
+    off_topic: float = 0.3
+    """Of each sentence: it is not about what is narrated then."""
+    loose: float = 0.1
+    """Of each sentence that is not about a performed step: it mentions any step of the task, performed or not."""
+
+    def __post_init__(self) -> None:
+        _check(1 <= self.width <= 65_536, f"width is {self.width}, it must be between 1 and 65,536")
+        for name in ("shared", "scene", "shot", "blank", "distractors", "narrated", "off_topic", "loose"):
+            _check_probability(name.replace("_", "-"), getattr(self, name))
+        _check(self.scene + self.shot <= 1, f"scene and shot are {self.scene} and {self.shot}, more than 1 together")
+        for name in ("clutter", "distractor_strength", "trace", "after_seconds", "shift_seconds"):
+            value = getattr(self, name)
+            _check(0 <= value < float("inf"), f"{name.replace('_', '-')} is {value}, it must be a number from 0 up")
+        for name in ("shot_seconds", "frames_per_second", "sentence_seconds"):
+            value = getattr(self, name)
+            _check(0 < value < float("inf"), f"{name.replace('_', '-')} is {value}, it must be a number above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    """The linear classifier that measures how difficult simulated features are."""
+
+    penalty: float = 1.0
+    """λ of the ridge penalty λ/2 · |W|², beside the sum of the cross-entropies; the intercepts are free."""
+    tolerance: float = 1e-4
+    """The search ends when no slope of the mean objective per example is steeper."""
+
+    def __post_init__(self) -> None:
+        _check(0 < self.penalty < float("inf"), f"penalty is {self.penalty}, it must be a number above 0")
+        _check(0 < self.tolerance < 1, f"tolerance is {self.tolerance}, it must be between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
 class RandomWorldOptions:
     """The shape of a random world."""
 
@@ -251,6 +320,132 @@ class RandomWorldOptions:
         _check_probability("or-rate", self.or_rate)
         least = 2 if self.or_rate > 0 else 1
         _check(self.max_parents >= least, f"max-parents is {self.max_parents}, it must be {least} or more")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """Which frames and sentences of a video the state predictor sees (App. A)."""
+
+    frames: Literal["segments", "video"] = "segments"
+    """Frames are taken from the labelled segments only (the paper), or from the whole video, background included."""
+    per_segment: int = 3
+    """Frames per segment: at least so many in training, exactly so many, equidistant, in testing."""
+    most_frames: int = 190
+    """Frames per video in all."""
+    sentences: int = 3
+    """Consecutive sentences around each frame, the middle one nearest to it."""
+    dropped: float = 0.25
+    """In training, up to this share of a video's labels is dropped: they must be found without their borders."""
+
+    def __post_init__(self) -> None:
+        _check(self.frames in ("segments", "video"), f"frames is {self.frames!r}, it must be 'segments' or 'video'")
+        _check(self.per_segment >= 1, f"per-segment is {self.per_segment}, it must be 1 or more")
+        _check(self.most_frames >= 1, f"most-frames is {self.most_frames}, it must be 1 or more")
+        _check(self.sentences >= 1 and self.sentences % 2 == 1,
+               f"sentences is {self.sentences}, it must be odd: one in the middle")  # fmt: skip
+        _check(0 <= self.dropped < 1, f"dropped is {self.dropped}, it must be 0 or more and below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class StateModelOptions:
+    """The state predictor (Sec. 4.1); every row of the paper's ablation is a value of these (see `VARIANTS`)."""
+
+    inputs: Literal["fused", "vision", "text"] = "fused"
+    """Frames enriched by sentences (the paper), frames alone, or sentences alone in the place of frames."""
+    skip: bool = False
+    """A skip connection around the fusion: the paper's "Vision + ASR"."""
+    encoder: str = "google/t5-v1_1-large"
+    """A T5, ViT or VisualBERT checkpoint by name or folder, or a size without weights such as "t5-small"."""
+    direct: bool = False
+    """VisualBERT only: frames and sentences are fed to it as they are, without fusion ("VisualBERT†")."""
+    heads: int = 16
+    """Attention heads of the fusion."""
+    dropout: float = 0.1
+    """Of the fusion; the encoder has its own."""
+    threshold: float = 1.0
+    """b: a step is not started below -b and completed above b (Eq. 4)."""
+    in_progress: bool = True
+    """Without it the first of the two losses is left out ("w/o in progress")."""
+    named_borders: bool = False
+    """Not in the paper: `[start]` and `[end]` also say whose border they are."""
+    absent: float = 0.0
+    """Not in the paper: weight in the loss of the steps that a video's labels lack, taken as not started."""
+    witness: bool = False
+    """Not in the paper: every token says which step it shows, and what was seen so far is added to the scores."""
+    witness_dropout: float = 0.3
+    """Of the features that the witness sees."""
+    context: bool = True
+    """Without it, what was seen so far is all that counts: the transformer is left out (needs `witness`)."""
+
+    def __post_init__(self) -> None:
+        kinds = ("fused", "vision", "text")
+        _check(self.inputs in kinds, f"inputs is {self.inputs!r}, it must be {' or '.join(kinds)}")
+        _check(bool(self.encoder), "encoder is empty, it must name a checkpoint or a size")
+        _check(not (self.skip and self.inputs != "fused"), "skip goes with fused inputs")
+        _check(self.context or self.witness, "without context there must be a witness")
+        _check(self.heads >= 1, f"heads is {self.heads}, it must be 1 or more")
+        _check(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
+        _check(0 < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number above 0")
+        _check(0 <= self.absent < float("inf"), f"absent is {self.absent}, it must be a number from 0 up")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """How the state predictor is trained (App. A)."""
+
+    epochs: int = 600
+    batch: int = 32
+    """Videos per step."""
+    learning_rate: float = 3e-4
+    warmup: int = 100
+    """Steps until the learning rate is reached; from there it falls along a cosine."""
+    clip: float = 1.0
+    """Longest gradient."""
+    validation: float = 0.15
+    """Share of the videos that is kept for validation."""
+    validate_every: int = 5
+    """Epochs from one validation to the next."""
+    patience: int | None = None
+    """Validations without a better one until training stops early; None: never."""
+    save_seconds: float = 30.0
+    """At most this much work is lost when the training is killed."""
+    seed: int = SEED
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: a GPU where there is one."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: mixed precision (bfloat16) on a GPU."""
+    compiled: bool | None = None
+    """Compile the transformer; None: on a GPU."""
+    row: int | None = None
+    """Tokens per row, in which short videos are packed together; 0: a video per row; None: packed on a GPU."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "validate_every"):
+            value = getattr(self, name)
+            _check(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
+        _check(0 < self.learning_rate < float("inf"), f"learning-rate is {self.learning_rate}, it must be above 0")
+        _check(self.warmup >= 0, f"warmup is {self.warmup}, it must be 0 or more")
+        _check(0 < self.clip, f"clip is {self.clip}, it must be above 0")
+        _check(0 <= self.validation < 1, f"validation is {self.validation}, it must be 0 or more and below 1")
+        _check(self.patience is None or self.patience >= 1, f"patience is {self.patience}, it must be 1 or more")
+        _check(self.seed >= 0, f"seed is {self.seed}, it must be 0 or more")
+        _check(self.device in ("auto", "cpu", "cuda"), f"device is {self.device!r}, it must be auto, cpu or cuda")
+        _check(self.precision in ("auto", "float32", "bfloat16"),
+               f"precision is {self.precision!r}, it must be auto, float32 or bfloat16")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FillOptions:
+    """How scores become labels (App. A, Ablation Study)."""
+
+    threshold: float = 0.0
+    """A step is completed where its score is at least this."""
+    read_at: Literal["next", "same"] = "next"
+    """The state at a step is read where the next one stands (the paper), or where the step itself stands."""
+
+    def __post_init__(self) -> None:
+        _check(-float("inf") < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number")
+        _check(self.read_at in ("next", "same"), f"read-at is {self.read_at!r}, it must be 'next' or 'same'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +484,60 @@ class ExperimentOptions:
     """Simulations of every world; the seeds are 0, 1, …"""
     random_worlds: int = 20
     """Random worlds per setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class HidingOptions:
+    """How the recovery of hidden steps is measured."""
+
+    share: float = 0.25
+    """Share of the labelled steps of a test video that are hidden."""
+    folds: int = 5
+    resamples: int = 1000
+    """Bootstrap samples of the videos behind an interval."""
+    confidence: float = 0.95
+    """Coverage of the intervals."""
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        _check(0 < self.share < 1, f"share is {self.share}, it must be between 0 and 1")
+        _check(self.folds >= 2, f"folds is {self.folds}, it must be 2 or more")
+        _check(self.resamples >= 1, f"resamples is {self.resamples}, it must be 1 or more")
+        _check(0 < self.confidence < 1, f"confidence is {self.confidence}, it must be between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineOptions:
+    """The regressions that a state predictor is measured against."""
+
+    draws: int = 10
+    """How often steps of each training video are hidden, as they will be in the test videos."""
+    penalties: tuple[float, ...] = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+    """L2 penalties to choose from, the strongest first."""
+    folds: int = 4
+    """Of the training videos, for that choice."""
+    sharpness: float = 20.0
+    """How strongly the most similar sentences outweigh the others: weights are exp(sharpness · cosine)."""
+
+    def __post_init__(self) -> None:
+        _check(self.draws >= 1, f"draws is {self.draws}, it must be 1 or more")
+        _check(self.folds >= 2, f"folds is {self.folds}, it must be 2 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How sentences become vectors."""
+
+    encoder: str = "words"
+    """Hashed words, which need no model; or a sentence encoder: its folder, or its name on the Hugging Face hub."""
+    width: int = 512
+    """Of the vectors of hashed words; a sentence encoder has its own."""
+    batch: int = 64
+    """Sentences that a sentence encoder takes at once."""
+
+    def __post_init__(self) -> None:
+        _check(self.width >= 1, f"width is {self.width}, it must be 1 or more")
+        _check(self.batch >= 1, f"batch is {self.batch}, it must be 1 or more")
 
 
 def _check(good: bool, what: str) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 import msg2 as package
 from msg2.experiments import EXPERIMENTS
-from msg2.worlds import violation_rate, worlds
+from msg2.media.store import open_store
+from msg2.options import FeatureOptions, WorldOptions
+from msg2.worlds import simulate, simulated_features, violation_rate, world, worlds
 
 
 def test_the_worlds_are_listed(msg2) -> None:
@@ -23,7 +25,7 @@ def test_from_a_world_to_its_scores(msg2, tmp_path: Path) -> None:
     made = msg2(
         "simulate", "perform cpr", "-o", folder, "--videos", 80, "--seed", 3, "--swapped", 0, "--mislabelled", 0
     )
-    assert made.out.splitlines()[1:] == [str(folder / "steps.csv"), str(folder / "truth.json")]
+    assert made.out.splitlines()[1:] == [str(folder / name) for name in ("steps.csv", "performed.csv", "truth.json")]
     task, truth = package.read(folder / "steps.csv", repeats="keep"), package.read_graph(folder / "truth.json")
     rate = violation_rate(task, truth)
     assert f"80 videos of 'Perform CPR'; {rate:.1%} of the labels violate the true graph." in made.out
@@ -45,9 +47,38 @@ def test_a_simulation_follows_from_its_seed(msg2, tmp_path: Path) -> None:
             msg2("simulate", "random", "-o", out, "--seed", seed, "--videos", 5, "--steps", 9, "--depth", 3).code == 0
         )
         texts.append((out / "steps.csv").read_bytes() + (out / "truth.json").read_bytes())
-        assert sorted(path.name for path in out.iterdir()) == ["steps.csv", "truth.json"]
+        assert sorted(path.name for path in out.iterdir()) == ["performed.csv", "steps.csv", "truth.json"]
     assert texts[0] == texts[1]
     assert len(set(texts)) == 3
+
+
+def test_what_was_performed_is_kept_beside_the_labels(msg2, tmp_path: Path) -> None:
+    rates = ["--unlabelled", 0.5, "--mislabelled", 0]
+    assert msg2("simulate", "Make Coffee", "-o", tmp_path, "--videos", 10, *rates).code == 0
+    labels, performed = (package.read(tmp_path / name, repeats="keep") for name in ("steps.csv", "performed.csv"))
+    assert labels.name == performed.name == "Make Coffee"
+    assert len(performed) == 10
+    shown = {video.id: set(video.segments) for video in performed}
+    assert all(set(video.segments) <= shown[video.id] for video in labels)
+    share = sum(len(video.segments) for video in labels) / sum(map(len, shown.values()))
+    assert 0.35 < share < 0.65
+
+
+def test_features_of_a_simulation(msg2, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    simulation = ["simulate", "Perform CPR", "-o", tmp_path / "cpr", "--videos", 3, "--seed", 7]
+    made = msg2(*simulation, "--features")
+    assert made.out.splitlines()[-1] == str(tmp_path / "cpr" / "features")
+    store = open_store(tmp_path / "cpr" / "features")
+    assert store.encoders.frames == store.encoders.sentences == "simulated"
+    again = simulated_features(simulate(world("Perform CPR"), WorldOptions(videos=3), 7), FeatureOptions(), 7)
+    for video, features in again.items():
+        found = store.features("Perform CPR", video)
+        assert found is not None
+        assert (found.frames == features.frames).all()
+        assert (found.sentence_times == features.sentence_times).all()
+    complaint = msg2(*simulation[:-1], 8).complaint
+    assert "holds the features of another simulation" in complaint, "labels never lie beside features of other videos"
 
 
 def test_noise_free_videos_make_no_mistakes(msg2, tmp_path: Path) -> None:

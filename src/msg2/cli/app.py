@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from msg2.cli import console, data, experiment, graphs, learning, worlds
+from msg2.cli import console, data, experiment, features, graphs, learning, worlds
 from msg2.errors import InputError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("evaluate")(graphs.evaluate)
 app.command("next")(graphs.next_)
 app.command("check")(graphs.check)
 app.command("show")(graphs.show)
+app.command("features")(features.features)
 app.command("simulate")(worlds.simulate)
 app.command("experiment")(experiment.experiment)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +13,10 @@ from msg2.cli import console
 from msg2.cli.reading import given
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.options import SEED, DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.media.store import Encoders, write_store
+from msg2.options import SEED, DemoOptions, FeatureOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.pipeline import demo as run_demo
-from msg2.worlds import as_table, random_world, violation_rate, world, worlds
+from msg2.worlds import Simulation, as_table, random_world, simulated_features, violation_rate, world, worlds
 from msg2.worlds import simulate as simulate_world
 
 _DEMO = DemoOptions()
@@ -74,8 +76,13 @@ def simulate(
     overlapping: Annotated[
         float | None, typer.Option(metavar="P", help="Step starts before the last one ends.")
     ] = None,
+    features: Annotated[
+        bool, typer.Option("--features", help="Also what the videos show and say, as a feature store: OUT/features.")
+    ] = False,
 ) -> None:
-    """A noisy world with its true graph: OUT/steps.csv and OUT/truth.json.
+    """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
+
+    OUT/performed.csv is the same table of what was really performed, labelled or not.
 
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
@@ -102,8 +109,25 @@ def simulate(
         else:
             chosen = world(name)
     simulation = simulate_world(chosen, options, seed)
-    table, truth = output / "steps.csv", output / "truth.json"
-    write_together({table: as_table([simulation.task]), truth: simulation.graph.dumps()})
+    store = output / "features"
+    if features:
+        _write_features(store, simulation, seed)
+    elif store.exists():
+        raise InputError("holds the features of another simulation", where=store, hint="add --features, or remove it")
+    files = {
+        output / "steps.csv": as_table([simulation.task]),
+        output / "performed.csv": as_table([simulation.performed]),
+        output / "truth.json": simulation.graph.dumps(),
+    }
+    write_together(files)
     rate = violation_rate(simulation.task, simulation.graph)
     console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
-    console.say(f"{table}\n{truth}")
+    console.say("\n".join(map(str, [*files, *([store] if features else [])])))
+
+
+def _write_features(folder: Path, simulation: Simulation, seed: int) -> None:
+    options, task = FeatureOptions(), simulation.task.name
+    found = simulated_features(simulation, options, seed)
+    versions = {package: version(package) for package in ("msg2", "numpy")}
+    encoders = Encoders("simulated", "simulated", options.width, options.width, versions)
+    write_store(folder, {(task, video): features for video, features in found.items()}, encoders)

@@ -10,7 +10,7 @@ import numpy as np
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.options import WorldOptions
-from msg2.task import Task
+from msg2.task import Task, Video
 from msg2.worlds.demonstrate import drawn_order, intended_steps
 from msg2.worlds.noise import Demonstration, drawn_labels, shown_steps, timed_segments
 from msg2.worlds.truth import World
@@ -23,6 +23,11 @@ class Simulation:
     task: Task
     graph: SubtaskGraph
     demonstrations: tuple[Demonstration, ...]
+
+    @property
+    def performed(self) -> Task:
+        """What perfect annotators would have written: every occurrence that the videos show, under its true name."""
+        return self.task.with_videos(Video(show.video, show.performed) for show in self.demonstrations)
 
 
 def simulate(world: World, options: WorldOptions, seed: int) -> Simulation:

@@ -1,0 +1,202 @@
+"""Steps hidden from a predictor that saw a video's narration and its other labels: the protocol.
+
+Folds. The videos of a task, sorted by id, are permuted by `numpy.random.default_rng(seed)`; the one at place i is
+tested in fold i mod `folds`, by a predictor that learnt from the fully labelled videos of the other folds.
+Hiding. Of a test video with n labelled steps (first labels, timed), round(`share` · n) are hidden, at least one, at
+most n - 1. Which ones depends on the video's id, its steps and the seed. With one label nothing can be hidden: such a
+video is only learnt from. The predictor is given the visible labels, the narration and the video's length.
+(a) Completion: for every hidden step h and every border t (start and end) of every visible label, end(h) ≤ t?
+    Accuracy calls a step completed at a probability of 0.5 or more; AUC is pooled over the items of a task.
+(b) Presence: hidden steps (present) against the steps of the task that are not labelled in the video at all (absent),
+    one score for each; AUC pooled over the items of a task.
+`resampling` has the metrics and their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, shortened
+from msg2.experiments.resampling import Items, Numbers
+from msg2.options import HidingOptions
+from msg2.task import Sentence, Step, Task, Video
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What a predictor says of one video with L visible labels, for all N steps of the task in their order.
+
+    `completion` has shape (2 L, N): the probability that a step is completed at each of `borders(video)`. `presence`
+    has shape (N,): the higher, the more likely the step is in the video, labelled or not. Both are given for every
+    step; those of visible steps are not looked at.
+    """
+
+    completion: Numbers
+    presence: Numbers
+
+
+Predictor: TypeAlias = Callable[[Video, float], Prediction]
+"""(video with its visible labels and its narration, its length in seconds) -> prediction."""
+Learner: TypeAlias = Callable[[Task, Mapping[str, float]], Predictor]
+"""(fully labelled training videos, length in seconds by video id) -> predictor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A video as the predictor sees it, its length in seconds, and what the predictor does not see: the whole video."""
+
+    seen: Video
+    whole: Video
+    seconds: float
+
+    def completed(self, step: Step) -> NDArray[np.bool_]:
+        """Whether `step` had ended at each of the borders of `seen`; empty where it is not in the whole video."""
+        ends = [segment.end for segment in self.whole.segments if segment.step == step]
+        return np.array([end <= borders(self.seen) for end in ends if end is not None], np.bool_).reshape(-1)
+
+    def present(self, step: Step) -> NDArray[np.bool_]:
+        """Whether `step` is in the whole video; shape (1,)."""
+        return np.array([step in self.whole.sequence()])
+
+    def asked(self, steps: Sequence[Step]) -> list[tuple[int, Step]]:
+        """The steps that are not visible, with their places among `steps`."""
+        visible = set(self.seen.sequence())
+        return [(place, step) for place, step in enumerate(steps) if step not in visible]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Videos to learn from, with the lengths of these only, and questions about the others."""
+
+    training: Task
+    seconds: Mapping[str, float]
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The items of both questions for one predictor: (a) completion and (b) presence."""
+
+    completion: Items
+    presence: Items
+
+
+def borders(video: Video) -> Numbers:
+    """Start and end of every label in turn, in seconds; shape (2 L,).
+
+    >>> from msg2.task import Segment
+    >>> borders(Video("v", [Segment("a", 0, 5), Segment("b", 3, 9)])).tolist()
+    [0.0, 5.0, 3.0, 9.0]
+    """
+    times = [(segment.start, segment.end) for segment in video.segments]
+    return np.array(times, dtype=np.float64).reshape(-1)
+
+
+def hidden_steps(video: Video, share: float, seed: int) -> frozenset[Step]:
+    """The steps to hide; none where fewer than two are labelled.
+
+    >>> from msg2.task import Segment
+    >>> len(hidden_steps(Video("v", [Segment(name, 0, 1) for name in "abcdefgh"]), 0.25, 0))
+    2
+    """
+    steps = sorted(video.sequence())
+    count = min(max(1, round(share * len(steps))), len(steps) - 1)
+    if count < 1:
+        return frozenset()
+    chosen = np.random.default_rng([seed, *video.id.encode()]).permutation(len(steps))[:count]
+    return frozenset(steps[place] for place in chosen.tolist())
+
+
+def hide(video: Video, seconds: float, share: float, seed: int) -> Question | None:
+    """`video` with some of its steps hidden; None where nothing can be hidden."""
+    hidden = hidden_steps(video, share, seed)
+    visible = (segment for segment in video.segments if segment.step not in hidden)
+    return Question(Video(video.id, visible, video.sentences), video, seconds) if hidden else None
+
+
+def folds(task: Task, seconds: Mapping[str, float], options: HidingOptions | None = None) -> tuple[Fold, ...]:
+    """The folds of `task`; `seconds` is the length of each video by its id. Repeated labels are left out."""
+    options = options or HidingOptions()
+    task = task.with_first_labels()
+    _check(task, seconds, options)
+    order = np.random.default_rng(options.seed).permutation(len(task)).tolist()
+    parts = []
+    for fold in range(options.folds):
+        test = {task.videos[place].id for place in order[fold :: options.folds]}
+        asked = (hide(video, seconds[video.id], options.share, options.seed) for video in task if video.id in test)
+        training = task.with_videos(video for video in task if video.id not in test)
+        parts.append(Fold(training, {video.id: seconds[video.id] for video in training}, tuple(filter(None, asked))))
+    return tuple(parts)
+
+
+def with_other_narration(parts: Sequence[Fold]) -> tuple[Fold, ...]:
+    """The same folds, but each question has the narration of the next one of its fold, stretched to its own length.
+
+    What is said changes, where in the video it is said does not: a predictor that listens must get worse.
+    """
+    return tuple(
+        Fold(
+            fold.training,
+            fold.seconds,
+            tuple(
+                Question(Video(own.seen.id, own.seen.segments, _stretched(other, own.seconds)), own.whole, own.seconds)
+                for own, other in zip(fold.questions, [*fold.questions[1:], *fold.questions[:1]], strict=True)
+            ),
+        )
+        for fold in parts
+    )
+
+
+def learnt(learn: Learner, parts: Sequence[Fold]) -> tuple[Predictor, ...]:
+    """One predictor per fold."""
+    return tuple(learn(fold.training, fold.seconds) for fold in parts)
+
+
+def outcome(predictors: Sequence[Predictor], parts: Sequence[Fold]) -> Outcome:
+    """What the predictor of each fold says of the questions of that fold."""
+    completion: list[tuple[int, bool, float]] = []
+    presence: list[tuple[int, bool, float]] = []
+    asked = [(predictor, fold, q) for predictor, fold in zip(predictors, parts, strict=True) for q in fold.questions]
+    for number, (predictor, fold, question) in enumerate(asked):
+        said = _checked(predictor(question.seen, question.seconds), question.seen, fold.training)
+        for place, step in question.asked(fold.training.steps):
+            present, completed = question.present(step).item(), question.completed(step)
+            presence.append((number, present, said.presence[place]))
+            if present:
+                scores = said.completion[:, place]
+                completion += [(number, *item) for item in zip(completed.tolist(), scores.tolist(), strict=True)]
+    return Outcome(_items(completion), _items(presence))
+
+
+def _items(rows: Sequence[tuple[int, bool, float]]) -> Items:
+    video, truth, score = zip(*rows, strict=True) if rows else ((), (), ())
+    return Items(np.array(video, np.intp), np.array(truth, np.bool_), np.array(score, np.float64))
+
+
+def _stretched(other: Question, seconds: float) -> tuple[Sentence, ...]:
+    ratio = seconds / other.seconds
+    return tuple(Sentence(one.text, one.start * ratio, one.end * ratio) for one in other.seen.sentences)
+
+
+def _checked(said: Prediction, video: Video, task: Task) -> Prediction:
+    shapes = (2 * len(video.segments), len(task.steps)), (len(task.steps),)
+    if (said.completion.shape, said.presence.shape) != shapes:
+        raise ValueError(f"a prediction has shapes {said.completion.shape} and {said.presence.shape}, not {shapes}")
+    if not (np.isfinite(said.completion).all() and np.isfinite(said.presence).all()):
+        raise ValueError(f"a prediction for video {shortened(video.id)} is not a number")
+    return said
+
+
+def _check(task: Task, seconds: Mapping[str, float], options: HidingOptions) -> None:
+    if len(task) < options.folds:
+        raise InputError(f"task {shortened(task.name)} has {len(task)} video(s), {options.folds} folds need as many")
+    for video in task:
+        if not video.timed:
+            raise InputError(f"video {shortened(video.id)} has labels without times, which cannot be placed")
+        if not seconds.get(video.id, 0) > 0:
+            raise InputError(f"the length in seconds of video {shortened(video.id)} is not known")

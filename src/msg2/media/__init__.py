@@ -1,0 +1,1 @@
+"""Video and sound -> arrays: features of frames and sentences, and the store that keeps them."""

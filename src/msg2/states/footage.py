@@ -1,0 +1,143 @@
+"""All videos of a task with their features, and batches of them.
+
+Features are kept in one piece each (on the GPU where there is one); a batch holds only places in them, so that a step
+of training moves a few kilobytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msg2.errors import InputError, shortened
+from msg2.media.features import Features
+from msg2.options import SamplingOptions
+from msg2.states.model import Batch
+from msg2.states.sampling import END, START, Clip, Tokens, clip, sampled
+from msg2.task import Step, Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Footage:
+    """The labelled videos of a task that have features."""
+
+    task: str
+    steps: tuple[Step, ...]
+    clips: tuple[Clip, ...]
+    frames: Tensor
+    """(F, width): the frames of all clips, one after the other."""
+    sentences: Tensor
+    """(S, text width)."""
+    frame_offsets: tuple[int, ...]
+    """Where each clip's frames begin."""
+    sentence_offsets: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+    def to(self, device: torch.device) -> Footage:
+        """The same footage with its features on another device."""
+        return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device))
+
+    def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
+        """The tokens of one clip: at random by the `seed`, or as for testing."""
+        rng = None if seed is None else np.random.default_rng([*seed, number])
+        return sampled(self.clips[number], len(self.steps), options, rng)
+
+
+def footage(task: Task, features: Callable[[str], Features | None], *, text_only: bool = False) -> Footage:
+    """The videos of `task` that have labels and features; `features` gives those of a video id, or None."""
+    found = [(video, features(video.id)) for video in task if video.segments]
+    known = [(video, held) for video, held in found if held is not None]
+    if not known:
+        raise InputError(f"no video of task {shortened(task.name)} has features", hint="make them with `msg2 features`")
+    for widths, what in (
+        ({held.frames.shape[1] for _, held in known if len(held.frames)}, "frames"),
+        ({held.sentences.shape[1] for _, held in known if len(held.sentences)}, "sentences"),
+    ):
+        if len(widths) > 1:
+            raise InputError(f"the {what} of task {shortened(task.name)} have different widths: {sorted(widths)}")
+    shown = [held.sentences if text_only else held.frames for _, held in known]
+    heard = [held.sentences for _, held in known]
+    return Footage(
+        task.name,
+        task.steps,
+        tuple(clip(video, task.steps, held, text_only=text_only) for video, held in known),
+        _joined(shown),
+        _joined(heard),
+        _offsets(shown),
+        _offsets(heard),
+    )
+
+
+def _joined(arrays: Sequence[np.ndarray]) -> Tensor:
+    """(ΣF, width); arrays without rows may have any width."""
+    filled = [array for array in arrays if len(array)]
+    return torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
+
+
+def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+    return (0, *accumulate(map(len, arrays)))[:-1]
+
+
+def batch(
+    footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *, absent: float = 0.0, row: int = 0
+) -> Batch:
+    """The tokens of the clips of these numbers in as few rows as hold them; a row is as long as the longest, or `row`.
+
+    The loss counts, at delimiters, the steps that the labels hold, and with the weight `absent` all others.
+    """
+    pairs = list(zip(numbers, tokens, strict=True))
+    longest = max(len(one.kind) for _, one in pairs)
+    rows = _packed([len(one.kind) for _, one in pairs], max(longest, row)) if row else [[i] for i in range(len(pairs))]
+    length = max(longest, row)
+    first = pairs[0][1]
+    steps, width = first.state.shape[1], first.sentence.shape[1]
+    shape = (len(rows), length)
+    video, place, kind, frame = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    sentence = np.full((*shape, width), -1, dtype=np.int64)
+    step = np.full(shape, -1, dtype=np.int64)
+    inside = np.zeros((*shape, steps), dtype=np.bool_)
+    state = np.zeros((*shape, steps), dtype=np.int64)
+    weight = np.zeros((*shape, steps), dtype=np.float32)
+    for line, members in enumerate(rows):
+        begin = 0
+        for member in members:
+            number, one = pairs[member]
+            here = (line, slice(begin, begin + len(one.kind)))
+            begin += len(one.kind)
+            video[here] = member + 1
+            place[here] = np.arange(len(one.kind))
+            kind[here], step[here], inside[here], state[here] = one.kind, one.step, one.inside, one.state
+            frame[here] = one.frame + footage.frame_offsets[number]
+            sentence[here] = np.where(one.sentence < 0, -1, one.sentence + footage.sentence_offsets[number])
+            at_border = (one.kind == START) | (one.kind == END)
+            weight[here] = at_border[:, None] * np.where(one.labelled, 1.0, absent)
+    arrays = (video, place, kind, frame, sentence, step, inside, state, weight)
+    return Batch(*map(torch.from_numpy, arrays))
+
+
+def _packed(lengths: Sequence[int], row: int) -> list[list[int]]:
+    """Which go into which row: the longest first, each into the first row with room."""
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for member in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        fitting = next((line for line, left in enumerate(room) if left >= lengths[member]), None)
+        if fitting is None:
+            rows.append([])
+            room.append(row)
+            fitting = len(rows) - 1
+        rows[fitting].append(member)
+        room[fitting] -= lengths[member]
+    return rows
+
+
+def in_batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """`numbers` in pieces of at most `size`."""
+    for begin in range(0, len(numbers), size):
+        yield numbers[begin : begin + size]

@@ -1,0 +1,263 @@
+"""The subtask state predictor (Sec. 4.1): frames and sentences in, one ordinal score per step and token out.
+
+    A = MHA(query = frames, keys = values = sentences)        Eq. 1, no skip connection around it
+    H = FeedForward(A) + A                                    Eq. 2
+    [start] and [end] take the place of H at the borders of labelled segments
+    ŝ = Linear(Transformer(H))                                Eq. 3
+
+Several videos may share a row of tokens: `Batch.video` says whose token is whose, and attention never crosses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from msg2.errors import InputError
+from msg2.options import StateModelOptions
+from msg2.states.encoders import VisualBert, encoder
+from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """B rows of L tokens; N steps; W sentences per token; frames and sentences are places in the footage."""
+
+    video: Tensor
+    """(B, L): a number per video, from 1 up; 0 is padding."""
+    place: Tensor
+    """(B, L): the token's place in its video, from 0 up."""
+    kind: Tensor
+    """(B, L): see `msg2.states.sampling`."""
+    frame: Tensor
+    """(B, L)."""
+    sentence: Tensor
+    """(B, L, W): -1 where there is none."""
+    step: Tensor
+    """(B, L): whose border a delimiter is; -1 for frames."""
+    inside: Tensor
+    """(B, L, N): whether the token lies in a segment of that label."""
+    state: Tensor
+    """(B, L, N): the true states."""
+    weight: Tensor
+    """(B, L, N): how much each of them counts in the loss."""
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What the model says about a batch."""
+
+    scores: Tensor
+    """ŝ, (B, L, N)."""
+    recognised: Tensor | None
+    """(B, L, N + 1): which step each token shows, or none; with a witness only."""
+
+
+class Fusion(nn.Module):
+    """Eq. 1 and 2: every frame asks the W sentences around it; what it gets replaces it (or is added, with `skip`)."""
+
+    def __init__(self, width: int, text_width: int, heads: int, dropout: float, skip: bool) -> None:
+        super().__init__()
+        self.heads, self.skip = heads, skip
+        inner = heads * -(-width // heads)
+        self.query, self.out = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.key, self.value = nn.Linear(text_width, inner), nn.Linear(text_width, inner)
+        self.forwards = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width))
+        self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
+
+    def forward(self, frames: Tensor, sentences: Tensor, there: Tensor) -> Tensor:
+        """(B, L, width), (B, L, W, text width), (B, L, W) -> (B, L, width); without any sentence, A is 0."""
+        query = self.query(frames).unflatten(-1, (self.heads, -1)).unsqueeze(-3)  # (B, L, 1, heads, each)
+        key = self.key(sentences).unflatten(-1, (self.heads, -1))  # (B, L, W, heads, each)
+        value = self.value(sentences).unflatten(-1, (self.heads, -1))
+        match = (query * key).sum(-1) * key.shape[-1] ** -0.5  # (B, L, W, heads)
+        match = match.masked_fill(~there[..., None], torch.finfo(match.dtype).min)
+        share = self.dropout(match.softmax(-2)) * there[..., None]
+        attended = self.out((share[..., None] * value).sum(-3).flatten(-2)) * there.any(-1, keepdim=True)
+        attended = self.dropout(attended) + (frames if self.skip else 0)
+        return self.norm(self.forwards(attended) + attended)  # type: ignore[no-any-return]
+
+
+class Witness(nn.Module):
+    """What was seen of each step so far; not in the paper.
+
+    z = Linear(frame) + mean of Linear(sentence) recognises one of N steps or background, trained by cross-entropy on
+    the frames of labelled segments. e_t[n] is the highest smoothed z[n] - z[background] up to token t, frames that are
+    labelled as another step left out. It can tell a step that nobody labelled from one that nobody did: the
+    paper's loss has no example of the latter.
+    """
+
+    reach = 2
+
+    def __init__(self, steps: int, width: int, text_width: int, dropout: float) -> None:
+        super().__init__()
+        self.frame = nn.Linear(width, steps + 1) if width else None
+        self.sentence = nn.Linear(text_width, steps + 1) if text_width else None
+        for linear in (self.frame, self.sentence):
+            if linear is not None:  # what was not learnt is no evidence
+                nn.init.zeros_(linear.weight)
+                nn.init.zeros_(linear.bias)
+        self.smoothing = nn.Parameter(torch.zeros(2 * self.reach + 1))
+        self.scale, self.bias = nn.Parameter(torch.zeros(steps)), nn.Parameter(torch.zeros(steps))
+        self.dropout = nn.Dropout(dropout)
+
+    def recognised(self, seen: Tensor | None, heard: Tensor | None, there: Tensor) -> Tensor:
+        """(B, L, N + 1): how much each token looks and sounds like each step, and like none."""
+        logits = []
+        if self.frame is not None and seen is not None:
+            logits.append(self.frame(self.dropout(_spread(seen))))
+        if self.sentence is not None and heard is not None:
+            share = there / there.sum(-1, keepdim=True).clamp(min=1)
+            logits.append(self.sentence(self.dropout((_spread(heard) * share[..., None]).sum(-2))))
+        return torch.stack(logits).sum(0)
+
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
+        """(B, L, N + 1) -> (B, L, N): what was seen up to each token, on the scale of the scores."""
+        odds = logits[..., :-1] - logits[..., -1:]
+        others = batch.inside.any(-1, keepdim=True) & ~batch.inside
+        odds = odds.masked_fill(others, _NOTHING_SEEN)
+        there = batch.video > 0
+        videos, longest = int(batch.video.max()), int(batch.place.max()) + 1
+        each = odds.new_full((videos, longest, odds.shape[-1]), _NOTHING_SEEN)
+        each = each.index_put((batch.video[there] - 1, batch.place[there]), odds[there])
+        padded = F.pad(each, (0, 0, self.reach, self.reach), value=_NOTHING_SEEN)
+        smooth = padded.unfold(1, 2 * self.reach + 1, 1) @ self.smoothing.softmax(0)
+        so_far = smooth.cummax(1).values[(batch.video - 1).clamp(min=0), batch.place]
+        return F.softplus(self.scale) * so_far + self.bias
+
+
+def _spread(vectors: Tensor) -> Tensor:
+    """Vectors of any length with components of variance 1, so that one learning rate fits all encoders."""
+    return F.layer_norm(vectors, vectors.shape[-1:])
+
+
+_NOTHING_SEEN = -8.0
+"""Log-odds of a step where it cannot be: low, and finite for the smoothing."""
+
+
+class StateModel(nn.Module):
+    """One ordinal score per step at every token; only those at `[start]` and `[end]` are trained and read."""
+
+    def __init__(self, steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> None:
+        super().__init__()
+        self.options = options
+        width = text_width if options.inputs == "text" else frame_width
+        self.witness = _witness(steps, frame_width, text_width, options) if options.witness else None
+        self.transformer = encoder(options.encoder) if options.context else None
+        if self.transformer is None:
+            return
+        if options.direct and not isinstance(self.transformer, VisualBert):
+            raise InputError(f"direct goes with a VisualBERT encoder, not with {options.encoder}")
+        fuses = options.inputs != "vision" and not options.direct
+        self.fusion = Fusion(width, text_width, options.heads, options.dropout, options.skip) if fuses else None
+        inner = self.transformer.width
+        entry = self.transformer.visual_width if isinstance(self.transformer, VisualBert) and options.direct else inner
+        self.borders = nn.Embedding(2, width)
+        self.names = nn.Embedding(steps, width) if options.named_borders else None
+        self.bridge = nn.Identity() if width == entry else nn.Linear(width, entry)
+        self.text_bridge = nn.Linear(text_width, inner) if options.direct else None
+        self.head = nn.Linear(inner, steps)
+
+    def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Prediction:
+        """Scores for `batch`; `frames` (F, width) and `sentences` (S, text width) are those of all videos."""
+        text_only = self.options.inputs == "text"
+        if self.options.inputs != "vision" and not len(sentences):
+            raise InputError("the features hold no sentences", hint="use the variant vision-only")
+        seen = F.embedding(batch.frame, sentences if text_only else frames)
+        there = batch.sentence >= 0
+        heard = F.embedding(batch.sentence.clamp(min=0), sentences) if self.options.inputs != "vision" else None
+        scores = self._in_context(seen, heard, there, batch) if self.transformer is not None else None
+        if self.witness is None:
+            assert scores is not None
+            return Prediction(scores, None)
+        recognised = self.witness.recognised(None if text_only else seen, heard, there)
+        witnessed = self.witness(recognised, batch)
+        return Prediction(witnessed if scores is None else scores + witnessed, recognised)
+
+    def _in_context(self, seen: Tensor, heard: Tensor | None, there: Tensor, batch: Batch) -> Tensor:
+        """The paper's model: (B, L, N)."""
+        assert self.transformer is not None
+        if self.fusion is not None and heard is not None:
+            seen = self.fusion(seen, heard, there)
+        hidden = self.bridge(self._with_borders(seen, batch))
+        if self.text_bridge is not None and heard is not None:
+            hidden = self._side_by_side(self.text_bridge(heard[:, :, heard.shape[2] // 2]), hidden, there, batch)
+        else:
+            hidden = self.transformer(hidden, _mask(batch.video, batch.video, hidden.dtype), batch.place)
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+    def _with_borders(self, seen: Tensor, batch: Batch) -> Tensor:
+        """`[start]` and `[end]` in the place of the fused vectors at the borders."""
+        border = self.borders((batch.kind == END).long())
+        if self.names is not None:
+            border = border + self.names(batch.step.clamp(min=0))
+        at_border = (batch.kind == START) | (batch.kind == END)
+        return torch.where(at_border[..., None], border.to(seen.dtype), seen)
+
+    def _side_by_side(self, heard: Tensor, seen: Tensor, there: Tensor, batch: Batch) -> Tensor:
+        """VisualBERT†: the middle sentence of every token beside the token itself."""
+        middle = batch.video * there[..., there.shape[-1] // 2]
+        mask = _mask(torch.cat([batch.video] * 2, 1), torch.cat([middle, batch.video], 1), seen.dtype)
+        assert isinstance(self.transformer, VisualBert)
+        return self.transformer.side_by_side(heard, seen, mask, batch.place)
+
+
+def _witness(steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> Witness:
+    return Witness(
+        steps,
+        0 if options.inputs == "text" else frame_width,
+        0 if options.inputs == "vision" else text_width,
+        options.witness_dropout,
+    )
+
+
+def _mask(asking: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, 1, L, L), to be added to attention: 0 within a video, nearly -∞ to other videos and to padding."""
+    within = (asking[:, :, None] == asked[:, None, :]) & (asked > 0)[:, None, :]
+    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, torch.finfo(dtype).min)[:, None]
+
+
+def training_loss(prediction: Prediction, batch: Batch, options: StateModelOptions) -> Tensor:
+    """The ordinal loss and, with a witness, the cross-entropy of what the frames show."""
+    loss = ordinal_loss(prediction.scores, batch.state, batch.weight, options.threshold, options.in_progress)
+    if prediction.recognised is None:
+        return loss
+    shown = (batch.state == IN_PROGRESS).sum(-1)
+    counted = (batch.kind == FRAME) & (shown <= 1)  # where two steps overlap, nobody knows which is seen
+    background = torch.full_like(batch.kind, batch.state.shape[-1])
+    target = torch.where(shown == 0, background, (batch.state == IN_PROGRESS).long().argmax(-1))
+    return loss + F.cross_entropy(prediction.recognised[counted].float(), target[counted])
+
+
+def ordinal_loss(scores: Tensor, state: Tensor, weight: Tensor, threshold: float, in_progress: bool = True) -> Tensor:
+    """Eq. 4: the weighted mean of BCE(σ(ŝ + b), state ≠ not started) + BCE(σ(ŝ - b), state = completed).
+
+    All of shape (B, L, N). Without `in_progress` only the second term counts.
+
+    >>> zero = torch.zeros(1, 1, 1)
+    >>> round(ordinal_loss(zero, zero + 1, zero + 1, threshold=1.0).item(), 6)  # 2 · log(1 + e⁻¹)
+    0.626523
+    """
+    scores = scores.float()
+    completed = (state == COMPLETED).to(scores.dtype)
+    loss = F.binary_cross_entropy_with_logits(scores - threshold, completed, reduction="none")
+    if in_progress:
+        started = (state != NOT_STARTED).to(scores.dtype)
+        loss = loss + F.binary_cross_entropy_with_logits(scores + threshold, started, reduction="none")
+    return (loss * weight).sum() / weight.sum().clamp(min=1e-9)
+
+
+def states(scores: Tensor, threshold: float) -> Tensor:
+    """The states that the scores stand for: below -b not started, above b completed, in progress between.
+
+    >>> states(torch.tensor([-1.5, 0.0, 1.0]), threshold=1.0).tolist()
+    [0, 1, 2]
+    """
+    return (scores >= -threshold).long() + (scores >= threshold).long()
