@@ -258,7 +258,7 @@ class FeatureOptions:
     blank: float = 0.15
     """Of each frame of a performed step: nothing of the step is to be seen (a transition, a hand, a face)."""
     distractors: float = 0.15
-    """Of each shot: it shows what belongs to some step of the task, whether or not that is ever performed."""
+    """Of each shot: it also shows what belongs to a step that is performed at another time of the video."""
     distractor_strength: float = 0.6
     """Length of a step's prototype where it is a distractor."""
     trace: float = 0.2
@@ -272,7 +272,7 @@ class FeatureOptions:
     off_topic: float = 0.3
     """Of each sentence: it is not about what is narrated then."""
     loose: float = 0.1
-    """Of each sentence that is not about a performed step: it mentions any step of the task, performed or not."""
+    """Of each sentence that is not about what is done then: it mentions a step that is performed at another time."""
 
     def __post_init__(self) -> None:
         _check(1 <= self.width <= 65_536, f"width is {self.width}, it must be between 1 and 65,536")
@@ -374,6 +374,8 @@ class StateModelOptions:
     """Not in the paper: every token says which step it shows, and what was seen so far is added to the scores."""
     witness_dropout: float = 0.3
     """Of the features that the witness sees."""
+    witness_l2: float = 0.005
+    """Weight in the loss of the squared length of what the witness has learnt."""
     context: bool = True
     """Without it, what was seen so far is all that counts: the transformer is left out (needs `witness`)."""
 
@@ -397,6 +399,8 @@ class TrainingOptions:
     batch: int = 32
     """Videos per step."""
     learning_rate: float = 3e-4
+    witness_rate: float = 0.05
+    """Learning rate of the witnesses, which have few weights and start at none."""
     warmup: int = 100
     """Steps until the learning rate is reached; from there it falls along a cosine."""
     clip: float = 1.0
@@ -538,6 +542,36 @@ class TextOptions:
     def __post_init__(self) -> None:
         _check(self.width >= 1, f"width is {self.width}, it must be 1 or more")
         _check(self.batch >= 1, f"batch is {self.batch}, it must be 1 or more")
+
+
+VARIANT = "paper"
+"""Of the state predictor, where it is trained by itself: a name in `msg2.states.variants.VARIANTS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateEvaluationOptions:
+    """How a state predictor is measured where nobody knows what was really performed."""
+
+    draws: int = 10
+    """How often labels of the held-out videos are hidden; the seeds are 0, 1, …"""
+
+    def __post_init__(self) -> None:
+        _check(self.draws >= 1, f"draws is {self.draws}, it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The whole way (`msg2 run`, `msg2 demo`): a state predictor that trains in seconds, then the usual inference."""
+
+    variant: str = "witness"
+    """A name in `msg2.states.variants.VARIANTS`."""
+    encoder: str | None = None
+    """The transformer, in the place of the variant's own."""
+    epochs: int = 60
+    learning_rate: float = 3e-3
+    method: str = "msg2"
+    seed: int = SEED
+    fill: FillOptions = field(default_factory=FillOptions)
 
 
 def _check(good: bool, what: str) -> None:

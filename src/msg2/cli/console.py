@@ -94,6 +94,26 @@ def progress(items: Iterable[Item], doing: str, total: int) -> Iterator[Item]:
 
 
 @contextmanager
+def bar(doing: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news."""
+    shown = Progress(
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[news]}", markup=False), TimeRemainingColumn(),
+        console=err, transient=True, disable=not err.is_terminal,
+    )  # fmt: skip
+    line = shown.add_task(cut(one_line(doing), 30), total=None, news="")
+
+    def update(done: int, total: int, news: str) -> None:
+        if shown.tasks[0].total is None:  # what was done before says nothing about the speed
+            shown.reset(line, completed=done, total=total, news=news)
+        else:
+            shown.update(line, completed=done, news=news)
+
+    with shown:
+        yield update
+
+
+@contextmanager
 def status(doing: str) -> Iterator[Callable[[str], None]]:
     """A line on stderr that says what is being done, where someone is looking; call it with the news."""
     with err.status(doing) as line:

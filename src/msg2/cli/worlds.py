@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +10,13 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.reading import given
+from msg2.cli.run import say_runs
+from msg2.cli.training import between_epochs
 from msg2.errors import InputError
-from msg2.files import write_together
-from msg2.media.store import Encoders, write_store
-from msg2.options import SEED, DemoOptions, FeatureOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.options import SEED, DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.pipeline import Run, write_simulation
 from msg2.pipeline import demo as run_demo
-from msg2.worlds import Simulation, as_table, random_world, simulated_features, violation_rate, world, worlds
+from msg2.worlds import random_world, violation_rate, world, worlds
 from msg2.worlds import simulate as simulate_world
 
 _DEMO = DemoOptions()
@@ -29,13 +29,19 @@ def demo(
 ) -> None:
     """The whole system on an embedded world, ending in a page that opens.
 
-    Noisy demonstrations of a household task are simulated, its subtask graph is learnt from their labels, compared with
+    Noisy demonstrations of a household task are simulated, with what is seen and said in them. Its subtask graph is
+    learnt from the labels; the steps that nobody labelled are filled in, and it is learnt again. Both are compared with
     the true one, and drawn.
 
     Example: `msg2 demo -o my-demo`
     """
-    with console.without_remarks():
-        made = run_demo(output, _DEMO)
+    with console.without_remarks(), between_epochs() as check, console.bar("learning to see steps") as show:
+
+        def report(epoch: int, of: int, news: str) -> None:
+            show(epoch, of, news)
+            check()
+
+        made = run_demo(output, _DEMO, report)
     console.say(
         f"'{_DEMO.world}': {made.videos} simulated videos with missing, swapped and wrong labels; "
         f"{made.violation_rate:.0%} of the labels violate the true graph."
@@ -53,7 +59,23 @@ def demo(
         ],
     )
     console.say(f"\nlabels   {made.table}\ngraph    {made.graph_file}\ntruth    {made.truth_file}")
-    console.say(f"compared {made.comparison}\npage     {made.page.resolve()}")
+    console.say(f"compared {made.comparison}")
+    if made.run is None:
+        extra = "fills in the steps that nobody labelled, and learns again"
+        console.say(f"page     {made.page.resolve()}")
+        console.tell(f"With pip install 'msg2[states]', the demonstration also {extra}.")
+        return
+    console.say(f"\n{_filled_in(made.run)}")
+    say_runs([made.run])
+
+
+def _filled_in(run: Run) -> str:
+    assert run.additions is not None
+    found = run.additions
+    return (
+        f"State prediction added {found.added} labels, {found.right} of them of steps that were really done; "
+        f"the annotators had left out {found.missing}:"
+    )
 
 
 def simulate(
@@ -82,7 +104,7 @@ def simulate(
 ) -> None:
     """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
 
-    OUT/performed.csv is the same table of what was really performed, labelled or not.
+    OUT/truth/performed.csv is the same table of what was really performed, labelled or not.
 
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
@@ -109,25 +131,7 @@ def simulate(
         else:
             chosen = world(name)
     simulation = simulate_world(chosen, options, seed)
-    store = output / "features"
-    if features:
-        _write_features(store, simulation, seed)
-    elif store.exists():
-        raise InputError("holds the features of another simulation", where=store, hint="add --features, or remove it")
-    files = {
-        output / "steps.csv": as_table([simulation.task]),
-        output / "performed.csv": as_table([simulation.performed]),
-        output / "truth.json": simulation.graph.dumps(),
-    }
-    write_together(files)
+    written = write_simulation(output, simulation, seed, features=features)
     rate = violation_rate(simulation.task, simulation.graph)
     console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
-    console.say("\n".join(map(str, [*files, *([store] if features else [])])))
-
-
-def _write_features(folder: Path, simulation: Simulation, seed: int) -> None:
-    options, task = FeatureOptions(), simulation.task.name
-    found = simulated_features(simulation, options, seed)
-    versions = {package: version(package) for package in ("msg2", "numpy")}
-    encoders = Encoders("simulated", "simulated", options.width, options.width, versions)
-    write_store(folder, {(task, video): features for video, features in found.items()}, encoders)
+    console.say("\n".join(map(str, written)))

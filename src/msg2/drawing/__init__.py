@@ -22,7 +22,7 @@ from msg2.graph import SubtaskGraph
 from msg2.options import DrawOptions
 from msg2.task import Step
 
-__all__ = ["SUFFIXES", "show", "svg"]
+__all__ = ["SUFFIXES", "page", "show", "svg"]
 
 _PICTURES: dict[str, Callable[[SubtaskGraph, Picture], str | bytes]] = {
     ".html": lambda graph, drawn: to_html(graph, drawn, to_svg(to_dot(drawn))),
@@ -68,6 +68,12 @@ def show(
         content = _FILES[suffix](graph)
     write_whole(path, content)
     return path
+
+
+def page(graph: SubtaskGraph, sections: str) -> str:
+    """The page of `graph` as HTML, with more `sections` below, see `msg2.drawing.sections`."""
+    drawn = picture(graph)
+    return to_html(graph, drawn, to_svg(to_dot(drawn)), sections)
 
 
 def svg(

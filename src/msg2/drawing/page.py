@@ -30,6 +30,8 @@ _STYLE = """
 body { margin: 0 auto; max-width: 1400px; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper); }
 h1 { margin: 0 0 .25rem; font-size: 1.6rem; overflow-wrap: anywhere; }
+h2 { margin: 2.5rem 0 .25rem; font-size: 1.2rem; }
+summary { margin: 1rem 0; cursor: pointer; color: var(--link); }
 p, caption { color: var(--quiet); }
 a { color: var(--link); }
 .quiet { color: var(--quiet); }
@@ -56,9 +58,12 @@ tr:target { background: color-mix(in srgb, var(--link) 16%, transparent); }
 """
 
 
-def to_html(graph: SubtaskGraph, drawn: Picture, svg: str) -> str:
-    """The page of `graph` around its picture `drawn` as `svg`; a click on a step there leads to its row."""
-    title = _text(graph.task)
+def to_html(graph: SubtaskGraph, drawn: Picture, svg: str, sections: str = "") -> str:
+    """The page of `graph` around its picture `drawn` as `svg`; a click on a step there leads to its row.
+
+    `sections` are HTML that follows, see `msg2.drawing.sections`.
+    """
+    title = as_text(graph.task)
     places = {step: number for number, step in enumerate(graph.steps)}
     rows = "\n".join(_row(graph, step, places) for step in graph.steps)
     return f"""<!DOCTYPE html>
@@ -74,7 +79,7 @@ def to_html(graph: SubtaskGraph, drawn: Picture, svg: str) -> str:
 <h1>{title}</h1>
 <p>{_summary(graph)}</p>
 <figure>
-{_inline(svg)}</figure>
+{inline(svg)}</figure>
 <p>Left to right, what comes first. <span class="key"></span>can be done at once; &amp; needs all of what leads to it,
 | any of it, ¬ its absence. The wider an arrow, the more videos agree; dashed, few videos tell.{_left_out(drawn)}</p>
 <div class="scroll">
@@ -86,7 +91,7 @@ def to_html(graph: SubtaskGraph, drawn: Picture, svg: str) -> str:
 </tbody>
 </table>
 </div>
-</body>
+{sections}</body>
 </html>
 """
 
@@ -96,7 +101,7 @@ def _summary(graph: SubtaskGraph) -> str:
     method = graph.method.get("name")
     parts = [f"{len(graph.steps)} steps"]
     parts += [f"{len(videos)} videos"] if isinstance(videos, list) else []
-    parts += [f"learnt with {_text(method)}"] if isinstance(method, str) else []
+    parts += [f"learnt with {as_text(method)}"] if isinstance(method, str) else []
     return " · ".join(parts)
 
 
@@ -104,7 +109,7 @@ def _left_out(drawn: Picture) -> str:
     return f" Arrows that follow from others are left out ({drawn.left_out})." if drawn.left_out else ""
 
 
-def _text(name: str) -> str:
+def as_text(name: str) -> str:
     """A name as HTML, of its own writing direction, cut where it is endless."""
     line = one_line(name)
     short = cut(line, _LONGEST_NAME)
@@ -112,7 +117,7 @@ def _text(name: str) -> str:
     return f"<bdi{title}>{escape(short)}</bdi>"
 
 
-def _inline(svg: str) -> str:
+def inline(svg: str) -> str:
     """The picture fitted to the page: never larger than life, and scrolled rather than shrunk to less than half."""
 
     def sized(match: re.Match[str]) -> str:
@@ -133,7 +138,7 @@ def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> str:
         _next_best(facts, rows),
     )
     return (
-        f'<tr id="step-{rows[step]}"><th scope="row">{_text(step)}</th>'
+        f'<tr id="step-{rows[step]}"><th scope="row">{as_text(step)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"
     )
@@ -143,7 +148,7 @@ def _needs(formula: Formula, rows: Mapping[Step, int]) -> str:
     """The formula with every step a link to its row."""
 
     def link(step: Step) -> str:
-        return f'<a href="#step-{rows[step]}">{_text(step)}</a>' if step in rows else _text(step)
+        return f'<a href="#step-{rows[step]}">{as_text(step)}</a>' if step in rows else as_text(step)
 
     return _NOTHING if formula == TRUE else formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", link)
 
@@ -161,7 +166,7 @@ def _not_in(precondition: Formula, facts: Mapping[str, Any]) -> str:
     videos = facts.get("violations")
     if precondition == TRUE or not isinstance(videos, list):
         return ""
-    named = ", ".join(_text(str(video)) for video in videos[:_NAMED_VIDEOS])
+    named = ", ".join(as_text(str(video)) for video in videos[:_NAMED_VIDEOS])
     return named + (f" and {len(videos) - _NAMED_VIDEOS} more" if len(videos) > _NAMED_VIDEOS else "")
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from msg2.errors import InputError, shortened
-from msg2.experiments.clues import Encoder, Features, company, likeness, position, said_at_all, said_by
+from msg2.experiments.clues import Encoder, Features, Likeness, company, likeness, position, said_at_all, said_by
 from msg2.experiments.hidden import Learner, Prediction, Predictor, Question, borders, hide
 from msg2.experiments.logistic import Rows, chosen, standardisation
 from msg2.experiments.resampling import Numbers
@@ -47,16 +47,7 @@ def prior(training: Task, seconds: Mapping[str, float]) -> Predictor:
 
 def by_labels(hiding: HidingOptions | None = None, options: BaselineOptions | None = None) -> Learner:
     """Learns a regression per step on the visible labels and the position."""
-    hiding, options = hiding or HidingOptions(), options or BaselineOptions()
-
-    def learn(training: Task, seconds: Mapping[str, float]) -> Predictor:
-        questions = _questions(training, seconds, hiding, options)
-        return _predictor(
-            _log_odds(Question.completed, questions, training.steps, position(training.steps), options=options),
-            _log_odds(Question.present, questions, training.steps, company(training, seconds), options=options),
-        )
-
-    return learn
+    return _learner(None, hiding or HidingOptions(), options or BaselineOptions())
 
 
 def by_narration(
@@ -66,26 +57,20 @@ def by_narration(
 
     What was encoded is kept: one learner for all folds of a task encodes every sentence once.
     """
-    hiding, options = hiding or HidingOptions(), options or BaselineOptions()
-    alike = likeness(encode)
+    return _learner(likeness(encode), hiding or HidingOptions(), options or BaselineOptions())
 
+
+def _learner(alike: Likeness | None, hiding: HidingOptions, options: BaselineOptions) -> Learner:
     def learn(training: Task, seconds: Mapping[str, float]) -> Predictor:
+        steps = training.steps
         questions = _questions(training, seconds, hiding, options)
-        by_now, at_all = said_by(training.steps, alike, options.sharpness), said_at_all(training.steps, alike)
-        return _predictor(
-            _log_odds(
-                Question.completed, questions, training.steps, position(training.steps), heard=by_now, options=options
-            ),
-            _log_odds(
-                Question.present, questions, training.steps, company(training, seconds), heard=at_all, options=options
-            ),
-        )
+        by_now = None if alike is None else said_by(steps, alike, options.sharpness)
+        at_all = None if alike is None else said_at_all(steps, alike)
+        done = _log_odds(_rows(Question.completed, questions, steps), position(steps), by_now, options)
+        there = _log_odds(_rows(Question.present, questions, steps), company(training, seconds), at_all, options)
+        return lambda video, length: Prediction(expit(done(video, length)), expit(there(video, length)[0]))
 
     return learn
-
-
-def _predictor(completion: LogOdds, presence: LogOdds) -> Predictor:
-    return lambda video, length: Prediction(expit(completion(video, length)), expit(presence(video, length)[0]))
 
 
 def _questions(
@@ -106,16 +91,10 @@ def _questions(
 
 
 def _log_odds(
-    truth: Truth,
-    questions: Sequence[Question],
-    steps: Sequence[Step],
-    seen: Features,
-    *,
-    heard: Features | None = None,
-    options: BaselineOptions,
+    rows: Callable[[Features], list[Rows]], seen: Features, heard: Features | None, options: BaselineOptions
 ) -> LogOdds:
     """A regression per step on what is `seen`; if anything is `heard`, another for all steps that adds it."""
-    first = chosen(_rows(truth, questions, steps, seen), options)
+    first = chosen(rows(seen), options)
 
     def from_labels(video: Video, length: float) -> Numbers:
         table = seen(video, length)
@@ -123,12 +102,12 @@ def _log_odds(
 
     if heard is None:
         return from_labels
-    sounds = _rows(truth, questions, steps, heard)
-    scales = [standardisation(rows.features) for rows in sounds]  # a step's name may be close to everything said
+    sounds = rows(heard)
+    scales = [standardisation(one.features) for one in sounds]  # a step's name may be close to everything said
     mean, scale = (np.stack(one) for one in zip(*scales, strict=True))  # each of shape (N, d)
     both = [
-        Rows(np.column_stack([odds, (rows.features - mean[n]) / scale[n]]), rows.truth, rows.video)
-        for n, (odds, rows) in enumerate(zip(first.held_out, sounds, strict=True))
+        Rows(np.column_stack([odds, (one.features - mean[n]) / scale[n]]), one.truth, one.video)
+        for n, (odds, one) in enumerate(zip(first.held_out, sounds, strict=True))
     ]
     (second,) = chosen([_together(both)], options).regressions
 
@@ -140,17 +119,22 @@ def _log_odds(
     return from_both
 
 
-def _rows(truth: Truth, questions: Sequence[Question], steps: Sequence[Step], features: Features) -> list[Rows]:
-    """The examples of each step: the places of the questions in which it is asked about."""
+def _rows(truth: Truth, questions: Sequence[Question], steps: Sequence[Step]) -> Callable[[Features], list[Rows]]:
+    """Features -> the examples of each step: the places of the questions in which it is asked about."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(one.seen.id for one in questions))}
-    found: list[list[Rows]] = [[] for _ in steps]
-    for question in questions:
-        table = features(question.seen, question.seconds)
-        for place, step in question.asked(steps):
-            true = truth(question, step)
-            found[place].append(Rows(table[: len(true), place], true, np.full(len(true), numbers[question.seen.id])))
-    none = Rows(table[:0, 0], np.zeros(0, np.bool_), np.zeros(0, np.intp))
-    return [_together([none, *of_step]) for of_step in found]
+
+    def rows(features: Features) -> list[Rows]:
+        found: list[list[Rows]] = [[] for _ in steps]
+        for question in questions:
+            table = features(question.seen, question.seconds)
+            for place, step in question.asked(steps):
+                true = truth(question, step)
+                video = np.full(len(true), numbers[question.seen.id])
+                found[place].append(Rows(table[: len(true), place], true, video))
+        none = Rows(table[:0, 0], np.zeros(0, np.bool_), np.zeros(0, np.intp))
+        return [_together([none, *of_step]) for of_step in found]
+
+    return rows
 
 
 def _together(parts: Sequence[Rows]) -> Rows:

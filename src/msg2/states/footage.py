@@ -6,6 +6,7 @@ of training moves a few kilobytes.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -17,7 +18,7 @@ from torch import Tensor
 from msg2.errors import InputError, shortened
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
-from msg2.states.model import Batch
+from msg2.states.model import JUDGES, Batch
 from msg2.states.sampling import END, START, Clip, Tokens, clip, sampled
 from msg2.task import Step, Task
 
@@ -36,6 +37,8 @@ class Footage:
     frame_offsets: tuple[int, ...]
     """Where each clip's frames begin."""
     sentence_offsets: tuple[int, ...]
+    learnt: frozenset[str] = frozenset()
+    """The ids of the videos that the model learns, or has learnt, from."""
 
     def __len__(self) -> int:
         return len(self.clips)
@@ -43,6 +46,11 @@ class Footage:
     def to(self, device: torch.device) -> Footage:
         """The same footage with its features on another device."""
         return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device))
+
+    def fold(self, number: int) -> int:
+        """Which judge of a witness does not learn from this clip; -1 where none of them does."""
+        video = self.clips[number].video
+        return zlib.crc32(video.encode()) % JUDGES if video in self.learnt else -1
 
     def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
         """The tokens of one clip: at random by the `seed`, or as for testing."""
@@ -105,6 +113,7 @@ def batch(
     inside = np.zeros((*shape, steps), dtype=np.bool_)
     state = np.zeros((*shape, steps), dtype=np.int64)
     weight = np.zeros((*shape, steps), dtype=np.float32)
+    fold = np.full(shape, -1, dtype=np.int64)
     for line, members in enumerate(rows):
         begin = 0
         for member in members:
@@ -116,9 +125,10 @@ def batch(
             kind[here], step[here], inside[here], state[here] = one.kind, one.step, one.inside, one.state
             frame[here] = one.frame + footage.frame_offsets[number]
             sentence[here] = np.where(one.sentence < 0, -1, one.sentence + footage.sentence_offsets[number])
+            fold[here] = footage.fold(number)
             at_border = (one.kind == START) | (one.kind == END)
             weight[here] = at_border[:, None] * np.where(one.labelled, 1.0, absent)
-    arrays = (video, place, kind, frame, sentence, step, inside, state, weight)
+    arrays = (video, place, kind, frame, sentence, step, inside, state, weight, fold)
     return Batch(*map(torch.from_numpy, arrays))
 
 

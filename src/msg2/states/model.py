@@ -44,6 +44,8 @@ class Batch:
     """(B, L, N): the true states."""
     weight: Tensor
     """(B, L, N): how much each of them counts in the loss."""
+    fold: Tensor
+    """(B, L): which judge of a witness has not learnt from the video; -1 where none has."""
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
@@ -56,8 +58,10 @@ class Prediction:
 
     scores: Tensor
     """ŝ, (B, L, N)."""
-    recognised: Tensor | None
-    """(B, L, N + 1): which step each token shows, or none; with a witness only."""
+    recognised: tuple[Tensor, ...] = ()
+    """Of each witness, (B, L, JUDGES, N + 1): which step each token shows, or none."""
+    penalty: Tensor | float = 0.0
+    """To be added to the loss."""
 
 
 class Fusion(nn.Module):
@@ -85,42 +89,45 @@ class Fusion(nn.Module):
         return self.norm(self.forwards(attended) + attended)  # type: ignore[no-any-return]
 
 
-class Witness(nn.Module):
-    """What was seen of each step so far; not in the paper.
+JUDGES = 4
+"""Folds of the training videos that a witness learns from and judges apart."""
 
-    z = Linear(frame) + mean of Linear(sentence) recognises one of N steps or background, trained by cross-entropy on
-    the frames of labelled segments. e_t[n] is the highest smoothed z[n] - z[background] up to token t, frames that are
-    labelled as another step left out. It can tell a step that nobody labelled from one that nobody did: the
-    paper's loss has no example of the latter.
+
+class Witness(nn.Module):
+    """What was seen (or heard) of each step so far; not in the paper.
+
+    z = Linear(x) recognises one of N steps or background in every token, trained by cross-entropy on what the labels
+    say. e_t[n] is the highest smoothed z[n] - z[background] up to token t; tokens that are labelled as another step do
+    not count. It can tell a step that nobody labelled from one that nobody did: the paper's loss has no example
+    of the latter, and calls every step completed in the end.
+
+    There are `JUDGES` linear layers. Each learns from the videos of all folds but its own, and judges those of its own
+    fold: what is known by heart is no evidence. A video that none has seen is judged by all of them.
     """
 
     reach = 2
 
-    def __init__(self, steps: int, width: int, text_width: int, dropout: float) -> None:
+    def __init__(self, steps: int, width: int, dropout: float) -> None:
         super().__init__()
-        self.frame = nn.Linear(width, steps + 1) if width else None
-        self.sentence = nn.Linear(text_width, steps + 1) if text_width else None
-        for linear in (self.frame, self.sentence):
-            if linear is not None:  # what was not learnt is no evidence
-                nn.init.zeros_(linear.weight)
-                nn.init.zeros_(linear.bias)
+        self.linear = nn.Linear(width, JUDGES * (steps + 1))
+        nn.init.zeros_(self.linear.weight)  # what was not learnt is no evidence
+        nn.init.zeros_(self.linear.bias)
         self.smoothing = nn.Parameter(torch.zeros(2 * self.reach + 1))
-        self.scale, self.bias = nn.Parameter(torch.zeros(steps)), nn.Parameter(torch.zeros(steps))
+        self.scale = nn.Parameter(torch.zeros(1))
         self.dropout = nn.Dropout(dropout)
 
-    def recognised(self, seen: Tensor | None, heard: Tensor | None, there: Tensor) -> Tensor:
-        """(B, L, N + 1): how much each token looks and sounds like each step, and like none."""
-        logits = []
-        if self.frame is not None and seen is not None:
-            logits.append(self.frame(self.dropout(_spread(seen))))
-        if self.sentence is not None and heard is not None:
-            share = there / there.sum(-1, keepdim=True).clamp(min=1)
-            logits.append(self.sentence(self.dropout((_spread(heard) * share[..., None]).sum(-2))))
-        return torch.stack(logits).sum(0)
+    def recognised(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """(B, L, width) -> (B, L, JUDGES, N + 1): how much each token looks like each step, and like none."""
+        spread = F.layer_norm(vectors, vectors.shape[-1:])  # so that one learning rate fits all encoders
+        logits: Tensor = self.linear(self.dropout(_centred(spread, batch.video)))
+        return logits.unflatten(-1, (JUDGES, -1))
 
-    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
-        """(B, L, N + 1) -> (B, L, N): what was seen up to each token, on the scale of the scores."""
-        odds = logits[..., :-1] - logits[..., -1:]
+    def forward(self, recognised: Tensor, batch: Batch) -> Tensor:
+        """(B, L, JUDGES, N + 1) -> (B, L, N): what was seen up to each token, on the scale of the scores."""
+        odds = recognised[..., :-1] - recognised[..., -1:]
+        own = F.one_hot(batch.fold.clamp(min=0), JUDGES).to(odds.dtype)
+        judging = torch.where((batch.fold < 0)[..., None], 1 / JUDGES, own)
+        odds = (odds * judging[..., None]).sum(-2)
         others = batch.inside.any(-1, keepdim=True) & ~batch.inside
         odds = odds.masked_fill(others, _NOTHING_SEEN)
         there = batch.video > 0
@@ -130,12 +137,13 @@ class Witness(nn.Module):
         padded = F.pad(each, (0, 0, self.reach, self.reach), value=_NOTHING_SEEN)
         smooth = padded.unfold(1, 2 * self.reach + 1, 1) @ self.smoothing.softmax(0)
         so_far = smooth.cummax(1).values[(batch.video - 1).clamp(min=0), batch.place]
-        return F.softplus(self.scale) * so_far + self.bias
+        return F.softplus(self.scale) * so_far
 
 
-def _spread(vectors: Tensor) -> Tensor:
-    """Vectors of any length with components of variance 1, so that one learning rate fits all encoders."""
-    return F.layer_norm(vectors, vectors.shape[-1:])
+def _centred(vectors: Tensor, video: Tensor) -> Tensor:
+    """(B, L, width) less the mean of each video: what is there all the time tells nothing about a step."""
+    within = ((video[:, :, None] == video[:, None, :]) & (video > 0)[:, None, :]).to(vectors.dtype)
+    return vectors - within @ vectors / within.sum(-1, keepdim=True).clamp(min=1)
 
 
 _NOTHING_SEEN = -8.0
@@ -149,7 +157,10 @@ class StateModel(nn.Module):
         super().__init__()
         self.options = options
         width = text_width if options.inputs == "text" else frame_width
-        self.witness = _witness(steps, frame_width, text_width, options) if options.witness else None
+        self.witnesses = nn.ModuleDict(
+            {what: Witness(steps, size, options.witness_dropout) for what, size in _senses(frame_width, text_width, options)}
+        )
+        self.bias = nn.Parameter(torch.zeros(1)) if options.witness else None
         self.transformer = encoder(options.encoder) if options.context else None
         if self.transformer is None:
             return
@@ -173,13 +184,15 @@ class StateModel(nn.Module):
         seen = F.embedding(batch.frame, sentences if text_only else frames)
         there = batch.sentence >= 0
         heard = F.embedding(batch.sentence.clamp(min=0), sentences) if self.options.inputs != "vision" else None
-        scores = self._in_context(seen, heard, there, batch) if self.transformer is not None else None
-        if self.witness is None:
-            assert scores is not None
-            return Prediction(scores, None)
-        recognised = self.witness.recognised(None if text_only else seen, heard, there)
-        witnessed = self.witness(recognised, batch)
-        return Prediction(witnessed if scores is None else scores + witnessed, recognised)
+        scores = self._in_context(seen, heard, there, batch) if self.transformer is not None else self.bias
+        recognised, penalties = [], []
+        for what, witness in self.witnesses.items():
+            logits = witness.recognised(seen if what == "frames" else _around(heard, there), batch)
+            # Recognition is learnt from frames alone: through a maximum, the scores would only teach it by heart.
+            scores = scores + witness(logits.detach(), batch)
+            recognised.append(logits)
+            penalties.append(self.options.witness_l2 * witness.linear.weight.square().sum())
+        return Prediction(scores, tuple(recognised), sum(penalties))
 
     def _in_context(self, seen: Tensor, heard: Tensor | None, there: Tensor, batch: Batch) -> Tensor:
         """The paper's model: (B, L, N)."""
@@ -209,13 +222,17 @@ class StateModel(nn.Module):
         return self.transformer.side_by_side(heard, seen, mask, batch.place)
 
 
-def _witness(steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> Witness:
-    return Witness(
-        steps,
-        0 if options.inputs == "text" else frame_width,
-        0 if options.inputs == "vision" else text_width,
-        options.witness_dropout,
-    )
+def _senses(frame_width: int, text_width: int, options: StateModelOptions) -> list[tuple[str, int]]:
+    """What the witnesses of a model look at, and the width of that."""
+    senses = {"fused": ("frames", "sentences"), "vision": ("frames",), "text": ("sentences",)}[options.inputs]
+    widths = {"frames": frame_width, "sentences": text_width}
+    return [(what, widths[what]) for what in senses] if options.witness else []
+
+
+def _around(heard: Tensor, there: Tensor) -> Tensor:
+    """(B, L, W, width) -> (B, L, width): the mean of the sentences around each token."""
+    share = there / there.sum(-1, keepdim=True).clamp(min=1)
+    return (heard * share[..., None]).sum(-2)
 
 
 def _mask(asking: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
@@ -227,13 +244,18 @@ def _mask(asking: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
 def training_loss(prediction: Prediction, batch: Batch, options: StateModelOptions) -> Tensor:
     """The ordinal loss and, with a witness, the cross-entropy of what the frames show."""
     loss = ordinal_loss(prediction.scores, batch.state, batch.weight, options.threshold, options.in_progress)
-    if prediction.recognised is None:
+    if not prediction.recognised:
         return loss
     shown = (batch.state == IN_PROGRESS).sum(-1)
     counted = (batch.kind == FRAME) & (shown <= 1)  # where two steps overlap, nobody knows which is seen
     background = torch.full_like(batch.kind, batch.state.shape[-1])
     target = torch.where(shown == 0, background, (batch.state == IN_PROGRESS).long().argmax(-1))
-    return loss + F.cross_entropy(prediction.recognised[counted].float(), target[counted])
+    for recognised in prediction.recognised:
+        for judge in range(JUDGES):
+            learnt = counted & (batch.fold != judge)
+            surprise = F.cross_entropy(recognised[learnt][:, judge].float(), target[learnt], reduction="sum")
+            loss = loss + surprise / learnt.sum().clamp(min=1)
+    return loss + prediction.penalty
 
 
 def ordinal_loss(scores: Tensor, state: Tensor, weight: Tensor, threshold: float, in_progress: bool = True) -> Tensor:

@@ -62,7 +62,8 @@ def train(
         footage.task, footage.steps, footage.frames.shape[1], footage.sentences.shape[1], model, sampling, training,
         {name: tuple(footage.clips[number].video for number in part) for name, part in numbers.items()},
     )  # fmt: skip
-    run = _Run(card, card.fresh_model().to(device), footage.to(device), numbers, folder)
+    footage = replace(footage.to(device), learnt=frozenset(card.videos["training"]))
+    run = _Run(card, card.fresh_model().to(device), footage, numbers, folder)
     if (folder / "model.json").exists():
         run.take_up(read_card(folder))
     if not run.card.finished:
@@ -98,7 +99,12 @@ class _Run:
         self.card, self.model, self.footage, self.numbers, self.folder = card, model, footage, numbers, folder
         on_gpu = footage.frames.is_cuda
         options = card.training
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate, fused=on_gpu)
+        quick = {name for name, _ in model.named_parameters() if name.startswith("witnesses.") or name == "bias"}
+        groups = [
+            {"params": [p for name, p in model.named_parameters() if (name in quick) == fast], "pace": pace}
+            for fast, pace in ((False, 1.0), (True, options.witness_rate / options.learning_rate))
+        ]
+        self.optimizer = torch.optim.Adam([group for group in groups if group["params"]], fused=on_gpu)
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
         self.row = (512 if on_gpu and card.model.context else 0) if options.row is None else options.row
         if model.transformer is not None and (on_gpu if options.compiled is None else options.compiled):
@@ -139,7 +145,7 @@ class _Run:
         for step, made in enumerate(self._batches(parts, epoch)):
             rate = learning_rate(epoch * len(parts) + step, options.epochs * len(parts), options)
             for group in self.optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["pace"]
             with self._precision():
                 prediction = self.model(made, self.footage.frames, self.footage.sentences)
                 loss = training_loss(prediction, made, self.card.model)

@@ -55,7 +55,7 @@ def video_script(
     (starts, ends), at = spans.T, frame_times[:, None]
     visible = rng.random(len(at)) >= options.blank
     performed = ((starts <= at) & (at < ends) & visible[:, None]) @ which > 0
-    lying_around = _any_steps(options.distractors, 1 + int(shots[-1]), len(steps), rng)[shots]
+    lying_around = _out_of_place(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
     sentence_times = _sentence_times(seconds, options)
     return Script(
         frame_times,
@@ -73,10 +73,14 @@ def _times(segment: Segment) -> tuple[float, float]:
     return segment.start, segment.end
 
 
-def _any_steps(rate: float, count: int, steps: int, rng: np.random.Generator) -> Array:
-    """Shape (count, steps): with probability `rate` a row has one step, any with equal chance."""
-    chosen = np.floor(steps * rng.random((count, 1))) == np.arange(steps)
-    return np.where(rng.random((count, 1)) < rate, chosen, 0.0)
+def _out_of_place(rate: float, count: int, which: Array, rng: np.random.Generator) -> Array:
+    """Shape (count, steps): with probability `rate` a row has one of the performed occurrences, any of them.
+
+    What is never done is neither shown nor spoken of: nothing else would tell a skipped step from an unlabelled one.
+    """
+    places = np.floor(len(which) * rng.random(count)).astype(np.int64)
+    chosen = rng.random((count, 1)) < rate
+    return np.where(chosen, which[places], 0.0) if len(which) else np.zeros((count, which.shape[1]))
 
 
 def _sentence_times(seconds: float, options: FeatureOptions) -> Array:
@@ -94,7 +98,7 @@ def _mentions(
     shifts = options.shift_seconds * rng.standard_normal(len(spans))
     narrated = rng.random(len(spans)) < options.narrated
     on_topic = rng.random((len(sentence_times), 1)) >= options.off_topic
-    mentioned = _any_steps(options.loose, len(sentence_times), which.shape[1], rng)
+    mentioned = _out_of_place(options.loose, len(sentence_times), which, rng)
     reach = np.maximum(np.diff(spans)[:, 0], options.sentence_seconds) / 2
     distances = np.abs(sentence_times.mean(axis=1, keepdims=True) - spans.mean(axis=1) - shifts)
     for sentence, occurrence in np.argwhere((distances <= reach) & narrated & on_topic):

@@ -1,0 +1,102 @@
+"""What the page of a graph says beyond the graph: which labels were filled in, and what that did to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from msg2.drawing.page import as_text, inline
+from msg2.drawing.timeline import INFERRED
+from msg2.metrics import Scores
+from msg2.task import Segment, Step, Task
+
+_ID = re.compile(r' id="[^"]*"')
+"""They belong to the picture at the top of the page, and lead from there to its table."""
+_SCORES = {"accuracy": "Accuracy", "spoc": "SPOC", "compatibility": "Compatibility", "f1": "Edge F1"}
+
+
+def filling_section(task: Task, performed: Task | None = None) -> str:
+    """The labels of `task` with the source "predicted", by step and by video, as HTML.
+
+    Where it is known what was really `performed`, how many of them are right, and which are not.
+    """
+    truth = None if performed is None else {video.id: set(video.sequence()) for video in performed}
+    added = {video.id: [segment for segment in video.segments if segment.source == INFERRED] for video in task}
+    count, filled = sum(map(len, added.values())), sum(map(bool, added.values()))
+    wrong = {} if truth is None else {
+        video: {segment.step for segment in segments} - truth.get(video, set()) for video, segments in added.items()
+    }  # fmt: skip
+    right = "" if truth is None else f" {count - sum(map(len, wrong.values()))} of them were really done."
+    steps = _table(
+        [
+            "Step",
+            "Videos with its label",
+            "Added to videos",
+            "Mean confidence",
+            *([] if truth is None else ["Really done"]),
+        ],
+        [_step_row(task, step, added, None if truth is None else wrong) for step in task.steps],
+    )
+    videos = _table(
+        ["Video", "Added"],
+        [
+            [as_text(video), ", ".join(_added(one, one.step in wrong.get(video, ())) for one in segments)]
+            for video, segments in added.items()
+            if segments
+        ],
+    )
+    return (
+        f"<h2>What was filled in</h2>\n<p>{count} labels were added to {filled} of {len(task)} videos: steps that "
+        f"their labels lack, where what is seen and said tells that they were done.{right}</p>\n{steps}"
+        f"<details><summary>Video by video</summary>\n{videos}</details>\n"
+    )
+
+
+def comparison_section(svg: str, scores: Mapping[str, Scores]) -> str:
+    """The picture `svg` of the graph from the labels alone and, where the truth is known, `scores` by name, as HTML."""
+    rows = [
+        [
+            as_text(name),
+            *("N/A" if (value := found.to_json()[key]) is None else f"{100 * value:.2f}" for key in _SCORES),
+        ]
+        for name, found in scores.items()
+    ]
+    table = f"<p>Against the true graph, in percent:</p>\n{_table(['Graph', *_SCORES.values()], rows)}" if rows else ""
+    return f"<h2>Before: from the annotated labels alone</h2>\n{table}<figure>\n{inline(_ID.sub('', svg))}</figure>\n"
+
+
+def _step_row(
+    task: Task, step: Step, added: Mapping[str, Sequence[Segment]], wrong: Mapping[str, set[Step]] | None
+) -> list[str]:
+    found = {video: one for video, segments in added.items() for one in segments if one.step == step}
+    labelled = sum(step in video.sequence() for video in task) - len(found)
+    sure = [one.confidence for one in found.values() if one.confidence is not None]
+    row = [
+        as_text(step),
+        str(labelled),
+        str(len(found)) if found else "",
+        f"{100 * fmean(sure):.0f} %" if sure else "",
+    ]
+    if wrong is not None:
+        right = sum(step not in wrong[video] for video in found)
+        row.append(f"{right} of {len(found)}" if found else "")
+    return row
+
+
+def _added(segment: Segment, wrong: bool) -> str:
+    sure = "" if segment.confidence is None else f' <span class="quiet">({100 * segment.confidence:.0f} %)</span>'
+    name = as_text(segment.step)
+    return f"<s>{name}</s>{sure}" if wrong else f"{name}{sure}"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells are HTML, the first of a row its heading."""
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    body = "\n".join(
+        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="scroll">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n'
+    )

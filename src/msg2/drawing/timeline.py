@@ -1,0 +1,153 @@
+"""The paper's completion figure: for one video, when each step was completed, labelled or inferred."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.drawing import style
+from msg2.drawing.text import cut, one_line
+from msg2.errors import InputError, MissingExtraError, shortened
+from msg2.task import Segment, Step, Video
+
+INFERRED = "predicted"
+"""The `source` of labels that were added; see `msg2.states.fill`."""
+FORMATS = (".svg", ".png")
+
+_LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
+_LONGEST_NAME = 40
+_WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
+"""Inches: of the figure, of a step, of the row of frames."""
+
+Frame = tuple[float, NDArray[np.uint8]]
+"""A moment in seconds, and what is seen then: shape (height, width, 3)."""
+
+
+def timeline(
+    video: Video, steps: Sequence[Step], seconds: float, *, frames: Sequence[Frame] = (), suffix: str = ".svg"
+) -> bytes:
+    """A row per step, from its completion to the end of the video at `seconds`; the content of an SVG or PNG file.
+
+    Bars of labelled steps are green, those of inferred ones (source "predicted") red; the labelled segments are dark.
+    Steps that are neither keep an empty row. `frames` are shown above. The same arguments give the same bytes.
+    """
+    if suffix not in FORMATS:
+        raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=f"use {' or '.join(FORMATS)}")
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("drawing a timeline", "plot") from error
+    if not video.timed:
+        raise InputError(
+            f"video {shortened(video.id)} has no times", hint="a timeline needs start and end of its labels"
+        )
+    # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
+    settings: dict[Any, Any] = {
+        "svg.hashsalt": "msg2", "svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif",
+        "font.size": 9,
+    }  # fmt: skip
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a script that the font lacks: drawn as boxes
+        above = _FRAMES if frames else 0.0
+        rows = _ROW * max(1, len(steps))
+        figure = Figure(figsize=(_WIDTH, rows + above + 1.15), layout="constrained")
+        FigureCanvasAgg(figure)
+        if frames:
+            strip, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
+            _draw_frames(strip, frames, seconds)
+        else:
+            axes = figure.subplots()
+        _draw_bars(axes, video, steps, seconds)
+        _draw_legend(figure, video)
+        figure.suptitle(cut(one_line(video.id), 80), fontsize=11)
+        stream = io.BytesIO()
+        stamp = {"Date": None} if suffix == ".svg" else {"Software": None}
+        figure.savefig(stream, format=suffix[1:], dpi=150, metadata=stamp)
+    return stream.getvalue()
+
+
+def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -> None:
+    for row, step in enumerate(steps):
+        found = [segment for segment in video.segments if segment.step == step]
+        for segment in found[:1]:
+            end = _seconds(segment)[1]
+            colour = _INFERRED_BAR if segment.source == INFERRED else _LABELLED_BAR
+            axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
+        for segment in found:
+            start, end = _seconds(segment)
+            if segment.source != INFERRED:
+                shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
+                axes.barh(row, shown, left=start, height=0.72, color=_SEGMENT, linewidth=0)
+            elif segment.confidence is not None:
+                _write_confidence(axes, row, end, segment.confidence, seconds)
+    axes.set_yticks(range(len(steps)), [cut(one_line(step), _LONGEST_NAME) for step in steps])
+    seen = {segment.step: segment.source for segment in video.segments}
+    for label, step in zip(axes.get_yticklabels(), steps, strict=True):
+        label.set_color(_ABSENT if step not in seen else style.MARK_INK if seen[step] == INFERRED else style.INK)
+    axes.set_ylim(max(len(steps), 1) - 0.5, -0.5)
+    axes.set_xlim(0, seconds)
+    axes.set_xlabel("seconds")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def _write_confidence(axes: Any, row: int, end: float, confidence: float, seconds: float) -> None:
+    """Inside the bar where there is room, else before it."""
+    inside = seconds - end > seconds / 12
+    axes.text(
+        end, row, f" {100 * confidence:.0f} % ", ha="left" if inside else "right", va="center", fontsize=7.5,
+        color=style.INK if inside else style.MARK_INK,
+    )  # fmt: skip
+
+
+def _draw_frames(axes: Any, frames: Sequence[Frame], seconds: float) -> None:
+    """The pictures side by side in the order of time, each with a line to its moment."""
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    axes.set_xlim(0, seconds)
+    axes.set_ylim(0, 1)
+    axes.set_axis_off()
+    room = 0.6 * _WIDTH / len(frames)  # inches; names and margins take the rest
+    for place, (moment, image) in enumerate(sorted(frames, key=lambda frame: frame[0])):
+        height, width = image.shape[:2]
+        zoom = 72 * min(room / width, 0.7 * _FRAMES / height)  # points per pixel
+        middle = (place + 0.5) / len(frames) * seconds
+        axes.plot([middle, moment], [0.22, 0], color=_ABSENT, linewidth=0.8, clip_on=False)
+        axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
+
+
+def _draw_legend(figure: Any, video: Video) -> None:
+    from matplotlib.patches import Patch
+
+    sources = {segment.source == INFERRED for segment in video.segments}
+    entries = [(_SEGMENT, "labelled"), (_LABELLED_BAR, "completed")] if False in sources else []
+    entries += [(_INFERRED_BAR, "completed, inferred (confidence)")] if True in sources else []
+    if entries:
+        patches = [Patch(facecolor=colour, label=words) for colour, words in entries]
+        figure.legend(handles=patches, loc="outside lower right", ncols=len(patches), frameon=False, fontsize=8)
+
+
+def _seconds(segment: Segment) -> tuple[float, float]:
+    assert segment.start is not None
+    assert segment.end is not None
+    return segment.start, segment.end
+
+
+def in_order(video: Video, steps: Sequence[Step]) -> list[Step]:
+    """`steps` as `video` completes them, first those of its labels; those it lacks follow as they were.
+
+    >>> in_order(Video("v", [Segment("pour", 5, 6), Segment("boil", 0, 4)]), ["milk", "pour", "boil"])
+    ['boil', 'pour', 'milk']
+    """
+    ends = {segment.step: _seconds(segment)[1] for segment in reversed(video.segments)}
+    return sorted(steps, key=lambda step: ends.get(step, float("inf")))

@@ -1,0 +1,49 @@
+"""The paper's ablation (App. A) and what goes beyond it, by name: each is a set of options, not a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msg2.errors import InputError, shortened
+from msg2.options import SamplingOptions, StateModelOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What differs from the paper's model and sampling, and what it is called in the paper's table."""
+
+    says: str
+    model: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    def options(self, **model: Any) -> tuple[StateModelOptions, SamplingOptions]:
+        """The options of the variant; those in `model` win over its own."""
+        return StateModelOptions(**{**self.model, **model}), SamplingOptions(**self.sampling)
+
+
+VARIANTS: Mapping[str, Variant] = {
+    "paper": Variant("the paper's model: frames enriched by sentences, T5"),
+    "vision-only": Variant("VisionOnly: frames alone", {"inputs": "vision"}),
+    "vision+asr": Variant("Vision + ASR: with a skip connection around the fusion", {"skip": True}),
+    "from-scratch": Variant("Ours (from scratch): T5 without weights", {"encoder": "t5-large"}),
+    "no-in-progress": Variant("Ours (w/o in progress state)", {"in_progress": False}),
+    "visualbert": Variant("VisualBERT in the place of T5", {"encoder": "uclanlp/visualbert-vqa-coco-pre"}),
+    "visualbert-direct": Variant(
+        "VisualBERT†: frames and sentences as they are", {"encoder": "uclanlp/visualbert-vqa-coco-pre", "direct": True}
+    ),
+    "vit": Variant("ViT in the place of T5", {"encoder": "google/vit-large-patch16-224"}),
+    "text-only": Variant("sentences alone, in the place of frames", {"inputs": "text"}),
+    "witness": Variant(
+        "what was seen so far, frames of the whole video", {"witness": True, "context": False}, {"frames": "video"}
+    ),
+}
+"""The rows of the paper's Table A, text alone, and ours."""
+
+
+def variant(name: str) -> Variant:
+    """The variant of this name."""
+    if name not in VARIANTS:
+        raise InputError(f"there is no variant {shortened(name)}", hint=f"the variants are {', '.join(VARIANTS)}")
+    return VARIANTS[name]

@@ -1,0 +1,274 @@
+"""`msg2 states`: from labels and features to completed labels, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from msg2.media.features import Features
+from msg2.media.store import Encoders, write_store
+
+STEPS = ("boil", "milk", "pour")
+HIDDEN = {"v3": "milk", "v7": "pour"}
+"""Steps that everybody can see in the features, and nobody has labelled."""
+WITNESS = ["--variant", "witness", "--learning-rate", 0.02, "--device", "cpu"]
+
+
+def seen(number: int) -> tuple[Features, list[tuple[str, float, float]]]:
+    """A video of 40 seconds with a step every ten, from 3 to 7; what is seen is the step itself, and a little noise."""
+    rng = np.random.default_rng(number)
+    times = np.arange(40.0)
+    frames = rng.normal(0, 0.1, (40, 8))
+    performed = [(step, 10.0 * place + 3, 10.0 * place + 7) for place, step in enumerate(STEPS)]
+    for place, (_, start, end) in enumerate(performed):
+        frames[(times >= start) & (times <= end), place] += 1
+    return Features(times, frames, times[:, None] + [0, 1], frames.copy()), performed
+
+
+@pytest.fixture(scope="session")
+def tea(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve videos of two tasks, of which only "tea" has features; a repeated label, and some that are missing."""
+    folder = tmp_path_factory.mktemp("tea")
+    rows = ["task,video,step,start,end", "other,v0,boil,0,1", "other,v0,pour,1,2"]
+    performed = ["task,video,step,start,end"]
+    features = {}
+    for number in range(12):
+        name = f"v{number}"
+        features["tea", name], labels = seen(number)
+        for step, start, end in labels:
+            performed.append(f"tea,{name},{step},{start},{end}")
+            if HIDDEN.get(name) != step:
+                rows.append(f"tea,{name},{step},{start},{end}")
+    rows.append("tea,v0,boil,35,36")
+    (folder / "steps.csv").write_text("\n".join(rows) + "\n")
+    (folder / "tea.csv").write_text("\n".join(row for row in rows if not row.startswith("other")) + "\n")
+    (folder / "performed.csv").write_text("\n".join(performed) + "\n")
+    write_store(folder / "features", features, Encoders("see", "hear", 8, 8))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model(tea: Path) -> Path:
+    """A model of "tea", well trained."""
+    command = [
+        Path(sys.executable).with_name("msg2"),
+        "states",
+        "train",
+        tea / "tea.csv",
+        "--features",
+        tea / "features",
+    ]
+    subprocess.run(
+        [*command, "-o", tea / "model", *map(str, WITNESS), "--epochs", "60"], check=True, capture_output=True
+    )
+    return tea / "model"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as table:
+        return list(csv.DictReader(table))
+
+
+# -- training ---------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Path, tmp_path: Path) -> None:
+    train = ("states", "train", tea / "steps.csv", "--features", tea / "features", "-o", tmp_path / "models", *WITNESS)
+    ran = msg2(*train, "--epochs", 2)
+    assert ran.code == 0, ran
+    assert ran.err == "warning: other: left out, it has fewer than two videos with labels and features\n"
+    assert ran.out.splitlines()[1].split()[:3] == ["tea", "12", "2"]
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["tea"]
+    card = json.loads((tmp_path / "models" / "tea" / "model.json").read_text())
+    assert (card["task"], card["finished"]) == ("tea", True)
+    assert "holds another training" in msg2(*train, "--epochs", 3).complaint
+    one = msg2(*train[:-2], "--device", "cpu", "--task", "other", "--epochs", 1)
+    assert "no task has two videos with labels and features" in one.complaint
+
+
+def test_an_interrupted_training_goes_on_and_ends_alike(tea: Path, command: Path, tmp_path: Path) -> None:
+    train = [command, "states", "train", tea / "tea.csv", "--features", tea / "features", *map(str, WITNESS)]
+    train += ["--epochs", "80", "-o"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([*train, tmp_path / "one"], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        waited = time.monotonic()
+        while not (tmp_path / "one" / "log.jsonl").exists() and time.monotonic() < waited + 60:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "msg2: interrupted; the same command goes on from here\n")
+    reached = json.loads((tmp_path / "one" / "model.json").read_text())["epoch"]
+    assert 0 < reached < 80
+    again = subprocess.run([*train, tmp_path / "one"], env=environment, capture_output=True, text=True, check=True)
+    assert f"tea: going on after epoch {reached} of 80" in again.stderr
+    subprocess.run([*train, tmp_path / "two"], env=environment, capture_output=True, check=True)
+    for name in ("best.safetensors", "last.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_curves_for_tensorboard(msg2, tea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[tuple[str, int]] = []
+
+    class Writer:
+        def __init__(self, folder: str) -> None:
+            assert folder == str(tmp_path / "model" / "tensorboard")
+
+        def add_scalar(self, name: str, value: float, epoch: int) -> None:
+            written.append((name, epoch))
+
+        def close(self) -> None:
+            written.append(("closed", 0))
+
+    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model", *WITNESS)
+    stand_in = types.ModuleType("torch.utils.tensorboard")
+    stand_in.SummaryWriter = Writer  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
+    assert msg2(*train, "--epochs", 5, "--tensorboard").code == 0
+    losses = [("training loss", epoch) for epoch in range(1, 6)]
+    assert written == [*losses, ("validation accuracy", 5), ("closed", 0)]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    complaint = msg2(*train, "--epochs", 5, "--tensorboard").complaint
+    assert complaint.splitlines()[1] == "  pip install tensorboard"
+
+
+# -- filling ----------------------------------------------------------------------------------------------------
+
+
+def test_what_nobody_labelled_is_added_and_all_else_stays(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
+    ran = msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "filled.csv")
+    assert (ran.code, ran.err) == (0, "")
+    annotated, filled = rows_of(tea / "tea.csv"), rows_of(tmp_path / "filled.csv")
+    kept = [row for row in filled if row["source"] != "predicted"]
+
+    def key(row: dict[str, str]) -> tuple[Any, ...]:
+        return row["task"], row["video"], row["step"], float(row["start"]), float(row["end"])
+
+    assert sorted(map(key, kept)) == sorted(map(key, annotated))
+    assert {(row["confidence"], row["source"]) for row in kept} == {("", "")}
+    added = [row for row in filled if row["source"] == "predicted"]
+    assert {row["video"]: row["step"] for row in added} == HIDDEN
+    assert all(0 < float(row["confidence"]) < 1 for row in added)
+    assert ran.out.splitlines()[-1] == f"2 labels added to 35 in 12 videos: {tmp_path / 'filled.csv'}"
+    described = msg2("describe", tmp_path / "filled.csv", "--json").json["tasks"][0]
+    assert described["labels"] == 37
+    none = msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "none.csv",
+                "--threshold", 1000, "--read-at", "same")  # fmt: skip
+    assert none.out.splitlines()[-1].startswith("0 labels added")
+
+
+def test_tasks_without_a_model_stay_as_they_are(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "filled.csv"
+    ran = msg2("states", "fill", model, tea / "steps.csv", "--features", tea / "features", "-o", out)
+    assert ran.err == "warning: other: left out, there is no model of it\n"
+    assert sum(row["task"] == "other" for row in rows_of(out)) == 2
+
+
+def test_a_model_and_data_that_do_not_fit(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
+    def fill(model: Path, data: Path, features: Path = tea / "features") -> str:
+        return str(msg2("states", "fill", model, data, "--features", features, "-o", tmp_path / "out.csv").complaint)
+
+    strange = tmp_path / "strange.csv"
+    strange.write_text("task,video,step,start,end\ntea,v0,sip,0,1\n")
+    assert "does not know the step 'sip'" in fill(model, strange)
+    assert "is no trained model" in fill(tea, tea / "tea.csv")
+    strange.write_text("task,video,step,start,end\nx,v0,boil,0,1\ny,v0,boil,0,1\n")
+    assert "there are models of 'tea'" in fill(model, strange)
+    wide = Features(np.arange(9.0), np.ones((9, 3)), np.zeros((0, 2)), np.zeros((0, 3)))
+    write_store(tmp_path / "wide", {("tea", "v0"): wide}, Encoders("a", "b", 3, 3))
+    assert "the frames are 3 wide" in fill(model, tea / "tea.csv", tmp_path / "wide")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "model.json").write_text((model / "model.json").read_text())
+    (broken / "best.safetensors").write_bytes((model / "best.safetensors").read_bytes()[:-9])
+    assert "best.safetensors: cannot be read" in fill(broken, tea / "tea.csv")
+    assert "is the data" in msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features",
+                                 "-o", tea / "tea.csv").complaint  # fmt: skip
+    assert not (tmp_path / "out.csv").exists()
+
+
+# -- evaluating and drawing -------------------------------------------------------------------------------------
+
+
+def test_hidden_labels_and_the_truth(msg2, tea: Path, model: Path) -> None:
+    evaluate = ("states", "evaluate", model, tea / "tea.csv", "--features", tea / "features")
+    hidden = msg2(*evaluate, "--json").json["tasks"]["tea"]
+    assert list(hidden) == ["hidden steps"]
+    assert hidden["hidden steps"]["asked"] >= 0
+    true = msg2(*evaluate, "--truth", tea / "performed.csv", "--json").json["tasks"]["tea"]
+    assert list(true) == ["held-out videos", "all videos"]
+    assert (true["all videos"]["added"], true["all videos"]["right"], true["all videos"]["missing"]) == (2, 2, 2)
+    assert true["all videos"]["accuracy"] > 0.8
+    assert true["all videos"]["asked"] == 3 * 2 * 34  # three steps at both borders of every first label
+    table = msg2(*evaluate, "--truth", tea / "performed.csv").out.splitlines()
+    assert table[1].split() == ["percent", "accuracy", "auc", "precision", "recall"]
+    assert table[3].split()[-2:] == ["100.00", "100.00"]
+    lacking = tea / "lacking.csv"
+    lacking.write_text("task,video,step,start,end\ntea,v0,boil,3,7\n")
+    assert "does not say what was performed in video" in msg2(*evaluate, "--truth", lacking).complaint
+
+
+def test_a_picture_of_a_video(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = ("states", "plot", model, tea / "steps.csv", "--features", tea / "features", "--task", "tea", "-o")
+    assert msg2(*plot, tmp_path / "v3.svg", "--video", "v3").out == f"{tmp_path / 'v3.svg'}\n"
+    svg = (tmp_path / "v3.svg").read_text(encoding="utf-8")
+    assert [step for step in STEPS if f">{step}<" in svg] == list(STEPS)
+    assert "inferred" in svg
+    assert msg2(*plot, tmp_path / "v1.svg", "--video", "v1").code == 0
+    assert "inferred" not in (tmp_path / "v1.svg").read_text(encoding="utf-8")
+    assert "no task has a video 'v99'" in msg2(*plot, tmp_path / "x.svg", "--video", "v99").complaint
+    assert msg2(*plot, tmp_path / "x.gif", "--video", "v3").code == 2
+
+
+# -- usage ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--epochs", 0],
+        ["--batch", 0],
+        ["--learning-rate", -1],
+        ["--patience", 0],
+        ["--variant", "x"],
+        ["--device", "x"],
+    ],
+)
+def test_options_out_of_range(msg2, tea: Path, tmp_path: Path, options: list[object]) -> None:
+    ran = msg2("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_command_has_an_example(msg2) -> None:
+    for name in ("train", "fill", "evaluate", "plot"):
+        assert "Example" in msg2("states", name, "--help").out
+
+
+def test_without_torch_it_says_what_to_install(
+    msg2, tea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any) -> Any:
+        if name.startswith("msg2.states.train"):
+            raise ImportError(name)
+        return real(name, *args)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model")
+    assert "pip install 'msg2[states]'" in msg2(*train).complaint

@@ -1,0 +1,642 @@
+"""The model against independent computations: the loss by hand, attention by PyTorch's own, masks by changing inputs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from msg2.errors import InputError
+from msg2.media.features import Features
+from msg2.options import SamplingOptions, StateModelOptions
+from msg2.states.footage import Footage, footage
+from msg2.states.model import Fusion, StateModel, Witness, ordinal_loss, states, training_loss
+from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
+from msg2.task import Segment, Task, Video
+from tests.states.conftest import (
+    SAMPLED_FROM_THE_VIDEO,
+    VARIANTS,
+    WIDTH,
+    batch_of,
+    changed,
+    model_for,
+    options,
+    rows_of,
+    tiny_features,
+    tiny_footage,
+    tiny_task,
+)
+
+# --- the ordinal loss (Eq. 4) ---
+
+
+def bce(score: float, truth: bool) -> float:
+    """-log σ(score) or -log(1 - σ(score)), written for either sign."""
+    signed = score if truth else -score
+    return math.log1p(math.exp(-signed)) if signed > 0 else -signed + math.log1p(math.exp(signed))
+
+
+def loss_by_hand(scores: Any, state: Any, weight: Any, b: float, in_progress: bool) -> float:
+    total, weights = 0.0, 0.0
+    for place in product(*map(range, np.shape(scores))):
+        one = bce(scores[place] - b, state[place] == COMPLETED)
+        if in_progress:
+            one += bce(scores[place] + b, state[place] != NOT_STARTED)
+        total += weight[place] * one
+        weights += weight[place]
+    return total / weights if weights else 0.0
+
+
+@pytest.mark.parametrize(
+    ("score", "state", "in_progress", "expected"),
+    [
+        # b = 1: log(1 + e^-1) = 0.313262, log(1 + e) = 1.313262, log(1 + e^-3) = 0.048587, log(1 + e^3) = 3.048587
+        (0.0, NOT_STARTED, True, 1.313262 + 0.313262),
+        (0.0, IN_PROGRESS, True, 0.313262 + 0.313262),
+        (0.0, COMPLETED, True, 0.313262 + 1.313262),
+        (2.0, NOT_STARTED, True, 3.048587 + 1.313262),
+        (2.0, IN_PROGRESS, True, 0.048587 + 1.313262),
+        (2.0, COMPLETED, True, 0.048587 + 0.313262),
+        (-2.0, NOT_STARTED, True, 0.313262 + 0.048587),
+        (0.0, NOT_STARTED, False, 0.313262),
+        (0.0, IN_PROGRESS, False, 0.313262),
+        (0.0, COMPLETED, False, 1.313262),
+        (2.0, COMPLETED, False, 0.313262),
+        (-2.0, COMPLETED, False, 3.048587),
+    ],
+)
+def test_the_loss_of_one_score(score: float, state: int, in_progress: bool, expected: float) -> None:
+    loss = ordinal_loss(torch.full((1, 1, 1), score), torch.full((1, 1, 1), state), torch.ones(1, 1, 1), 1.0, in_progress)
+    assert loss.item() == pytest.approx(expected, abs=2e-6)
+
+
+def test_the_loss_of_two_tokens_and_two_steps_is_their_weighted_mean() -> None:
+    scores = torch.tensor([[[2.0, 0.0], [-2.0, 5.0]]])
+    state = torch.tensor([[[COMPLETED, IN_PROGRESS], [NOT_STARTED, NOT_STARTED]]])
+    weight = torch.tensor([[[1.0, 2.0], [1.0, 0.0]]])  # the last one does not count at all
+    expected = ((0.048587 + 0.313262) + 2 * (0.313262 + 0.313262) + (0.313262 + 0.048587)) / 4
+    assert ordinal_loss(scores, state, weight, 1.0).item() == pytest.approx(expected, abs=2e-6)
+
+
+@given(st.data())
+def test_the_loss_by_hand(data: st.DataObject) -> None:
+    shape = data.draw(st.tuples(*[st.integers(1, 3)] * 3))
+    size = math.prod(shape)
+
+    def draw(of: st.SearchStrategy[Any]) -> Any:
+        return np.array(data.draw(st.lists(of, min_size=size, max_size=size))).reshape(shape)
+
+    scores = draw(st.floats(-30, 30, width=32))
+    state = draw(st.integers(0, 2))
+    weight = draw(st.sampled_from([0.0, 0.1, 1.0, 3.0]))
+    b = data.draw(st.floats(0.125, 5))
+    in_progress = data.draw(st.booleans())
+    loss = ordinal_loss(
+        torch.tensor(scores, dtype=torch.float32), torch.tensor(state), torch.tensor(weight, dtype=torch.float32), b, in_progress
+    )
+    assert loss.item() == pytest.approx(loss_by_hand(scores, state, weight, b, in_progress), rel=1e-4, abs=1e-5)
+
+
+def test_nothing_that_counts_is_no_loss() -> None:
+    zeros = torch.zeros(1, 2, 3)
+    assert ordinal_loss(zeros, zeros, zeros, 1.0).item() == 0.0
+
+
+def test_the_loss_is_least_where_the_states_are_read_back() -> None:
+    grid = torch.linspace(-6, 6, 1201)
+    for state, side in ((NOT_STARTED, -6.0), (IN_PROGRESS, 0.0), (COMPLETED, 6.0)):
+        losses = torch.stack([ordinal_loss(s[None, None, None], torch.tensor([[[state]]]), torch.ones(1, 1, 1), 1.0) for s in grid])  # noqa: E501 # fmt: skip
+        best = grid[losses.argmin()]
+        assert best.item() == pytest.approx(side, abs=0.011)
+        assert states(best, 1.0).item() == state
+
+
+@given(st.floats(-5, 5), st.floats(0.125, 3))
+def test_states_read_back(score: float, b: float) -> None:
+    expected = NOT_STARTED if score < -b else COMPLETED if score >= b else IN_PROGRESS
+    assert states(torch.tensor(score, dtype=torch.float64), b).item() == expected
+
+
+# --- the fusion (Eq. 1 and 2) against PyTorch's own attention ---
+
+
+def reference(fusion: Fusion, frames: Tensor, sentences: Tensor, there: Tensor, heads: int) -> Tensor:
+    """Eq. 1 and 2 by `nn.MultiheadAttention` with the same weights: a frame a query, its window the keys."""
+    width, text_width = frames.shape[-1], sentences.shape[-1]
+    attention = nn.MultiheadAttention(width, heads, kdim=text_width, vdim=text_width, batch_first=True).eval()
+    weights = {**fusion.state_dict()}
+    with torch.no_grad():
+        if attention.in_proj_weight is None:
+            for name in "qkv":
+                getattr(attention, f"{name}_proj_weight").copy_(weights[f"{_LONG[name]}.weight"])
+        else:
+            attention.in_proj_weight.copy_(torch.cat([weights[f"{_LONG[name]}.weight"] for name in "qkv"]))
+        attention.in_proj_bias.copy_(torch.cat([weights[f"{_LONG[name]}.bias"] for name in "qkv"]))
+        attention.out_proj.weight.copy_(weights["out.weight"])
+        attention.out_proj.bias.copy_(weights["out.bias"])
+    flat = there.flatten(0, 1)
+    attended, _ = attention(
+        frames.flatten(0, 1)[:, None], sentences.flatten(0, 1), sentences.flatten(0, 1), key_padding_mask=~flat
+    )
+    attended = torch.where(flat.any(-1)[:, None], attended[:, 0], 0.0).unflatten(0, there.shape[:2])
+    if fusion.skip:
+        attended = attended + frames
+    first, second = (layer for layer in fusion.forwards if isinstance(layer, nn.Linear))
+    hidden = torch.relu(attended @ first.weight.T + first.bias) @ second.weight.T + second.bias + attended
+    mean = hidden.mean(-1, keepdim=True)
+    spread = ((hidden - mean) ** 2).mean(-1, keepdim=True)
+    return (hidden - mean) / torch.sqrt(spread + 1e-5) * fusion.norm.weight + fusion.norm.bias
+
+
+_LONG = {"q": "query", "k": "key", "v": "value"}
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(("width", "text_width", "heads", "window"), [(16, 16, 4, 3), (32, 12, 16, 3), (24, 8, 2, 1), (16, 16, 1, 5)])  # noqa: E501 # fmt: skip
+def test_fusion_is_multi_head_attention_and_feed_forward(width: int, text_width: int, heads: int, window: int, skip: bool) -> None:  # noqa: E501
+    torch.manual_seed(0)
+    fusion = Fusion(width, text_width, heads, 0.1, skip).eval()
+    nn.init.normal_(fusion.norm.weight)
+    frames, sentences = torch.randn(2, 7, width), torch.randn(2, 7, window, text_width)
+    there = torch.rand(2, 7, window) < 0.7
+    there[0, 0], there[0, 1] = False, True
+    with torch.no_grad():
+        torch.testing.assert_close(
+            fusion(frames, sentences, there), reference(fusion, frames, sentences, there, heads), atol=1e-5, rtol=1e-5
+        )
+
+
+def test_the_paper_has_16_heads_and_no_skip() -> None:
+    fusion = StateModel(4, 32, 32, StateModelOptions(encoder="t5-tiny")).fusion
+    assert fusion is not None
+    assert (fusion.heads, fusion.skip) == (16, False)
+
+
+def test_without_skip_only_sentences_speak() -> None:
+    """Where all sentences of a window are equal, attention cannot choose, and nothing of the frame is left."""
+    torch.manual_seed(1)
+    sentences, there = torch.randn(1, 6, 1, 16).expand(1, 6, 3, 16), torch.ones(1, 6, 3, dtype=torch.bool)
+    frames = torch.randn(2, 1, 6, 16)
+    for skip in (False, True):
+        fusion = Fusion(16, 16, 4, 0.1, skip).eval()
+        with torch.no_grad():
+            one, other = (fusion(f, sentences, there) for f in frames)
+        assert torch.allclose(one, other, atol=1e-6) is not skip
+
+
+def test_the_frame_chooses_among_sentences() -> None:
+    torch.manual_seed(1)
+    fusion = Fusion(16, 16, 4, 0.1, False).eval()
+    sentences, there = torch.randn(1, 6, 3, 16), torch.ones(1, 6, 3, dtype=torch.bool)
+    with torch.no_grad():
+        one, other = (fusion(torch.randn(1, 6, 16), sentences, there) for _ in range(2))
+    assert not torch.allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_no_sentence_at_all_gives_a_defined_output(skip: bool) -> None:
+    torch.manual_seed(1)
+    fusion = Fusion(16, 16, 4, 0.1, skip).eval()
+    frames, there = torch.randn(2, 1, 5, 16, requires_grad=True), torch.zeros(1, 5, 3, dtype=torch.bool)
+    one, other = (fusion(f, torch.randn(1, 5, 3, 16) * 1e4, there) for f in frames)
+    assert torch.isfinite(one).all()
+    (one.sum() + other.sum()).backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in fusion.parameters())
+    with torch.no_grad():
+        plain = fusion.norm(fusion.forwards(frames[0] * skip) + frames[0] * skip)
+    torch.testing.assert_close(one.detach(), plain)
+    assert torch.equal(one, other) is not skip
+
+
+def test_absent_sentences_do_not_matter() -> None:
+    torch.manual_seed(1)
+    fusion = Fusion(16, 16, 4, 0.1, False).eval()
+    frames, sentences = torch.randn(1, 4, 16), torch.randn(1, 4, 3, 16)
+    there = torch.tensor([[[True, True, False], [False, True, True], [False, True, False], [False] * 3]])
+    noise = torch.where(there[..., None], sentences, 1e6 * torch.randn_like(sentences))
+    with torch.no_grad():
+        assert torch.equal(fusion(frames, sentences, there), fusion(frames, noise, there))
+
+
+def test_heads_that_do_not_divide_the_width() -> None:
+    fusion = Fusion(10, 7, 16, 0.0, False).eval()
+    assert fusion(torch.randn(1, 2, 10), torch.randn(1, 2, 3, 7), torch.ones(1, 2, 3, dtype=torch.bool)).shape == (1, 2, 10)  # noqa: E501 # fmt: skip
+
+
+# --- delimiters ---
+
+HELD = tiny_footage(5)
+IN_CONTEXT = [name for name in VARIANTS if "witness" not in name]
+
+
+def scores_of(model: StateModel, held: Footage, made: Any) -> Tensor:
+    with torch.no_grad():
+        return model(made, held.frames, held.sentences).scores  # type: ignore[no-any-return]
+
+
+def footage_for(name: str) -> Footage:
+    return tiny_footage(5, text_only=True) if "text" in name else HELD
+
+
+@pytest.mark.parametrize("name", IN_CONTEXT)
+def test_what_is_seen_at_a_border_does_not_matter(name: str) -> None:
+    model, held = model_for(footage_for(name), VARIANTS[name]), footage_for(name)
+    _, made = batch_of(held, [0, 1])
+    at_border = (made.kind == START) | (made.kind == END)
+    elsewhere = made.frame.max() + 5
+
+    def another_frame(parts: dict[str, Tensor]) -> None:
+        parts["frame"][at_border] = elsewhere
+
+    other = changed(made, another_frame)
+    frames = torch.cat([held.frames, torch.zeros(9, held.frames.shape[1])])
+    frames[elsewhere] = 1e3
+    spoken = frames if "text" in name else held.sentences
+    with torch.no_grad():
+        assert torch.equal(model(made, frames, spoken).scores, model(other, frames, spoken).scores)
+        # and at frames it does
+        moved = changed(made, lambda parts: parts["frame"].masked_fill_(~at_border, elsewhere))
+        assert not torch.allclose(model(made, frames, spoken).scores, model(moved, frames, spoken).scores)
+
+
+@pytest.mark.parametrize("name", [name for name in IN_CONTEXT if "direct" not in name])
+def test_what_is_said_at_a_border_does_not_matter(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    _, made = batch_of(held, [0, 1])
+    at_border = (made.kind == START) | (made.kind == END)
+    other = changed(made, lambda parts: parts["sentence"].masked_fill_(at_border[..., None], 0))
+    assert torch.equal(scores_of(model, held, made), scores_of(model, held, other))
+
+
+@pytest.mark.parametrize("name", [name for name in IN_CONTEXT if "direct" not in name])
+def test_the_transformer_sees_the_learned_delimiters(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    _, made = batch_of(held, [0, 1, 2])
+    caught = []
+    assert model.transformer is not None
+    handle = model.transformer.register_forward_pre_hook(lambda _, inputs: caught.append(inputs[0]))
+    scores_of(model, held, made)
+    handle.remove()
+    (hidden,) = caught
+    assert hidden.shape == (*made.kind.shape, model.transformer.width)
+    assert not torch.equal(model.borders.weight[0], model.borders.weight[1])
+    with torch.no_grad():
+        for kind, row in ((START, 0), (END, 1)):
+            here = made.kind == kind
+            expected = model.borders.weight[row].expand(int(here.sum()), -1)
+            if model.names is not None:
+                expected = expected + model.names.weight[made.step[here]]
+            torch.testing.assert_close(hidden[here], model.bridge(expected))
+        frames = hidden[made.kind == FRAME]
+        assert not torch.isclose(frames[:, None], model.bridge(model.borders.weight)[None]).all(-1).any()
+
+
+@pytest.mark.parametrize("name", IN_CONTEXT)
+def test_start_and_end_are_told_apart(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    _, made = batch_of(held, [0])
+
+    def swap(parts: dict[str, Tensor]) -> None:
+        kind = parts["kind"]
+        parts["kind"] = torch.where(kind == START, END, torch.where(kind == END, START, kind))
+
+    other = changed(made, swap)
+    at = made.kind != FRAME
+    assert not torch.allclose(scores_of(model, held, made)[at], scores_of(model, held, other)[at], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="side_by_side: the visual half has no places, so all [start] tokens of a video score alike",
+            ),
+        )
+        if name == "visualbert, direct"
+        else name
+        for name in IN_CONTEXT
+    ],
+)
+def test_borders_at_different_moments_are_told_apart(name: str) -> None:
+    """The state of a step changes through a video, and so must what is read at its borders."""
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    _, made = batch_of(held, [0], seed=None)
+    scores = scores_of(model, held, made)[0]
+    for kind in (START, END):
+        each = scores[made.kind[0] == kind]
+        assert (each[1:] - each[0]).abs().amax(-1).min() > 1e-4
+
+
+def test_named_borders_say_whose_they_are() -> None:
+    for named in (False, True):
+        model = model_for(HELD, options(named_borders=named))
+        _, made = batch_of(HELD, [0])
+        other = changed(made, lambda parts: parts.update(step=torch.where(parts["step"] >= 0, 3 - parts["step"], -1)))
+        assert torch.equal(scores_of(model, HELD, made), scores_of(model, HELD, other)) is not named
+
+
+# --- masks, proven by changing what must not matter ---
+
+
+def test_whatever_stands_in_padding(subtests: pytest.Subtests) -> None:
+    for name, chosen in VARIANTS.items():
+        with subtests.test(name):
+            held = footage_for(name)
+            model = model_for(held, chosen)
+            _, made = batch_of(held, range(5), SAMPLED_FROM_THE_VIDEO if "witness" in name else None, row=120)
+            padding = made.video == 0
+            assert padding.any()
+            rng = torch.Generator().manual_seed(0)
+
+            def garbage(parts: dict[str, Tensor], padding: Tensor = padding, held: Footage = held, rng: Any = rng) -> None:
+                for part, below in (
+                    ("frame", len(held.frames)), ("sentence", len(held.sentences)), ("kind", 4), ("step", 4),
+                    ("inside", 2), ("state", 3), ("place", int(parts["place"].max()) + 1),
+                ):  # fmt: skip
+                    drawn = torch.randint(below, parts[part].shape, generator=rng).to(parts[part].dtype)
+                    parts[part][padding] = drawn[padding]
+
+            other = changed(made, garbage)
+            one, two = scores_of(model, held, made), scores_of(model, held, other)
+            torch.testing.assert_close(one[~padding], two[~padding], atol=1e-6, rtol=0)
+            assert training_loss(model(made, held.frames, held.sentences), made, chosen).item() == pytest.approx(
+                training_loss(model(changed(other, lambda p: p.update(kind=made.kind)), held.frames, held.sentences), made, chosen).item(), abs=1e-6)  # noqa: E501 # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_video_alone_in_company_and_packed(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    sampling = SAMPLED_FROM_THE_VIDEO if "witness" in name else None
+    _, together = batch_of(held, range(5), sampling)
+    _, packed = batch_of(held, range(5), sampling, row=150)
+    assert len(packed.video) < 5
+    in_company = rows_of(together, scores_of(model, held, together), 5)
+    in_a_row = rows_of(packed, scores_of(model, held, packed), 5)
+    for number in range(5):
+        _, single = batch_of(held, [number], sampling)
+        alone = scores_of(model, held, single)[0]
+        assert alone.abs().max() > 1e-3
+        torch.testing.assert_close(in_company[number], alone, atol=2e-6, rtol=0)
+        torch.testing.assert_close(in_a_row[number], alone, atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize("row", [0, 150])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_other_videos_do_not_matter(name: str, row: int) -> None:
+    """The features of all videos but one are replaced by large noise."""
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    sampling = SAMPLED_FROM_THE_VIDEO if "witness" in name else None
+    _, made = batch_of(held, range(5), sampling, row=row)
+    before = rows_of(made, scores_of(model, held, made), 5)
+    for number in (0, 2, 4):
+        frames, sentences = 50 * torch.randn_like(held.frames), 50 * torch.randn_like(held.sentences)
+        for changing, kept, offsets, times in (
+            (frames, held.frames, held.frame_offsets, held.clips[number].frame_times),
+            (sentences, held.sentences, held.sentence_offsets, held.clips[number].sentence_times),
+        ):
+            own = slice(offsets[number], offsets[number] + len(times))
+            changing[own] = kept[own]
+        after = rows_of(made, scores_of(model, replace(held, frames=frames, sentences=sentences), made), 5)
+        torch.testing.assert_close(after[number], before[number], atol=1e-6, rtol=0)
+        assert not torch.allclose(after[1], before[1], atol=1e-3)  # the noise is heard where it may be
+
+
+def long_and_short(tokens: int) -> Footage:
+    """A video of more than `tokens` tokens beside a short one."""
+    steps = [f"s{number:03}" for number in range(40)]
+    long = Video("long", [Segment(step, 12.0 * n, 12.0 * n + 10) for n, step in enumerate(steps)])
+    short = Video("short", [Segment("s000", 1, 5), Segment("s001", 6, 9)])
+    task = Task("t", steps, [long, short])
+    held = footage(task, tiny_features(task).get)
+    assert len(held.tokens(0, SamplingOptions(), [0]).kind) > tokens
+    return held
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "t5",
+        pytest.param(
+            "vit",
+            marks=pytest.mark.xfail(
+                strict=True, reason="ViT.forward stretches the places of all videos by the longest of the batch"
+            ),
+        ),
+        "visualbert",
+    ],
+)
+def test_a_long_video_does_not_change_a_short_one_beside_it(name: str) -> None:
+    held = long_and_short(196)
+    model = model_for(held, VARIANTS[name])
+    _, both = batch_of(held, [0, 1])
+    _, alone = batch_of(held, [1])
+    torch.testing.assert_close(
+        rows_of(both, scores_of(model, held, both), 2)[1], scores_of(model, held, alone)[0], atol=2e-6, rtol=0
+    )
+
+
+def test_the_true_states_are_never_seen(subtests: pytest.Subtests) -> None:
+    for name, chosen in VARIANTS.items():
+        with subtests.test(name):
+            held = footage_for(name)
+            model = model_for(held, chosen)
+            _, made = batch_of(held, range(5))
+            blind = changed(made, lambda parts: parts.update(state=2 - parts["state"], weight=1 - parts["weight"]))
+            assert torch.equal(scores_of(model, held, made), scores_of(model, held, blind))
+
+
+# --- gradients ---
+
+
+def gradients(model: StateModel, held: Footage, made: Any, chosen: Any) -> dict[str, Tensor | None]:
+    model.zero_grad(set_to_none=True)
+    training_loss(model(made, held.frames, held.sentences), made, chosen).backward()  # type: ignore[no-untyped-call]
+    return {name: parameter.grad for name, parameter in model.named_parameters()}
+
+
+IDLE = ("embed_tokens.weight", "key.bias", "k_proj.bias")
+"""Vectors come in, so there are no words to embed; and the bias of keys moves all matches of a query alike."""
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_part_learns(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    found = gradients(model, held, batch_of(held, range(5))[1], VARIANTS[name])
+    for one in found.values():
+        assert one is None or bool(torch.isfinite(one).all())
+    still = {n for n, g in found.items() if g is None or g.abs().max() < 1e-8}
+    assert {n for n in still if not n.endswith(IDLE) and not (name == "visualbert" and ".visual_" in n)} == set()
+
+
+@pytest.mark.parametrize("name", ["t5", "vit", "visualbert", "visualbert, direct"])
+def test_steps_that_do_not_occur_get_no_gradient(name: str) -> None:
+    chosen = VARIANTS[name]
+    model = model_for(HELD, chosen)
+    number = next(n for n, one in enumerate(HELD.clips) if len(one.steps) == 3)
+    (absent,) = set(range(4)) - set(HELD.clips[number].steps.tolist())
+    _, made = batch_of(HELD, [number])
+    found = gradients(model, HELD, made, chosen)
+    assert found["head.weight"] is not None
+    assert found["head.bias"] is not None
+    for step in range(4):
+        assert bool(found["head.weight"][step].any()) is (step != absent)
+        assert bool(found["head.bias"][step] != 0) is (step != absent)
+    # with a weight for absent steps they do
+    _, weighted = batch_of(HELD, [number], absent=0.5)
+    assert gradients(model, HELD, weighted, chosen)["head.weight"][absent].any()  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_only_scores_at_borders_of_steps_that_occur_are_trained(name: str) -> None:
+    held = footage_for(name)
+    model = model_for(held, VARIANTS[name])
+    tokens, made = batch_of(held, range(5))
+    prediction = model(made, held.frames, held.sentences)
+    scores = prediction.scores.detach().requires_grad_()
+    ordinal_loss(scores, made.state, made.weight, 1.0).backward()  # type: ignore[no-untyped-call]
+    assert scores.grad is not None
+    for row, one in enumerate(tokens):
+        for token in range(made.kind.shape[1]):
+            for step in range(4):
+                counts = token < len(one.kind) and one.kind[token] != FRAME and one.labelled[step]
+                assert bool(scores.grad[row, token, step] != 0) == counts
+
+
+def test_without_skip_frames_get_their_gradient_through_the_attention_only() -> None:
+    """With one sentence per window the attention has nothing to choose: no gradient reaches the frames."""
+    held = tiny_footage(3)
+    for skip, window in product((False, True), (1, 3)):
+        chosen = options(skip=skip)
+        model = model_for(held, chosen)
+        _, made = batch_of(held, range(3), SamplingOptions(sentences=window))
+        frames = held.frames.clone().requires_grad_()
+        training_loss(model(made, frames, held.sentences), made, chosen).backward()  # type: ignore[no-untyped-call]
+        assert frames.grad is not None
+        assert bool(frames.grad.abs().max() > 1e-7) is (skip or window > 1)
+
+
+# --- the witness ---
+
+
+def test_the_witness_by_brute_force() -> None:
+    torch.manual_seed(0)
+    witness = Witness(4, WIDTH, WIDTH, 0.0).eval()
+    for parameter in (witness.smoothing, witness.scale, witness.bias):
+        nn.init.normal_(parameter)
+    _, made = batch_of(HELD, range(5), SAMPLED_FROM_THE_VIDEO, row=140)
+    logits = 3 * torch.randn(*made.kind.shape, 5)
+    with torch.no_grad():
+        found = rows_of(made, witness(logits, made), 5)
+    kernel = torch.softmax(witness.smoothing.detach(), 0).tolist()
+    scale, bias = (
+        each.detach().expand(4) for each in (torch.log1p(torch.exp(witness.scale)), witness.bias)
+    )  # per step, or one for all
+    for member in range(5):
+        here = made.video == member + 1
+        own, inside = logits[here], made.inside[here]
+        for step in range(4):
+            odds = [
+                -8.0 if inside[t].any() and not inside[t, step] else float(own[t, step] - own[t, -1])
+                for t in range(len(own))
+            ]
+            best = -math.inf
+            for t in range(len(own)):
+                smooth = sum(
+                    share * (odds[t + d] if 0 <= t + d < len(own) else -8.0)
+                    for d, share in enumerate(kernel, start=-witness.reach)
+                )
+                best = max(best, smooth)
+                assert float(found[member][t, step]) == pytest.approx(float(scale[step] * best + bias[step]), abs=1e-4)
+
+
+def test_the_loss_of_a_witness_is_the_ordinal_loss_and_what_the_frames_show() -> None:
+    chosen = options(witness=True, context=False, witness_dropout=0.0, witness_l2=0.0)
+    model = model_for(HELD, chosen)
+    _, made = batch_of(HELD, range(5), SAMPLED_FROM_THE_VIDEO)
+    with torch.no_grad():
+        prediction = model(made, HELD.frames, HELD.sentences)
+    total, count = 0.0, 0
+    for row, token in product(*map(range, made.kind.shape)):
+        if made.kind[row, token] != FRAME:
+            continue
+        shown = torch.nonzero(made.state[row, token] == IN_PROGRESS).flatten().tolist()
+        if len(shown) <= 1:
+            logits = prediction.recognised[row, token].double()
+            total += float(logits.exp().sum().log() - logits[shown[0] if shown else 4])
+            count += 1
+    ordinal = ordinal_loss(prediction.scores, made.state, made.weight, 1.0).item()
+    assert training_loss(prediction, made, chosen).item() == pytest.approx(ordinal + total / count, rel=1e-5)
+
+
+def overlapping() -> Footage:
+    task = Task("t", ["a", "b"], [Video("v", [Segment("a", 0, 10), Segment("b", 0, 10)])])
+    return footage(task, tiny_features(task).get)
+
+
+@pytest.mark.xfail(strict=True, reason="training_loss: the mean cross-entropy of no frames at all is not a number")
+def test_a_witness_of_nothing_but_overlaps_has_a_loss() -> None:
+    held, chosen = overlapping(), options(witness=True, context=False)
+    model = model_for(held, chosen)
+    _, made = batch_of(held, [0])
+    assert math.isfinite(training_loss(model(made, held.frames, held.sentences), made, chosen).item())
+
+
+# --- what does not fit ---
+
+
+def test_no_sentences_is_said_in_one_line() -> None:
+    task = tiny_task(2)
+    features = {
+        name: Features(one.frame_times, one.frames, np.zeros((0, 2)), np.zeros((0, 0)))
+        for name, one in tiny_features(task).items()
+    }
+    held = footage(task, features.get)
+    _, made = batch_of(held, [0, 1])
+    silent = model_for(held, options(inputs="vision"))
+    assert torch.isfinite(scores_of(silent, held, made)).all()
+    with pytest.raises(InputError, match="no sentences"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # see the next test
+        StateModel(4, WIDTH, 0, options())(made, held.frames, held.sentences)
+
+
+@pytest.mark.xfail(strict=True, raises=UserWarning, reason="Fusion: PyTorch warns of layers without any input")
+def test_no_sentences_is_said_without_a_warning_of_pytorch() -> None:
+    with pytest.raises(InputError, match="no sentences"):
+        StateModel(4, WIDTH, 0, options())
+
+
+def test_direct_needs_visualbert() -> None:
+    with pytest.raises(InputError, match="VisualBERT"):
+        StateModel(4, 16, 16, options(direct=True))
+
+
+@settings(max_examples=10)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 9))
+def test_any_width_and_number_of_steps(frame_width: int, text_width: int, steps: int) -> None:
+    task = Task("t", [f"s{n}" for n in range(steps)], [Video("v", [Segment("s0", 1, 5)])])
+    held = footage(task, tiny_features(task, width=frame_width, text_width=text_width).get)
+    _, made = batch_of(held, [0])
+    for chosen in (options(), options(inputs="vision"), options(inputs="text"), options(witness=True)):
+        model = StateModel(steps, frame_width, text_width, chosen).eval()
+        here = footage(task, tiny_features(task, width=frame_width, text_width=text_width).get, text_only=True) if chosen.inputs == "text" else held  # noqa: E501 # fmt: skip
+        _, made = batch_of(here, [0])
+        assert scores_of(model, here, made).shape == (*made.kind.shape, steps)
