@@ -8,13 +8,13 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: demo test lint test-slow test-pythons benchmark docs results requirements clean
+.PHONY: demo test lint test-slow test-gpu test-pythons benchmark benchmark-gpu docs results requirements clean
 
 demo: .venv/.run  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
 
 test: lint  ## everything that must hold
-	$(BIN)/python -m pytest -n auto -q -m "not slow"
+	$(BIN)/python -m pytest -n auto -q -m "not slow and not gpu"
 
 lint: .venv/.test
 	$(BIN)/ruff check .
@@ -25,6 +25,9 @@ lint: .venv/.test
 test-slow: .venv/.test  ## checks that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
+test-gpu: .venv/.test  ## checks that need a GPU
+	$(BIN)/python -m pytest -q -m gpu
+
 test-pythons: ## the tests on other versions of Python, where they are installed
 	@for version in 3.12 3.13; do \
 	  if python$$version --version >/dev/null 2>&1; then \
@@ -32,12 +35,15 @@ test-pythons: ## the tests on other versions of Python, where they are installed
 	    python$$version -m venv .venv-$$version && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install -r requirements/test.txt && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation --no-deps -e . && \
-	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow" || exit 1; \
+	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow and not gpu" || exit 1; \
 	  else echo "Python $$version is not installed: skipped"; fi; \
 	done
 
 benchmark: .venv/.test  ## speed and growth, as ratios to always-before
 	$(BIN)/python -m benchmarks
+
+benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GPU
+	$(BIN)/python -m benchmarks.gpu
 
 results: .venv/.run  ## the tables of the README and the docs
 	for name in next-step captaincook4d graphs recovery; do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
@@ -46,12 +52,14 @@ docs: .venv/.test  ## the documentation as a site
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 
 # Pinned requirements: change pyproject.toml, then `make requirements` in a checkout without .venv.
+# A version is pinned without its build ("+cpu"), which is a matter of the machine.
+FREEZE := $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | sed 's/+[a-z0-9.]*$$//'
 requirements:
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(PIP) install -e '.[parquet,plot]' hatchling editables
-	$(BIN)/python -m pip freeze --exclude-editable --exclude msg2 > requirements/run.txt
-	$(PIP) install -r requirements/tools.txt
-	(echo '-r run.txt'; $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | grep -vxFf requirements/run.txt) > requirements/test.txt
+	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]' hatchling editables
+	$(FREEZE) > requirements/run.txt
+	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
+	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 
 .venv/.made:

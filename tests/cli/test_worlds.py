@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import msg2 as package
+from msg2 import pipeline
+from msg2.errors import MissingExtraError
 from msg2.experiments import EXPERIMENTS
 from msg2.media.store import open_store
-from msg2.options import FeatureOptions, WorldOptions
+from msg2.options import FeatureOptions, RunOptions, WorldOptions
 from msg2.worlds import simulate, simulated_features, violation_rate, world, worlds
 
 
@@ -25,11 +28,13 @@ def test_from_a_world_to_its_scores(msg2, tmp_path: Path) -> None:
     made = msg2(
         "simulate", "perform cpr", "-o", folder, "--videos", 80, "--seed", 3, "--swapped", 0, "--mislabelled", 0
     )
-    assert made.out.splitlines()[1:] == [str(folder / name) for name in ("steps.csv", "performed.csv", "truth.json")]
+    assert made.out.splitlines()[1:] == [
+        str(folder / name) for name in ("steps.csv", "truth/performed.csv", "truth.json")
+    ]
     task, truth = package.read(folder / "steps.csv", repeats="keep"), package.read_graph(folder / "truth.json")
     rate = violation_rate(task, truth)
     assert f"80 videos of 'Perform CPR'; {rate:.1%} of the labels violate the true graph." in made.out
-    described = msg2("describe", folder / "steps.csv", "--json").json["tasks"][0]
+    described = msg2("describe", folder, "--json").json["tasks"][0]
     assert (described["task"], described["videos"]) == ("Perform CPR", len(task))
     assert msg2("infer", folder / "steps.csv", "-o", graph).code == 0
     scores = msg2("evaluate", graph, "--truth", folder / "truth.json", "--data", folder / "steps.csv", "--json").json
@@ -47,7 +52,7 @@ def test_a_simulation_follows_from_its_seed(msg2, tmp_path: Path) -> None:
             msg2("simulate", "random", "-o", out, "--seed", seed, "--videos", 5, "--steps", 9, "--depth", 3).code == 0
         )
         texts.append((out / "steps.csv").read_bytes() + (out / "truth.json").read_bytes())
-        assert sorted(path.name for path in out.iterdir()) == ["performed.csv", "steps.csv", "truth.json"]
+        assert sorted(path.name for path in out.iterdir()) == ["steps.csv", "truth", "truth.json"]
     assert texts[0] == texts[1]
     assert len(set(texts)) == 3
 
@@ -55,7 +60,7 @@ def test_a_simulation_follows_from_its_seed(msg2, tmp_path: Path) -> None:
 def test_what_was_performed_is_kept_beside_the_labels(msg2, tmp_path: Path) -> None:
     rates = ["--unlabelled", 0.5, "--mislabelled", 0]
     assert msg2("simulate", "Make Coffee", "-o", tmp_path, "--videos", 10, *rates).code == 0
-    labels, performed = (package.read(tmp_path / name, repeats="keep") for name in ("steps.csv", "performed.csv"))
+    labels, performed = (package.read(tmp_path / name, repeats="keep") for name in ("steps.csv", "truth/performed.csv"))
     assert labels.name == performed.name == "Make Coffee"
     assert len(performed) == 10
     shown = {video.id: set(video.segments) for video in performed}
@@ -111,16 +116,31 @@ def test_simulations_that_make_no_sense(msg2, tmp_path: Path, arguments: list[st
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_demonstration(msg2, tmp_path: Path) -> None:
+def test_the_demonstration(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(pipeline, "RunOptions", partial(RunOptions, epochs=2))
+    ran = msg2("demo", "-o", tmp_path / "demo")
+    assert ran.code == 0
+    page = Path(ran.out.splitlines()[-1].split()[-1])
+    assert page == tmp_path / "demo" / "run" / "page.html"
+    assert page.read_text(encoding="utf-8").count("<svg") == 2
+    for line in ("msg2 ", "msgi ", "msgi+ ", "always-before ", "State prediction added ", "Make Coffee  after "):
+        assert f"\n{line}" in ran.out
+
+
+def test_the_demonstration_without_torch(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingExtraError("state prediction", "states")
+
+    monkeypatch.setattr(pipeline, "state_prediction", missing)
     ran = msg2("demo", "-o", tmp_path / "demo")
     assert ran.code == 0
     page = Path(ran.out.splitlines()[-1].split()[-1])
     assert page == (tmp_path / "demo" / "graph.html").resolve()
     assert "<svg" in page.read_text(encoding="utf-8")
-    names = ["compared.svg", "graph.html", "graph.json", "steps.csv", "truth.json"]
+    assert "pip install 'msg2[states]'" in ran.err
+    names = ["compared.svg", "graph.html", "graph.json", "steps.csv", "truth", "truth.json"]
     assert sorted(path.name for path in page.parent.iterdir()) == names
-    for method in ("msg2", "msgi", "msgi+", "always-before"):
-        assert f"\n{method} " in ran.out
 
 
 def test_experiments_are_listed(msg2) -> None:

@@ -12,7 +12,9 @@ from msg2.task import Segment, Task, Video
 
 NASTY = "<script>milk & more"
 TASK = Task("tea", ["boil", NASTY, "pour"], [
-    Video("v1", [Segment("boil", 0, 1), Segment(NASTY, 1, 2, 0.75, "predicted"), Segment("pour", 1, 2, 0.5, "predicted")]),
+    Video("v1", [
+        Segment("boil", 0, 1), Segment(NASTY, 1, 2, 0.75, "predicted"), Segment("pour", 1, 2, 0.5, "predicted"),
+    ]),
     Video("v2", [Segment("boil", 0, 1), Segment("boil", 5, 6), Segment(NASTY, 2, 3, 0.25, "predicted")]),
     Video("v3", [Segment("pour", 0, 1, None, "annotator")]),
 ])  # fmt: skip

@@ -79,8 +79,10 @@ def tiny_features(task: Task, seed: int = 0, width: int = WIDTH, text_width: int
     return found
 
 
-def tiny_footage(videos: int = 5, seed: int = 0, text_width: int | None = None, *, text_only: bool = False) -> Footage:
-    task = tiny_task(videos, seed)
+def tiny_footage(
+    videos: int = 5, seed: int = 0, text_width: int | None = None, *, text_only: bool = False, steps: int = 4
+) -> Footage:
+    task = tiny_task(videos, seed, [*STEPS, "salt", "stir", "taste", "wash"][:steps])
     return footage(task, tiny_features(task, seed, text_width=text_width).get, text_only=text_only)
 
 

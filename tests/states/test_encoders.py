@@ -18,12 +18,12 @@ from transformers import (
     T5Config,
     T5EncoderModel,
     T5ForConditionalGeneration,
-    ViTConfig,
-    ViTForImageClassification,
-    ViTModel,
     VisualBertConfig,
     VisualBertForPreTraining,
     VisualBertModel,
+    ViTConfig,
+    ViTForImageClassification,
+    ViTModel,
 )
 
 from msg2.errors import InputError
@@ -34,8 +34,10 @@ LENGTHS = torch.tensor([11, 7, 1])
 
 
 def t5_config() -> T5Config:
-    return T5Config(d_model=WIDTH, d_ff=48, num_layers=3, num_heads=4, d_kv=8, vocab_size=9, feed_forward_proj="gated-gelu",
-                    num_decoder_layers=1, decoder_start_token_id=0)  # fmt: skip
+    return T5Config(
+        d_model=WIDTH, d_ff=48, num_layers=3, num_heads=4, d_kv=8, vocab_size=9, feed_forward_proj="gated-gelu",
+        num_decoder_layers=1, decoder_start_token_id=0,
+    )  # fmt: skip
 
 
 def vit_config(image: int = 16) -> ViTConfig:
@@ -44,8 +46,10 @@ def vit_config(image: int = 16) -> ViTConfig:
 
 
 def visualbert_config() -> VisualBertConfig:
-    return VisualBertConfig(vocab_size=9, hidden_size=WIDTH, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-                            visual_embedding_dim=20, max_position_embeddings=16)  # fmt: skip
+    return VisualBertConfig(
+        vocab_size=9, hidden_size=WIDTH, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        visual_embedding_dim=20, max_position_embeddings=16,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -198,8 +202,10 @@ def wrapped_directly(model: Any) -> Any:
 
 @pytest.mark.parametrize("which", CHECKPOINTS)
 @torch.no_grad()
-def test_a_folder_gives_the_same_encoder(which: str, tmp_path: Path, inputs: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
-    vectors, there, mask, place = inputs
+def test_a_folder_gives_the_same_encoder(
+    which: str, tmp_path: Path, inputs: tuple[Tensor, Tensor, Tensor, Tensor]
+) -> None:
+    vectors, _, mask, place = inputs
     model = saved(CHECKPOINTS[which](), tmp_path)
     loaded = encoder(str(tmp_path)).eval()
     expected = wrapped_directly(model).eval()
@@ -224,7 +230,7 @@ def complaint(name: str) -> str:
     return what
 
 
-@pytest.mark.parametrize("name", ["t5-tinny", "no-such/encoder", "a b/../c", "/nowhere/at/all", "google/t5-v1_1-large"])  # noqa: E501 # fmt: skip
+@pytest.mark.parametrize("name", ["t5-tinny", "no-such/encoder", "a b/../c", "/nowhere/at/all", "google/t5-v1_1-large"])
 def test_unknown_names_are_said_in_one_line(name: str) -> None:
     assert complaint(name).startswith("the encoder '")
 
@@ -285,7 +291,9 @@ def test_sizes_need_no_files() -> None:
             assert encoder(name).width > 0
 
 
-@pytest.mark.xfail(strict=True, reason="_visualbert: eos_token_id 2 with a vocabulary of 2, which transformers tells the user")
+@pytest.mark.xfail(
+    strict=True, reason="_visualbert: eos_token_id 2 with a vocabulary of 2, which transformers tells the user"
+)
 def test_a_visualbert_is_built_without_remarks() -> None:
     made = encoder("visualbert-tiny")
     assert isinstance(made, VisualBert)

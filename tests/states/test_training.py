@@ -30,7 +30,7 @@ from msg2.states.sampling import COMPLETED
 from msg2.states.training import Progress, learning_rate, train
 from tests.states.conftest import VARIANTS, options, tiny_features, tiny_footage, tiny_task
 
-HELD = tiny_footage(6)
+HELD = tiny_footage(6, steps=8)
 SHORT = TrainingOptions(
     epochs=6, batch=2, learning_rate=1e-3, warmup=3, validate_every=2, validation=0.34, save_seconds=1e9, device="cpu"
 )
@@ -39,7 +39,7 @@ OFTEN = replace(SHORT, save_seconds=1e-9)
 """Saved after every epoch."""
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Stands for whatever ends a process."""
 
 
@@ -47,7 +47,9 @@ def trained(
     folder: Path, given: TrainingOptions = SHORT, chosen: StateModelOptions | None = None, report: Any = None,
     held: Footage = HELD,
 ) -> Card:  # fmt: skip
-    return train(held, folder, options() if chosen is None else chosen, SamplingOptions(), given, report or (lambda _: None))
+    return train(
+        held, folder, options() if chosen is None else chosen, SamplingOptions(), given, report or (lambda _: None)
+    )
 
 
 def after(epochs: int, error: type[BaseException]) -> Callable[[Progress], None]:
@@ -92,36 +94,41 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- learning ---
 
 
-def accuracy_of(model: StateModel, held: Footage, threshold: float = 1.0) -> float:
-    """How often ŝ ≥ b says rightly whether a step that occurs is completed, at all borders, as in testing."""
+def accuracy_of(model: StateModel, held: Footage, seed: list[int] | None = None) -> float:
+    """How often ŝ ≥ b says rightly whether a step that occurs is completed; without a seed as in testing."""
     right, count = 0, 0
-    for one in readings(model, held, range(len(held)), SamplingOptions()):
-        said = (one.scores >= threshold) == (one.state == COMPLETED)
+    for one in readings(model, held, range(len(held)), SamplingOptions(), hidden=seed):
+        said = (one.scores >= 1.0) == (one.state == COMPLETED)
         right += int(said[:, one.labelled].sum())
         count += said[:, one.labelled].size
     return right / count
 
 
 def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
-    held = tiny_footage(5)
-    given = TrainingOptions(epochs=120, batch=5, learning_rate=3e-3, warmup=10, validation=0, validate_every=40, device="cpu")
-    seen: list[Progress] = []
-    trained(tmp_path, given, report=seen.append, held=held)
+    """With a frame every four seconds, so that segments have three frames in training as in testing."""
+    task = tiny_task(5)
+    features = {
+        video: replace(one, frame_times=one.frame_times[::4], frames=one.frames[::4])
+        for video, one in tiny_features(task).items()
+    }
+    held = footage(task, features.get)
+    given = TrainingOptions(epochs=900, batch=5, learning_rate=2e-3, warmup=20, validation=0, validate_every=900, seed=2, device="cpu")  # noqa: E501 # fmt: skip
+    trained(tmp_path, given, held=held)
     _, model = load_model(tmp_path)
     assert accuracy_of(model, held) > 0.99
-    assert seen[-1].loss < 0.3 * seen[0].loss
+    assert accuracy_of(model, held, [7]) > 0.98  # with labels hidden, too
     untrained = StateModel(4, 16, 16, options())
     assert accuracy_of(untrained, held) < 0.9  # it is not a matter of course
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "direct" not in name])
 def test_every_variant_learns(name: str, tmp_path: Path) -> None:
     held = tiny_footage(4, text_only=True) if "text" in name else tiny_footage(4)
-    given = replace(SHORT, epochs=25, batch=4, learning_rate=3e-3, validation=0, validate_every=25)
+    given = replace(SHORT, epochs=20, batch=4, learning_rate=3e-3, validation=0, validate_every=20)
     seen: list[Progress] = []
     trained(tmp_path, given, VARIANTS[name], seen.append, held)
-    assert [one.epoch for one in seen] == list(range(1, 26))
-    assert seen[-1].loss < 0.85 * seen[0].loss
+    assert [one.epoch for one in seen] == list(range(1, 21))
+    assert seen[-1].loss < 0.95 * seen[0].loss
 
 
 def test_what_is_reported(whole: Path, tmp_path: Path) -> None:
@@ -160,9 +167,9 @@ def test_packed_rows_give_the_same_first_loss() -> None:
     """Without dropout, rows are a matter of speed: a step over packed videos is a step over the same videos apart."""
     chosen = options(dropout=0.0)
     losses = []
-    for row in (0, 150):
+    for row in (0, 300):
         torch.manual_seed(0)
-        model = StateModel(4, 16, 16, chosen).eval()
+        model = StateModel(8, 16, 16, chosen).eval()
         tokens = [HELD.tokens(number, SamplingOptions(), [1]) for number in range(6)]
         made = batch(HELD, range(6), tokens, row=row)
         loss = training_module.training_loss(model(made, HELD.frames, HELD.sentences), made, chosen)
@@ -228,15 +235,15 @@ def test_interrupted_and_taken_up(epochs: int, whole: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_killed_and_taken_up_from_the_last_save(epochs: int, whole: Path, tmp_path: Path) -> None:
     """Whatever is raised in an epoch: what was saved before it counts."""
-    with pytest.raises(Killed):
-        trained(tmp_path, OFTEN, report=after(epochs, Killed))
+    with pytest.raises(KilledError):
+        trained(tmp_path, OFTEN, report=after(epochs, KilledError))
     trained(tmp_path, OFTEN)
     assert_same(whole, tmp_path)
 
 
 def test_killed_before_anything_was_saved(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        trained(tmp_path, report=after(1, Killed))
+    with pytest.raises(KilledError):
+        trained(tmp_path, report=after(1, KilledError))
     assert not (tmp_path / "model.json").exists()
     trained(tmp_path)
     assert_same(whole, tmp_path)
@@ -247,8 +254,8 @@ def test_killed_before_anything_was_saved(whole: Path, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize(("given", "epochs"), [(OFTEN, 4), (SHORT, 2), (SHORT, 5)])
 def test_the_log_has_every_validation_once(given: TrainingOptions, epochs: int, whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        trained(tmp_path, given, report=after(epochs, Killed))
+    with pytest.raises(KilledError):
+        trained(tmp_path, given, report=after(epochs, KilledError))
     trained(tmp_path, given)
     assert_same(whole, tmp_path, log=False)
     assert [line["epoch"] for line in log_of(tmp_path)] == [2, 4, 6]
@@ -290,7 +297,9 @@ def test_interrupted_in_the_middle_of_an_epoch(whole: Path, tmp_path: Path, monk
 @pytest.mark.xfail(
     strict=True, reason="go(): ^C during a validation saves its epoch as done; that validation is never made up"
 )
-def test_interrupted_in_the_middle_of_a_validation(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_in_the_middle_of_a_validation(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         interrupt_at(2, patch, "ordinal_loss")  # the one of epoch 4
         with pytest.raises(KeyboardInterrupt):
@@ -299,7 +308,9 @@ def test_interrupted_in_the_middle_of_a_validation(whole: Path, tmp_path: Path, 
     assert_same(whole, tmp_path)
 
 
-@pytest.mark.xfail(strict=True, reason="go(): patience is looked at after an epoch only, not when a training is taken up")
+@pytest.mark.xfail(
+    strict=True, reason="go(): patience is looked at after an epoch only, not when a training is taken up"
+)
 def test_interrupted_when_patience_is_at_its_end(tmp_path: Path) -> None:
     given = replace(SHORT, epochs=40, learning_rate=0.1, validate_every=1, patience=2, batch=4)
     card = trained(tmp_path / "whole", given)
@@ -309,7 +320,9 @@ def test_interrupted_when_patience_is_at_its_end(tmp_path: Path) -> None:
     assert_same(tmp_path / "whole", tmp_path / "cut")
 
 
-@pytest.mark.xfail(strict=True, reason="go(): the accuracy that is shown after taking up is the best one, not the last one")
+@pytest.mark.xfail(
+    strict=True, reason="go(): the accuracy that is shown after taking up is the best one, not the last one"
+)
 def test_progress_goes_on_as_it_was(tmp_path: Path) -> None:
     given = replace(SHORT, epochs=12, learning_rate=0.03, validate_every=2)
     seen: list[Progress] = []
@@ -352,7 +365,9 @@ def hard_killed(folder: Path, *, epochs: int = 99, replaces: int = 10**9) -> Non
     """A process of its own that ends at once, without any goodbye."""
     root = str(Path(__file__).parents[2])
     script = HARD.format(root=root, folder=str(folder), epochs=epochs, replaces=replaces)
-    done = subprocess.run([sys.executable, "-c", script], timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [sys.executable, "-c", script], timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     assert done.returncode == 9
 
 
@@ -367,18 +382,18 @@ def test_a_process_that_is_killed(whole: Path, tmp_path: Path) -> None:
     strict=True, reason="save(): killed between two files, the card tells of an earlier epoch than the weights are of"
 )
 def test_killed_between_the_files_of_a_checkpoint(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files appear one after the other; whichever was the last one, training goes on from a state that it has been in."""
+    """Files appear one after the other; whichever was the last, training goes on from a state that it was in."""
     plain, count = Path.replace, [0]
 
     def dying(self: Path, target: Path) -> Path:
         count[0] += 1
-        if count[0] > 3 + 1 + 3:  # epochs 1 (last, model), 2 (last, best, model): in the middle of the third save
-            raise Killed
+        if count[0] > 2 + 3 + 1:  # last, card; last, best, card; last
+            raise KilledError
         return plain(self, target)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", dying)
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             trained(tmp_path, OFTEN)
     trained(tmp_path, OFTEN)
     assert_same(whole, tmp_path, log=False)
@@ -386,7 +401,12 @@ def test_killed_between_the_files_of_a_checkpoint(whole: Path, tmp_path: Path, m
 
 def test_no_half_files_are_left(tmp_path: Path) -> None:
     trained(tmp_path, OFTEN)
-    assert {path.name for path in tmp_path.iterdir()} == {"model.json", "best.safetensors", "last.safetensors", "log.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model.json",
+        "best.safetensors",
+        "last.safetensors",
+        "log.jsonl",
+    }
 
 
 def test_a_finished_training_is_found_finished(whole: Path, tmp_path: Path) -> None:
@@ -430,10 +450,11 @@ def refuses(folder: Path, held: Footage = HELD, chosen: StateModelOptions | None
         {"chosen": options(skip=True)},
         {"chosen": options(encoder="vit-tiny")},
         {"sampling": SamplingOptions(dropped=0.5)},
-        {"held": tiny_footage(5)},
-        {"held": tiny_footage(6, text_width=9)},
+        {"held": tiny_footage(5, steps=8)},
+        {"held": tiny_footage(6)},
+        {"held": tiny_footage(6, text_width=9, steps=8)},
     ],
-    ids=str,
+    ids=["epochs", "seed", "rate", "skip", "encoder", "dropped", "videos", "steps", "width"],
 )
 def test_another_training_is_not_taken_up(other: dict[str, Any], whole: Path) -> None:
     assert "holds another training" in refuses(whole, **other)
@@ -445,7 +466,7 @@ def test_other_labels_or_features_under_the_same_ids_are_not_taken_up(what: str,
     """The complaint names them, so they must be noticed."""
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, report=after(2, KeyboardInterrupt))
-    task = tiny_task(6, seed=1 if what == "labels" else 0)
+    task = tiny_task(6, 1 if what == "labels" else 0, HELD.steps)
     other = footage(task, tiny_features(task, seed=1 if what == "features" else 0).get)
     assert "holds another training" in refuses(tmp_path, held=other)
 
@@ -474,7 +495,7 @@ def test_a_training_that_diverges_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         trained(tmp_path, OFTEN)
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="epoch(): seed << 32 is more than PyTorch takes")
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="epoch(): seed << 32 is more than PyTorch takes")
 def test_any_seed(tmp_path: Path) -> None:
     trained(tmp_path, replace(SHORT, epochs=1, seed=2**32))
 

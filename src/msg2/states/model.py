@@ -60,8 +60,6 @@ class Prediction:
     """ŝ, (B, L, N)."""
     recognised: tuple[Tensor, ...] = ()
     """Of each witness, (B, L, JUDGES, N + 1): which step each token shows, or none."""
-    penalty: Tensor | float = 0.0
-    """To be added to the loss."""
 
 
 class Fusion(nn.Module):
@@ -105,22 +103,29 @@ class Witness(nn.Module):
     fold: what is known by heart is no evidence. A video that none has seen is judged by all of them.
     """
 
-    reach = 2
-
     def __init__(self, steps: int, width: int, dropout: float) -> None:
         super().__init__()
         self.linear = nn.Linear(width, JUDGES * (steps + 1))
         nn.init.zeros_(self.linear.weight)  # what was not learnt is no evidence
         nn.init.zeros_(self.linear.bias)
-        self.smoothing = nn.Parameter(torch.zeros(2 * self.reach + 1))
         self.scale = nn.Parameter(torch.zeros(1))
         self.dropout = nn.Dropout(dropout)
 
-    def recognised(self, vectors: Tensor, batch: Batch) -> Tensor:
-        """(B, L, width) -> (B, L, JUDGES, N + 1): how much each token looks like each step, and like none."""
+    def recognised(self, vectors: Tensor, places: Tensor, batch: Batch) -> Tensor:
+        """(F, width) and (B, L, W) places in them, -1 for none -> (B, L, JUDGES, N + 1).
+
+        How much each token looks like each step, and like none: the mean of its W places, less the mean of its video,
+        since what is there all the time tells nothing about a step.
+        """
         spread = F.layer_norm(vectors, vectors.shape[-1:])  # so that one learning rate fits all encoders
-        logits: Tensor = self.linear(self.dropout(_centred(spread, batch.video)))
-        return logits.unflatten(-1, (JUDGES, -1))
+        logits = F.linear(self.dropout(spread), self.linear.weight)
+        there = places >= 0
+        share = there / there.sum(-1, keepdim=True).clamp(min=1)
+        each = (F.embedding(places.clamp(min=0), logits) * share[..., None]).sum(-2)
+        whose = batch.video.flatten()
+        sums = each.new_zeros(int(whose.max()) + 1, each.shape[-1]).index_add(0, whose, each.flatten(0, 1))
+        means = sums / whose.bincount(minlength=len(sums)).clamp(min=1)[:, None]
+        return (each - means[batch.video] + self.linear.bias).unflatten(-1, (JUDGES, -1))
 
     def forward(self, recognised: Tensor, batch: Batch) -> Tensor:
         """(B, L, JUDGES, N + 1) -> (B, L, N): what was seen up to each token, on the scale of the scores."""
@@ -134,16 +139,9 @@ class Witness(nn.Module):
         videos, longest = int(batch.video.max()), int(batch.place.max()) + 1
         each = odds.new_full((videos, longest, odds.shape[-1]), _NOTHING_SEEN)
         each = each.index_put((batch.video[there] - 1, batch.place[there]), odds[there])
-        padded = F.pad(each, (0, 0, self.reach, self.reach), value=_NOTHING_SEEN)
-        smooth = padded.unfold(1, 2 * self.reach + 1, 1) @ self.smoothing.softmax(0)
+        smooth = F.avg_pool1d(F.pad(each.mT, (1, 1), value=_NOTHING_SEEN), 3, stride=1).mT
         so_far = smooth.cummax(1).values[(batch.video - 1).clamp(min=0), batch.place]
         return F.softplus(self.scale) * so_far
-
-
-def _centred(vectors: Tensor, video: Tensor) -> Tensor:
-    """(B, L, width) less the mean of each video: what is there all the time tells nothing about a step."""
-    within = ((video[:, :, None] == video[:, None, :]) & (video > 0)[:, None, :]).to(vectors.dtype)
-    return vectors - within @ vectors / within.sum(-1, keepdim=True).clamp(min=1)
 
 
 _NOTHING_SEEN = -8.0
@@ -158,7 +156,10 @@ class StateModel(nn.Module):
         self.options = options
         width = text_width if options.inputs == "text" else frame_width
         self.witnesses = nn.ModuleDict(
-            {what: Witness(steps, size, options.witness_dropout) for what, size in _senses(frame_width, text_width, options)}
+            {
+                what: Witness(steps, size, options.witness_dropout)
+                for what, size in _senses(frame_width, text_width, options)
+            }
         )
         self.bias = nn.Parameter(torch.zeros(1)) if options.witness else None
         self.transformer = encoder(options.encoder) if options.context else None
@@ -178,25 +179,29 @@ class StateModel(nn.Module):
 
     def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Prediction:
         """Scores for `batch`; `frames` (F, width) and `sentences` (S, text width) are those of all videos."""
-        text_only = self.options.inputs == "text"
         if self.options.inputs != "vision" and not len(sentences):
             raise InputError("the features hold no sentences", hint="use the variant vision-only")
-        seen = F.embedding(batch.frame, sentences if text_only else frames)
-        there = batch.sentence >= 0
-        heard = F.embedding(batch.sentence.clamp(min=0), sentences) if self.options.inputs != "vision" else None
-        scores = self._in_context(seen, heard, there, batch) if self.transformer is not None else self.bias
-        recognised, penalties = [], []
+        scores = self.bias if self.transformer is None else self._in_context(batch, frames, sentences)
+        recognised = []
         for what, witness in self.witnesses.items():
-            logits = witness.recognised(seen if what == "frames" else _around(heard, there), batch)
+            places = batch.frame[..., None] if what == "frames" else batch.sentence
+            logits = witness.recognised(frames if what == "frames" else sentences, places, batch)
             # Recognition is learnt from frames alone: through a maximum, the scores would only teach it by heart.
             scores = scores + witness(logits.detach(), batch)
             recognised.append(logits)
-            penalties.append(self.options.witness_l2 * witness.linear.weight.square().sum())
-        return Prediction(scores, tuple(recognised), sum(penalties))
+        return Prediction(scores, tuple(recognised))
 
-    def _in_context(self, seen: Tensor, heard: Tensor | None, there: Tensor, batch: Batch) -> Tensor:
+    def penalty(self) -> Tensor:
+        """What the weights of the witnesses cost: what is learnt from few videos must stay small."""
+        sizes = [witness.linear.weight.square().sum() for witness in self.witnesses.values()]
+        return self.options.witness_l2 * torch.stack(sizes).sum() if sizes else torch.zeros(())
+
+    def _in_context(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
         """The paper's model: (B, L, N)."""
         assert self.transformer is not None
+        seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
+        there = batch.sentence >= 0
+        heard = F.embedding(batch.sentence.clamp(min=0), sentences) if self.options.inputs != "vision" else None
         if self.fusion is not None and heard is not None:
             seen = self.fusion(seen, heard, there)
         hidden = self.bridge(self._with_borders(seen, batch))
@@ -229,12 +234,6 @@ def _senses(frame_width: int, text_width: int, options: StateModelOptions) -> li
     return [(what, widths[what]) for what in senses] if options.witness else []
 
 
-def _around(heard: Tensor, there: Tensor) -> Tensor:
-    """(B, L, W, width) -> (B, L, width): the mean of the sentences around each token."""
-    share = there / there.sum(-1, keepdim=True).clamp(min=1)
-    return (heard * share[..., None]).sum(-2)
-
-
 def _mask(asking: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
     """(B, 1, L, L), to be added to attention: 0 within a video, nearly -∞ to other videos and to padding."""
     within = (asking[:, :, None] == asked[:, None, :]) & (asked > 0)[:, None, :]
@@ -255,7 +254,7 @@ def training_loss(prediction: Prediction, batch: Batch, options: StateModelOptio
             learnt = counted & (batch.fold != judge)
             surprise = F.cross_entropy(recognised[learnt][:, judge].float(), target[learnt], reduction="sum")
             loss = loss + surprise / learnt.sum().clamp(min=1)
-    return loss + prediction.penalty
+    return loss
 
 
 def ordinal_loss(scores: Tensor, state: Tensor, weight: Tensor, threshold: float, in_progress: bool = True) -> Tensor:

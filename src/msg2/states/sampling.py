@@ -91,8 +91,9 @@ def sampled(clip: Clip, steps: int, options: SamplingOptions, rng: np.random.Gen
     """The tokens of `clip`, a task with so many `steps`: at random for training, without an `rng` as for testing."""
     count = len(clip.steps)
     kept = np.arange(count)
-    if rng is not None and count:
-        kept = np.sort(rng.permutation(count)[rng.integers(int(options.dropped * count) + 1) :])
+    if rng is not None and count > 1:
+        most = max(1, round(options.dropped * count)) if options.dropped else 0
+        kept = np.sort(rng.permutation(count)[rng.integers(most + 1) :])
     times = _frame_times(clip, kept, options, rng)
     instants = clip.starts[kept] == clip.ends[kept]
     kind = np.concatenate([np.full(len(times), FRAME), np.full(len(kept), START), np.full(len(kept), END)])

@@ -99,12 +99,7 @@ class _Run:
         self.card, self.model, self.footage, self.numbers, self.folder = card, model, footage, numbers, folder
         on_gpu = footage.frames.is_cuda
         options = card.training
-        quick = {name for name, _ in model.named_parameters() if name.startswith("witnesses.") or name == "bias"}
-        groups = [
-            {"params": [p for name, p in model.named_parameters() if (name in quick) == fast], "pace": pace}
-            for fast, pace in ((False, 1.0), (True, options.witness_rate / options.learning_rate))
-        ]
-        self.optimizer = torch.optim.Adam([group for group in groups if group["params"]], fused=on_gpu)
+        self.optimizer = torch.optim.Adam(_paces(model, options), fused=on_gpu)
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
         self.row = (512 if on_gpu and card.model.context else 0) if options.row is None else options.row
         if model.transformer is not None and (on_gpu if options.compiled is None else options.compiled):
@@ -148,7 +143,7 @@ class _Run:
                 group["lr"] = rate * group["pace"]
             with self._precision():
                 prediction = self.model(made, self.footage.frames, self.footage.sentences)
-                loss = training_loss(prediction, made, self.card.model)
+                loss = training_loss(prediction, made, self.card.model) + self.model.penalty()
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
@@ -241,6 +236,19 @@ class _Run:
                 }
         self.card = replace(found, training=self.card.training)
         _log.info("%s: going on after epoch %d of %d", found.task, found.epoch, found.training.epochs)
+
+
+def _paces(model: StateModel, options: TrainingOptions) -> list[dict[str, Any]]:
+    """The parameters in groups, each with its multiple of the learning rate.
+
+    Witnesses have few weights and start at none; the single numbers that weigh them go faster still.
+    """
+    witness = options.witness_rate / options.learning_rate
+    groups: dict[float, list[Tensor]] = {}
+    for name, parameter in model.named_parameters():
+        quick = name == "bias" or name.startswith("witnesses.")
+        groups.setdefault((4 * witness if parameter.numel() == 1 else witness) if quick else 1.0, []).append(parameter)
+    return [{"params": parameters, "pace": pace} for pace, parameters in groups.items()]
 
 
 def learning_rate(step: int, steps: int, options: TrainingOptions) -> float:

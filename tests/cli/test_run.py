@@ -1,0 +1,94 @@
+"""`msg2 run`: the whole way, with what lies beside the labels, from captions, and for many tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import msg2 as package
+from msg2.media.store import open_store, write_store
+from msg2.options import FeatureOptions, WorldOptions
+from msg2.worlds import as_table, simulate, simulated_features, world
+
+FILES = ["after.json", "before.json", "filled.csv", "model", "page.html", "summary.json"]
+
+
+@pytest.fixture(scope="module")
+def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulation as `msg2 simulate --features` writes it."""
+    from msg2.pipeline import write_simulation
+
+    folder = tmp_path_factory.mktemp("coffee")
+    write_simulation(folder, simulate(world("Make Coffee"), WorldOptions(videos=9), seed=2), 2, features=True)
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path) -> None:
+    ran = msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8, "--method", "msg2")
+    assert ran.code == 0, ran
+    assert names(tmp_path) == sorted([*FILES, "compared.svg"])
+    header, before, after = ran.out.splitlines()[:3]
+    assert header.split()[-4:] == ["spoc", "compatibility", "edge", "f1"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert before.split()[-2:] == [f"{100 * summary['scores']['before'][name]:.2f}" for name in ("compatibility", "f1")]
+    assert after.split()[3] == str(summary["added"])
+    assert ran.out.splitlines()[-1] == f"page     {tmp_path / 'page.html'}"
+    assert package.read_graph(tmp_path / "after.json").method["options"]["delta"] == 0.8
+    files = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if name != "model"}
+    assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8).code == 0
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
+
+
+def test_many_tasks_are_a_folder_each(msg2, coffee: Path, tmp_path: Path) -> None:
+    stage = [simulate(world(name), WorldOptions(videos=12), seed=1) for name in ("Perform CPR", "Repot Plant")]
+    found = {(s.task.name, v): f for s in stage for v, f in simulated_features(s, FeatureOptions(), 1).items()}
+    write_store(tmp_path / "store", found, open_store(coffee / "features").encoders)
+    bare = simulate(world("Jump Car"), WorldOptions(videos=2), seed=1).task
+    (tmp_path / "steps.csv").write_text(as_table([bare, *(s.task for s in stage)]))
+    (tmp_path / "truth").mkdir()
+    (tmp_path / "truth" / "cpr.json").write_text(stage[0].graph.dumps())
+    ran = msg2("run", tmp_path / "steps.csv", "--features", tmp_path / "store", "-o", tmp_path / "out", "--epochs", 1,
+               "--truth", tmp_path / "truth")  # fmt: skip
+    assert ran.code == 0, ran
+    assert ran.err == "warning: Jump Car: left out, it has fewer than two videos with labels and features\n"
+    assert names(tmp_path / "out") == ["perform-cpr", "repot-plant"]
+    assert names(tmp_path / "out" / "perform-cpr") == sorted([*FILES, "compared.svg"])
+    assert names(tmp_path / "out" / "repot-plant") == FILES
+
+
+def test_from_captions(msg2, tmp_path: Path) -> None:
+    steps, rows = ["boil water", "pour milk", "stir it"], ["video,step,start,end"]
+    (tmp_path / "captions").mkdir()
+    for number in range(4):
+        cues = [f"00:{10 * n:02}.000 --> 00:{10 * n + 5:02}.000\nnow {step}\n" for n, step in enumerate(steps)]
+        (tmp_path / "captions" / f"7_v{number}.vtt").write_text("WEBVTT\n\n" + "\n".join(cues))
+        rows += [f"v{number},{step},{10 * n},{10 * n + 5}" for n, step in enumerate(steps)]
+    (tmp_path / "tea.csv").write_text("\n".join(rows) + "\n")
+    go = ("run", tmp_path / "tea.csv", "--captions", tmp_path / "captions", "-o", tmp_path / "out", "--epochs", 2)
+    ran = msg2(*go)
+    assert ran.code == 0, ran
+    assert "there are no frames, sentences take their place" in ran.err
+    assert names(tmp_path / "out") == sorted([*FILES, "features"])
+    assert json.loads((tmp_path / "out" / "model" / "model.json").read_text())["model"]["inputs"] == "text"
+    assert msg2(*go).code == 0
+
+
+def test_what_cannot_run(msg2, coffee: Path, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert "there are no features beside the labels" in msg2("run", table, "-o", out).complaint
+    other = tmp_path / "other.json"
+    other.write_text(world("Perform CPR").graph.dumps())
+    assert "but not in the" in msg2("run", coffee, "-o", out, "--truth", other).complaint
+    assert msg2("run", coffee, "-o", out, "--features", out, "--captions", out).code == 2
+    assert msg2("run", coffee, "-o", out, "--variant", "x").code == 2
+    assert msg2("run", coffee, "-o", out, "--method", "msgi", "--delta", 0.5).code == 2
+    assert not out.exists()
+    assert "Example" in msg2("run", "-h").out

@@ -1,0 +1,205 @@
+"""Filled labels: annotated rows stay, only absent steps come, where the paper's rule says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msg2.options import FillOptions
+from msg2.states.fill import PREDICTED, filled, filled_video, first_completion
+from msg2.states.reading import Reading, readings
+from msg2.states.sampling import END, START
+from msg2.task import Segment, Sentence, Task, Video
+from tests.states.conftest import SamplingOptions, model_for, options, tiny_footage, tiny_task
+
+STEPS = ("a", "b", "c", "d", "e")
+
+
+def reading_of(video: Video, scores: dict[str, list[float]], steps: tuple[str, ...] = STEPS) -> Reading:
+    """A reading at the borders of the video's labels, with these scores; -5 for the steps that are not given."""
+    borders = sorted(
+        (time, kind, steps.index(segment.step))
+        for segment in video.segments
+        for time, kind in ((segment.start, START), (segment.end, END))
+    )
+    given = np.full((len(borders), len(steps)), -5.0)
+    for step, column in scores.items():
+        given[:, steps.index(step)] = column
+    labelled = np.array([step in video.sequence() for step in steps])
+    return Reading(
+        video.id,
+        np.array([kind for _, kind, _ in borders], dtype=np.int64),
+        np.array([time for time, _, _ in borders], dtype=np.float64),
+        np.array([step for _, _, step in borders], dtype=np.int64),
+        given, np.zeros(given.shape, dtype=np.int64), labelled, np.zeros(len(steps), dtype=np.bool_),
+    )  # fmt: skip
+
+
+VIDEO = Video("v", [Segment("a", 2, 5), Segment("b", 7, 11, 0.9, "hand"), Segment("c", 13, 20)], [Sentence("so", 1, 2)])
+#   borders:     a[  2   a]  5   b[  7   b] 11   c[ 13   c] 20
+D = [-3.0, -2.0, -1.0, -0.5, 0.25, 2.0]  # d is completed from the start of c on
+
+
+def test_the_next_step_rule_by_hand() -> None:
+    """ŝ(d) ≥ 0 is seen first at c's [start]; the step before c is b, so d is completed at b's [start]."""
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions())
+    (new,) = set(added.segments) - set(VIDEO.segments)
+    assert (new.step, new.start, new.end, new.source) == ("d", 5.0, 7.0, PREDICTED)
+    assert new.confidence == pytest.approx(1 / (1 + math.exp(-2.0)))
+
+
+def test_the_same_step_rule_by_hand() -> None:
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions(read_at="same"))
+    (new,) = set(added.segments) - set(VIDEO.segments)
+    assert (new.step, new.start, new.end) == ("d", 11.0, 13.0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "read_at", "span"),
+    [
+        ([1.0] * 6, "next", (0, 2)),  # completed before anything
+        ([1.0] * 6, "same", (0, 2)),
+        ([-1, -1, 1.0, 1, 1, 1], "next", (0, 2)),  # seen at b's start, so at a's start
+        ([-1, -1, -1, 1.0, 1, 1], "next", (2, 5)),  # seen at b's end, so at a's end
+        ([-1, -1, -1, -1, -1, 1.0], "next", (7, 11)),  # seen at c's end: at b's end, before c's own start is looked at
+        ([-1, -1, -1, -1, -1, 1.0], "same", (13, 20)),
+        ([-1, -1, -1, -1, -1, -0.001], "next", None),
+        ([-1, -1, -1, -1, -1, 0.0], "next", (7, 11)),  # ŝ ≥ 0
+        ([1.0, 1.0, -1, -1, -1, -1], "next", None),  # seen before the next step only: there is none before it
+        ([1.0, 1.0, -1, -1, -1, -1], "same", (0, 2)),
+    ],
+)
+def test_where_an_absent_step_is_put(scores: list[float], read_at: str, span: tuple[float, float] | None) -> None:
+    added = filled_video(VIDEO, reading_of(VIDEO, {"e": scores}), STEPS, FillOptions(read_at=read_at))  # type: ignore[arg-type]
+    new = [segment for segment in added.segments if segment.source == PREDICTED]
+    assert [(one.step, one.start, one.end) for one in new] == ([] if span is None else [("e", *span)])
+
+
+def test_the_order_that_is_told() -> None:
+    """d lies between a and b: after what ended before, before what starts after."""
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions())
+    by_step = {segment.step: segment for segment in added.segments}
+    assert by_step["a"].before(by_step["d"])
+    assert by_step["d"].before(by_step["b"])
+
+
+def test_the_threshold() -> None:
+    reading = reading_of(VIDEO, {"d": D})
+    assert filled_video(VIDEO, reading, STEPS, FillOptions(threshold=3.0)).segments == VIDEO.segments
+    (new,) = (
+        one
+        for one in filled_video(VIDEO, reading, STEPS, FillOptions(threshold=1.0)).segments
+        if one.source == PREDICTED
+    )
+    assert (new.start, new.end) == (7.0, 11.0)
+    assert new.confidence == pytest.approx(1 / (1 + math.exp(1.0 - 2.0)))
+
+
+def test_annotated_steps_are_never_added_again() -> None:
+    sure = dict.fromkeys("abc", [9.0] * 6)
+    assert filled_video(VIDEO, reading_of(VIDEO, sure), STEPS, FillOptions()) == VIDEO
+
+
+def test_repeated_labels_stay() -> None:
+    video = Video("v", [Segment("a", 2, 5), Segment("a", 30, 40), Segment("b", 7, 11)])
+    reading = reading_of(video.with_first_labels(), {"d": [1.0] * 4, "a": [1.0] * 4})
+    added = filled_video(video, reading, STEPS, FillOptions())
+    assert [s for s in added.segments if s.source != PREDICTED] == list(video.segments)
+    assert [s.step for s in added.segments if s.source == PREDICTED] == ["d"]
+
+
+def test_videos_without_labels_or_readings_stay() -> None:
+    empty, unread = Video("empty", [], [Sentence("hm", 0, 1)]), Video("unread", [Segment("a", 0, 1)])
+    task = Task("t", STEPS, [VIDEO, empty, unread])
+    added = filled(task, [reading_of(VIDEO, {"d": D}), reading_of(empty, {})], FillOptions())
+    assert {video.id: video for video in added}["empty"] == empty
+    assert {video.id: video for video in added}["unread"] == unread
+    assert (added.name, added.steps) == (task.name, task.steps)
+    assert filled(Task("t", STEPS, []), [], FillOptions()) == Task("t", STEPS, [])
+
+
+SCORES = st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=6)
+
+
+@given(st.dictionaries(st.sampled_from("abcde"), SCORES), st.floats(-50, 50), st.sampled_from(["next", "same"]))
+def test_whatever_is_predicted(scores: dict[str, list[float]], threshold: float, read_at: str) -> None:
+    given = FillOptions(threshold=threshold, read_at=read_at)  # type: ignore[arg-type]
+    added = filled_video(VIDEO, reading_of(VIDEO, scores), STEPS, given)
+    new = [segment for segment in added.segments if segment.source == PREDICTED]
+    assert tuple(segment for segment in added.segments if segment.source != PREDICTED) == VIDEO.segments
+    assert added.sentences == VIDEO.sentences
+    assert {segment.step for segment in new} <= {"d", "e"}
+    assert len({segment.step for segment in new}) == len(new)
+    for segment in new:
+        assert segment.confidence is not None
+        assert 0.5 <= segment.confidence <= 1
+        assert 0 <= segment.start <= segment.end <= 20  # type: ignore[operator]
+
+
+@given(st.lists(st.tuples(st.sampled_from([START, END]), st.floats(-3, 3)), min_size=1, max_size=12), st.floats(-1, 1))
+def test_first_completion_by_brute_force(borders: list[tuple[int, float]], threshold: float) -> None:
+    kind, scores = np.array([k for k, _ in borders]), np.array([s for _, s in borders])
+    for read_at in ("next", "same"):
+        expected = None
+        for place in range(len(borders)):
+            asked = place
+            if read_at == "next":
+                later = [other for other in range(place + 1, len(borders)) if kind[other] == kind[place]]
+                asked = later[0] if later else len(borders) - 1
+            if scores[asked] >= threshold:
+                expected = place
+                break
+        assert first_completion(scores, kind, FillOptions(threshold=threshold, read_at=read_at)) == expected  # type: ignore[arg-type]
+
+
+# --- with a model ---
+
+
+def test_readings_are_at_the_borders_of_all_labels() -> None:
+    held, task = tiny_footage(5), tiny_task(5)
+    model = model_for(held, options())
+    found = list(readings(model, held, [3, 0, 4], SamplingOptions()))
+    assert [one.video for one in found] == ["v3", "v0", "v4"]
+    videos = {video.id: video for video in task}
+    for one in found:
+        segments = videos[one.video].segments
+        assert sorted(one.time) == sorted([time for s in segments for time in (s.start, s.end)])
+        assert (np.diff(one.time) >= 0).all()
+        assert one.scores.shape == one.state.shape == (2 * len(segments), 4)
+        assert not one.hidden.any()
+        assert one.labelled.sum() == len(segments)
+
+
+def test_readings_do_not_depend_on_how_many_are_read_at_once() -> None:
+    held = tiny_footage(5)
+    model = model_for(held, options())
+    for hidden in (None, [4]):
+        every, each = (
+            list(readings(model, held, range(5), SamplingOptions(), hidden=hidden, size=size)) for size in (16, 1)
+        )
+        for one, other in zip(every, each, strict=True):
+            np.testing.assert_allclose(one.scores, other.scores, atol=2e-6)
+            np.testing.assert_array_equal(one.hidden, other.hidden)
+
+
+def test_hidden_labels_have_no_borders() -> None:
+    held = tiny_footage(5)
+    model = model_for(held, options())
+    found = [one for seed in range(9) for one in readings(model, held, range(5), SamplingOptions(), hidden=[seed])]
+    assert any(one.hidden.any() for one in found)
+    for one in found:
+        assert not set(np.flatnonzero(one.hidden)) & set(one.step)
+        assert set(np.flatnonzero(one.labelled & ~one.hidden)) == set(one.step)
+
+
+def test_filling_with_a_model_keeps_every_label() -> None:
+    held, task = tiny_footage(5), tiny_task(5)
+    model = model_for(held, options())
+    added = filled(task, readings(model, held, range(5), SamplingOptions()), FillOptions(threshold=-100.0))
+    for before, after in zip(task, added, strict=True):
+        assert tuple(s for s in after.segments if s.source != PREDICTED) == before.segments
+        assert set(after.sequence()) == set(task.steps)  # a threshold below all scores adds all
