@@ -442,14 +442,26 @@ class TrainingOptions:
 class FillOptions:
     """How scores become labels (App. A, Ablation Study)."""
 
-    threshold: float = 0.0
-    """A step is completed where its score is at least this."""
-    read_at: Literal["next", "same"] = "next"
-    """The state at a step is read where the next one stands (the paper), or where the step itself stands."""
+    threshold: float | None = None
+    """A step is completed where its score is at least this. None: 0 (the paper); with witnesses b/2, half way from
+    "in progress" to "completed"."""
+    read_at: Literal["next", "same", "seen"] | None = None
+    """The state at a step is read where the next one stands (the paper), or where the step itself stands; or a step is
+    added when most was seen of it. None: seen with witnesses, otherwise next."""
 
     def __post_init__(self) -> None:
-        _check(-float("inf") < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number")
-        _check(self.read_at in ("next", "same"), f"read-at is {self.read_at!r}, it must be 'next' or 'same'")
+        _check(self.threshold is None or -float("inf") < self.threshold < float("inf"),
+               f"threshold is {self.threshold}, it must be a number")  # fmt: skip
+        _check(self.read_at in ("next", "same", "seen", None),
+               f"read-at is {self.read_at!r}, it must be next, same or seen")  # fmt: skip
+
+    def suited_to(self, model: StateModelOptions) -> FillOptions:
+        """The same options, what is None chosen by the model."""
+        threshold, read_at = (model.threshold / 2, "seen") if model.witness else (0.0, "next")
+        return FillOptions(
+            threshold if self.threshold is None else self.threshold,
+            read_at if self.read_at is None else self.read_at,  # type: ignore[arg-type]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,10 +580,8 @@ class RunOptions:
     encoder: str | None = None
     """The transformer, in the place of the variant's own."""
     epochs: int = 60
-    learning_rate: float = 3e-3
     method: str = "msg2"
     seed: int = SEED
-    fill: FillOptions = field(default_factory=FillOptions)
 
 
 def _check(good: bool, what: str) -> None:

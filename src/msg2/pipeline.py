@@ -16,7 +16,7 @@ from msg2.files import write_together
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.media.store import Encoders, FeatureStore, open_store, write_store
-from msg2.options import DemoOptions, FeatureOptions, RunOptions, TrainingOptions, WorldOptions
+from msg2.options import DemoOptions, FeatureOptions, FillOptions, RunOptions, TrainingOptions, WorldOptions
 from msg2.task import Task
 from msg2.worlds import Simulation, as_table, simulate, simulated_features, violation_rate, world
 
@@ -82,12 +82,12 @@ def run(
         metrics.matched(SubtaskGraph(task.name, task.steps, {}), truth)
     encoder = {} if options.encoder is None else {"encoder": options.encoder}
     model, sampling = states.trained.options_for(options.variant, store, **encoder)
-    training = TrainingOptions(epochs=options.epochs, learning_rate=options.learning_rate, seed=options.seed)
+    training = TrainingOptions(epochs=options.epochs, seed=options.seed)
     seen = states.trained.footage_of(task, store, model)
     states.training.train(
         seen, folder / "model", model, sampling, training, lambda now: report(now.epoch, now.epochs, standing(now))
     )
-    filled = states.trained.trained(folder / "model", task, store).filled(options.fill)
+    filled = states.trained.trained(folder / "model", task, store).filled(FillOptions())
     graphs = {
         name: infer(labels.with_first_labels(), options.method, seed=options.seed, **inference)
         for name, labels in (("before", task), ("after", filled))

@@ -28,7 +28,7 @@ from msg2.worlds import as_table
 if TYPE_CHECKING:
     from msg2.states.trained import Trained
 
-_TRAINING, _FILL = TrainingOptions(), FillOptions()
+_TRAINING = TrainingOptions()
 _log = logging.getLogger(__name__)
 
 app = typer.Typer(no_args_is_help=True, help="The state predictor: labels and features in, completed labels out.")
@@ -45,10 +45,13 @@ Encoder = Annotated[
     ),
 ]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: a GPU where there is one.")]
-Threshold = Annotated[float, typer.Option(metavar="X", help="A step is completed where its score is at least this.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; witness: 0.5."),
+]
 ReadAt = Annotated[
-    Literal["next", "same"],
-    typer.Option(help="Where a step's state is read: at the next step's border (the paper), or at its own."),
+    Literal["next", "same", "seen"] | None,
+    typer.Option(help="A step's state is read at the next border (paper), at its own, or when it was seen (witness)."),
 ]
 
 
@@ -106,8 +109,8 @@ def fill(
     data: Data,
     features: Features,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILLED.csv", help="The completed table.")],
-    threshold: Threshold = _FILL.threshold,
-    read_at: ReadAt = _FILL.read_at,
+    threshold: Threshold = None,
+    read_at: ReadAt = None,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
@@ -138,8 +141,8 @@ def evaluate(
     truth: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
     ] = None,
-    threshold: Threshold = _FILL.threshold,
-    read_at: ReadAt = _FILL.read_at,
+    threshold: Threshold = None,
+    read_at: ReadAt = None,
     json: Json = False,
 ) -> None:
     """How well a model tells which steps are completed, in videos that it was not trained on.
@@ -179,8 +182,8 @@ def plot(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FORMATS)}.")],
     task: TaskName = None,
     graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
-    threshold: Threshold = _FILL.threshold,
-    read_at: ReadAt = _FILL.read_at,
+    threshold: Threshold = None,
+    read_at: ReadAt = None,
 ) -> None:
     """When each step of a video was completed: labelled steps in green, inferred ones in red.
 

@@ -10,6 +10,7 @@ Several videos may share a row of tokens: `Batch.video` says whose token is whos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import torch
@@ -58,6 +59,8 @@ class Prediction:
 
     scores: Tensor
     """ŝ, (B, L, N)."""
+    sighted: Tensor | None = None
+    """(B, L, N): how much is seen of each step at each token; with witnesses only."""
     recognised: tuple[Tensor, ...] = ()
     """Of each witness, (B, L, JUDGES, N + 1): which step each token shows, or none."""
 
@@ -125,10 +128,10 @@ class Witness(nn.Module):
         whose = batch.video.flatten()
         sums = each.new_zeros(int(whose.max()) + 1, each.shape[-1]).index_add(0, whose, each.flatten(0, 1))
         means = sums / whose.bincount(minlength=len(sums)).clamp(min=1)[:, None]
-        return (each - means[batch.video] + self.linear.bias).unflatten(-1, (JUDGES, -1))
+        return (each - means[batch.video] + self.linear.bias).reshape(*batch.video.shape, JUDGES, -1)
 
-    def forward(self, recognised: Tensor, batch: Batch) -> Tensor:
-        """(B, L, JUDGES, N + 1) -> (B, L, N): what was seen up to each token, on the scale of the scores."""
+    def forward(self, recognised: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(B, L, JUDGES, N + 1) -> twice (B, L, N): what is seen at each token, and the most that was seen up to it."""
         odds = recognised[..., :-1] - recognised[..., -1:]
         own = F.one_hot(batch.fold.clamp(min=0), JUDGES).to(odds.dtype)
         judging = torch.where((batch.fold < 0)[..., None], 1 / JUDGES, own)
@@ -140,8 +143,9 @@ class Witness(nn.Module):
         each = odds.new_full((videos, longest, odds.shape[-1]), _NOTHING_SEEN)
         each = each.index_put((batch.video[there] - 1, batch.place[there]), odds[there])
         smooth = F.avg_pool1d(F.pad(each.mT, (1, 1), value=_NOTHING_SEEN), 3, stride=1).mT
-        so_far = smooth.cummax(1).values[(batch.video - 1).clamp(min=0), batch.place]
-        return F.softplus(self.scale) * so_far
+        here = ((batch.video - 1).clamp(min=0), batch.place)
+        scale = F.softplus(self.scale)
+        return scale * smooth[here], scale * smooth.cummax(1).values[here]
 
 
 _NOTHING_SEEN = -8.0
@@ -155,7 +159,7 @@ class StateModel(nn.Module):
         super().__init__()
         self.options = options
         width = text_width if options.inputs == "text" else frame_width
-        self.witnesses = nn.ModuleDict(
+        self.witnesses: Mapping[str, Witness] = nn.ModuleDict(  # type: ignore[assignment]
             {
                 what: Witness(steps, size, options.witness_dropout)
                 for what, size in _senses(frame_width, text_width, options)
@@ -181,15 +185,18 @@ class StateModel(nn.Module):
         """Scores for `batch`; `frames` (F, width) and `sentences` (S, text width) are those of all videos."""
         if self.options.inputs != "vision" and not len(sentences):
             raise InputError("the features hold no sentences", hint="use the variant vision-only")
-        scores = self.bias if self.transformer is None else self._in_context(batch, frames, sentences)
-        recognised = []
+        scores = torch.zeros(()) if self.transformer is None else self._in_context(batch, frames, sentences)
+        scores = scores if self.bias is None else scores + self.bias
+        recognised, sighted = [], []
         for what, witness in self.witnesses.items():
             places = batch.frame[..., None] if what == "frames" else batch.sentence
             logits = witness.recognised(frames if what == "frames" else sentences, places, batch)
             # Recognition is learnt from frames alone: through a maximum, the scores would only teach it by heart.
-            scores = scores + witness(logits.detach(), batch)
+            now, so_far = witness(logits.detach(), batch)
+            scores = scores + so_far
             recognised.append(logits)
-        return Prediction(scores, tuple(recognised))
+            sighted.append(now)
+        return Prediction(scores, torch.stack(sighted).sum(0) if sighted else None, tuple(recognised))
 
     def penalty(self) -> Tensor:
         """What the weights of the witnesses cost: what is learnt from few videos must stay small."""

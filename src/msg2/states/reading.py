@@ -32,6 +32,8 @@ class Reading:
     """Shape (M, N): the states by the labels."""
     labelled: NDArray[np.bool_]
     """Shape (N,): the steps that the labels hold, hidden ones included."""
+    seen_at: NDArray[np.float64] | None
+    """Shape (N,), seconds: when most was seen of each step; where the model has witnesses."""
     hidden: NDArray[np.bool_]
     """Shape (N,): those of them that the model was not told of."""
 
@@ -51,14 +53,18 @@ def readings(
     for part in in_batches(numbers, size):
         tokens = [footage.tokens(number, options, hidden) for number in part]
         made = batch(footage, part, tokens).to(footage.frames.device)
-        scores = model(made, footage.frames, footage.sentences).scores.double().cpu().numpy()
-        for number, one, row in zip(part, tokens, scores, strict=True):
-            yield _reading(footage.clips[number].video, one, row[: len(one.kind)])
+        said = model(made, footage.frames, footage.sentences)
+        scores = said.scores.double().cpu().numpy()
+        sighted = [None] * len(part) if said.sighted is None else said.sighted.double().cpu().numpy()
+        for number, one, row, seen in zip(part, tokens, scores, sighted, strict=True):
+            length = len(one.kind)
+            yield _reading(footage.clips[number].video, one, row[:length], None if seen is None else seen[:length])
 
 
-def _reading(video: str, tokens: Tokens, scores: NDArray[np.float64]) -> Reading:
+def _reading(video: str, tokens: Tokens, scores: NDArray[np.float64], sighted: NDArray[np.float64] | None) -> Reading:
     at = tokens.kind != FRAME
+    seen_at = None if sighted is None or not len(sighted) else tokens.time[sighted.argmax(axis=0)]
     return Reading(
         video, tokens.kind[at], tokens.time[at], tokens.step[at], scores[at], tokens.state[at],
-        tokens.labelled, tokens.dropped,
+        tokens.labelled, seen_at, tokens.dropped,
     )  # fmt: skip

@@ -91,7 +91,7 @@ class Trained:
 
     def filled(self, options: FillOptions) -> Task:
         """The task with the predicted labels added."""
-        return filled(self.task, self.readings(), options)
+        return filled(self.task, self.readings(), options.suited_to(self.card.model))
 
     def held_out(self) -> list[int]:
         """The numbers of the clips that the model was not trained on."""

@@ -36,7 +36,9 @@ VARIANTS: Mapping[str, Variant] = {
     "vit": Variant("ViT in the place of T5", {"encoder": "google/vit-large-patch16-224"}),
     "text-only": Variant("sentences alone, in the place of frames", {"inputs": "text"}),
     "witness": Variant(
-        "what was seen so far, frames of the whole video", {"witness": True, "context": False}, {"frames": "video"}
+        "what was seen and heard so far, in the whole video",
+        {"witness": True, "context": False},
+        {"frames": "video"},
     ),
 }
 """The rows of the paper's Table A, text alone, and ours."""
