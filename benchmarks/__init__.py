@@ -1,1 +1,1 @@
-"""Speed and growth of graph inference, always beside a baseline in the same run."""
+"""Speed and growth of graph inference and of state prediction, always beside a baseline in the same run."""

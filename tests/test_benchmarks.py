@@ -1,12 +1,17 @@
-"""Growth of the paper's method, measured; slow because it needs large tasks to be measurable."""
+"""Growth of the paper's method, measured; slow because it needs large tasks to be measurable. And the benchmarks."""
 
 from __future__ import annotations
 
+import json
 import logging
+from pathlib import Path
 
 import pytest
 
+from benchmarks import gpu, training
 from benchmarks.inference import growth, seconds, synthetic
+from msg2.options import StateModelOptions, TrainingOptions
+from msg2.states import encoders
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +33,34 @@ def test_time_is_linear_in_videos() -> None:
 def test_time_is_at_most_cubic_in_steps() -> None:
     sizes = [20, 40, 80, 160]
     assert growth(sizes, [seconds([synthetic(size, 1000)], "msg2") for size in sizes]) < 3
+
+
+def test_the_naive_loop_is_the_program_s_without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a baseline only if it learns the same thing from the same batches."""
+    monkeypatch.setattr(encoders.SIZES["t5-tiny"], "dropout_rate", 0.0)
+    model = StateModelOptions(encoder="t5-tiny", dropout=0.0)
+    given = TrainingOptions(epochs=20, batch=3, validation=0, validate_every=20, device="cpu")
+    held = training.synthetic(5, 16)
+    plain = training.naive(held, range(5), model, given, 3)
+    own = training.program(held, model, given, 3)
+    assert own.losses == pytest.approx(plain.losses, rel=1e-4)
+    assert plain.losses[0] != pytest.approx(plain.losses[2], rel=1e-3)
+
+
+def test_videos_are_as_long_as_they_are_said_to_be() -> None:
+    varied, full = (training.synthetic(30, 4, full=full) for full in (False, True))
+    given = TrainingOptions(batch=30)
+    ((lengths, _),) = training._batches(varied, range(30), given, 0)
+    ((most, _),) = training._batches(full, range(30), given, 0)
+    assert min(most) >= 190
+    assert max(most + lengths) <= 190 + 2 * 12
+    assert sum(lengths) < 0.8 * sum(most)
+
+
+def test_the_benchmark_of_the_gpu_runs_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUT", str(tmp_path))
+    assert gpu.main(["--smoke"]) == 0
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert len(found["timings"]) == 6
+    assert found["task"]["steps"] == 12
+    assert all(one["useful_teraflops"] <= one["done_teraflops"] for one in found["timings"])

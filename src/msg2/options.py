@@ -6,6 +6,7 @@ Frozen dataclasses; the command line and the library build them from the names a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from msg2.errors import InputError
@@ -336,6 +337,8 @@ class SamplingOptions:
     """Consecutive sentences around each frame, the middle one nearest to it."""
     dropped: float = 0.25
     """In training, up to this share of a video's labels is dropped: they must be found without their borders."""
+    always: bool = False
+    """Exactly that share is dropped, at least one label, and not up to it."""
 
     def __post_init__(self) -> None:
         _check(self.frames in ("segments", "video"), f"frames is {self.frames!r}, it must be 'segments' or 'video'")
@@ -376,15 +379,19 @@ class StateModelOptions:
     """Of the features that the witness sees."""
     witness_l2: float = 0.005
     """Weight in the loss of the squared length of what the witness has learnt."""
+    habits: bool = False
+    """Not in the paper: which labels usually go along with which, and when; and whether a step is there at all."""
+    habits_l2: float = 0.0001
+    """Weight in the loss of the squared length of what the habits have learnt; ten times that for presence."""
     context: bool = True
-    """Without it, what was seen so far is all that counts: the transformer is left out (needs `witness`)."""
+    """Without it the transformer is left out: the witnesses and the habits are all there is."""
 
     def __post_init__(self) -> None:
         kinds = ("fused", "vision", "text")
         _check(self.inputs in kinds, f"inputs is {self.inputs!r}, it must be {' or '.join(kinds)}")
         _check(bool(self.encoder), "encoder is empty, it must name a checkpoint or a size")
         _check(not (self.skip and self.inputs != "fused"), "skip goes with fused inputs")
-        _check(self.context or self.witness, "without context there must be a witness")
+        _check(self.context or self.witness or self.habits, "without context there must be a witness or habits")
         _check(self.heads >= 1, f"heads is {self.heads}, it must be 1 or more")
         _check(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
         _check(0 < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number above 0")
@@ -429,7 +436,7 @@ class TrainingOptions:
             _check(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
         _check(0 < self.learning_rate < float("inf"), f"learning-rate is {self.learning_rate}, it must be above 0")
         _check(self.warmup >= 0, f"warmup is {self.warmup}, it must be 0 or more")
-        _check(0 < self.clip, f"clip is {self.clip}, it must be above 0")
+        _check(self.clip > 0, f"clip is {self.clip}, it must be above 0")
         _check(0 <= self.validation < 1, f"validation is {self.validation}, it must be 0 or more and below 1")
         _check(self.patience is None or self.patience >= 1, f"patience is {self.patience}, it must be 1 or more")
         _check(self.seed >= 0, f"seed is {self.seed}, it must be 0 or more")
@@ -500,6 +507,26 @@ class ExperimentOptions:
     """Simulations of every world; the seeds are 0, 1, …"""
     random_worlds: int = 20
     """Random worlds per setting."""
+    jobs: int = 1
+    """Cells of a table that are measured at the same time."""
+    full: bool = False
+    """The paper's sizes, in the place of ones for two cores."""
+    folder: Path | None = None
+    """Where what was measured is kept, so that an interrupted experiment goes on."""
+    text_encoder: str = "words"
+    """Of narration: hashed words, or the folder of a sentence encoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class NarrationOptions:
+    """How models of states learn from real narration."""
+
+    epochs: int = 100
+    warmup: int = 20
+    splits: int = 3
+    """Seeded splits into training and test videos for the next step."""
+    folds: int = 2
+    """The labels of a training video are filled by a model of the other folds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,6 +609,47 @@ class RunOptions:
     epochs: int = 60
     method: str = "msg2"
     seed: int = SEED
+
+
+@dataclass(frozen=True, slots=True)
+class StatesExperimentOptions:
+    """Of `msg2 experiment states`: how large its models are, and what it goes through; sized for two cores."""
+
+    worlds: tuple[str, ...] | None = None
+    """Names of household worlds; None: all twelve."""
+    videos: int = 54
+    """Demonstrations per world."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """Of the simulation, the features and the training. The thresholds of the witnesses were chosen on seed 0."""
+    unlabelled: float = 0.25
+    """Share of what is performed that nobody labels: a quarter."""
+    clutters: tuple[float, ...] = (4.0, 6.0, 7.2, 8.5, 10.0)
+    """The difficulties of the curve."""
+    deltas: tuple[Delta, ...] = (0.96, 0.8, "auto")
+    """With which graphs are learnt; 0.96 is the paper's for ProceL."""
+    t5: str = "t5-tiny"
+    visualbert: str = "visualbert-tiny"
+    vit: str = "vit-tiny"
+    transformers: TrainingOptions = field(
+        default_factory=lambda: TrainingOptions(epochs=100, learning_rate=1e-3, warmup=20, patience=6, device="cpu")
+    )
+    """How models with a transformer are trained; the seed is the cell's."""
+    witnesses: TrainingOptions = field(
+        default_factory=lambda: TrainingOptions(epochs=60, warmup=10, validate_every=5, device="cpu")
+    )
+    """How models without one are."""
+    resamples: int = 2000
+    """Bootstrap samples behind an interval."""
+    confidence: float = 0.95
+    """Coverage of the intervals."""
+
+    @staticmethod
+    def full() -> StatesExperimentOptions:
+        """The paper's sizes, without weights, and its training (App. A); for a GPU."""
+        return StatesExperimentOptions(
+            t5="t5-large", visualbert="visualbert-base", vit="vit-large",
+            transformers=TrainingOptions(save_seconds=3600.0),
+        )  # fmt: skip
 
 
 def _check(good: bool, what: str) -> None:

@@ -85,7 +85,12 @@ def run(
     training = TrainingOptions(epochs=options.epochs, seed=options.seed)
     seen = states.trained.footage_of(task, store, model)
     states.training.train(
-        seen, folder / "model", model, sampling, training, lambda now: report(now.epoch, now.epochs, standing(now))
+        seen,
+        folder / "model",
+        model=model,
+        sampling=sampling,
+        training=training,
+        report=lambda now: report(now.epoch, now.epochs, standing(now)),
     )
     filled = states.trained.trained(folder / "model", task, store).filled(FillOptions())
     graphs = {

@@ -117,7 +117,9 @@ def test_an_interrupted_training_goes_on_and_ends_alike(tea: Path, command: Path
     again = subprocess.run([*train, tmp_path / "one"], env=environment, capture_output=True, text=True, check=True)
     assert f"tea: going on after epoch {reached} of 80" in again.stderr
     subprocess.run([*train, tmp_path / "two"], env=environment, capture_output=True, check=True)
-    for name in ("best.safetensors", "last.safetensors"):
+    tensors = sorted(path.name for path in (tmp_path / "two").glob("*.safetensors"))
+    assert [name.partition("-")[0] for name in tensors] == ["best", "last"]
+    for name in tensors:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
@@ -193,8 +195,9 @@ def test_a_model_and_data_that_do_not_fit(msg2, tea: Path, model: Path, tmp_path
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "model.json").write_text((model / "model.json").read_text())
-    (broken / "best.safetensors").write_bytes((model / "best.safetensors").read_bytes()[:-9])
-    assert "best.safetensors: cannot be read" in fill(broken, tea / "tea.csv")
+    (best,) = model.glob("best-*.safetensors")
+    (broken / best.name).write_bytes(best.read_bytes()[:-9])
+    assert f"{best.name}: cannot be read" in fill(broken, tea / "tea.csv")
     assert "is the data" in msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features",
                                  "-o", tea / "tea.csv").complaint  # fmt: skip
     assert not (tmp_path / "out.csv").exists()

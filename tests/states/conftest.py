@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,12 @@ def changed(made: Batch, change: Callable[[dict[str, torch.Tensor]], None]) -> B
 def rows_of(made: Batch, scores: torch.Tensor, members: int) -> list[torch.Tensor]:
     """Per member of the batch its tokens' scores, in order, wherever they stand."""
     return [scores[made.video == member + 1] for member in range(members)]
+
+
+def tensors_in(folder: Path, which: str) -> Path:
+    """The file of the "best" or "last" weights: there is one of each, named after its epoch."""
+    (found,) = folder.glob(f"{which}-*.safetensors")
+    return found
 
 
 @st.composite

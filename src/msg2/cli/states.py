@@ -97,7 +97,9 @@ def train(
             folder, seen = folders[one.name], states.trained.footage_of(one, store, chosen[0])
             with console.bar(one.name) as show, curves(folder if tensorboard else None) as draw:
                 report = following(show, draw, check)
-                card = states.training.train(seen, folder, *chosen, options, report)
+                card = states.training.train(
+                    seen, folder, model=chosen[0], sampling=chosen[1], training=options, report=report
+                )
             best = int(card.best["epoch"]), console.percent(card.best.get("accuracy"))
             rows.append((one.name, len(seen), card.epoch, *best, folder))
     console.say_table(["task", "videos", "epochs", "best epoch", "hidden steps right", "model"], rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from msg2.experiments import captaincook4d, graphs, next_step, recovery
@@ -20,6 +21,20 @@ class Experiment:
     shows: str
     needs: str | None
     run: Callable[[Any, ExperimentOptions, Callable[[str], None]], Result]
+    long: bool = False
+    """Whether it goes on after an interruption, runs in several processes, and has the paper's sizes as well."""
+
+
+def _states(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    from msg2.experiments import states  # also a program of its own, which must not be imported before it runs
+
+    return states.run(data, options, report)
+
+
+def _narration(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    from msg2.experiments import narration  # needs the extra [states]
+
+    return narration.run(data, options, report)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -27,4 +42,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "captaincook4d": Experiment("edges against human task graphs", "captaincook4d", captaincook4d.run),
     "graphs": Experiment("twelve worlds with known graphs (Table 1)", None, graphs.run),
     "recovery": Experiment("exact recovery from noise-free random worlds", None, recovery.run),
+    "states": Experiment("state prediction on twelve worlds (Table A, Table 1 again)", None, _states, long=True),
+    "narration": Experiment("hidden steps from real narration (CrossTask)", "crosstask", _narration, long=True),
 }

@@ -1,79 +1,50 @@
 """A trained model on disk: weights as safetensors, everything else as JSON; nothing that runs when it is read.
 
-model.json           what it is: task, steps, options, widths, videos, versions, and how far training has come
-best.safetensors     the weights that did best in validation
-last.safetensors     the latest weights and the moments of Adam: where training goes on
-log.jsonl            one line per validation
+model.json                  what it is: task, steps, options, widths, videos, versions, and how far training has come
+best-000120.safetensors     the weights that did best in validation, after the epoch of the card's best validation
+last-000123.safetensors     the latest weights and the moments of Adam, after the card's epoch: where training goes on
+log.jsonl                   one line per validation
+
+Tensors are named after their epoch, and the card is put in place after them: killed at any moment, the card tells of
+tensors that are there and its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from msg2.errors import InputError
-from msg2.files import write_together
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.files import write_together, write_whole
+from msg2.states.card import Card, typed
 from msg2.states.model import StateModel
-from msg2.task import Step
 
 FORMAT = "msg2.states/1"
 _AGAIN = "train it again into another folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """What a checkpoint is, and how far its training has come."""
-
-    task: str
-    steps: tuple[Step, ...]
-    frame_width: int
-    text_width: int
-    model: StateModelOptions
-    sampling: SamplingOptions
-    training: TrainingOptions
-    videos: Mapping[str, tuple[str, ...]]
-    """The ids of the videos for "training" and for "validation"."""
-    epoch: int = 0
-    """Epochs that are done."""
-    best: Mapping[str, float] = field(default_factory=dict)
-    """The best validation so far: epoch, loss, accuracy."""
-    stale: int = 0
-    """Validations since then."""
-    finished: bool = False
-
-    def fresh_model(self) -> StateModel:
-        """The model of this card, its weights drawn from the seed."""
-        torch.manual_seed(self.training.seed)
-        return StateModel(len(self.steps), self.frame_width, self.text_width, self.model)
-
-    def same_training(self, other: Card) -> bool:
-        """Whether the training of `other` can be taken up as this one's; where it runs may differ."""
-        return _essence(self) == _essence(other)
-
-
-def _essence(card: Card) -> Card:
-    where = replace(card.training, device="auto", save_seconds=1.0)
-    return replace(card, training=where, epoch=0, best={}, stale=0, finished=False)
-
-
 def save_checkpoint(folder: Path, card: Card, last: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
-    """Write the card and the tensors, all or none; `best` only where it is new."""
+    """Write the card and the tensors, all or none; `best` only where it is new. Tensors of other epochs go."""
     document = {"format": FORMAT, **asdict(card), "versions": {name: version(name) for name in ("msg2", "torch")}}
-    contents: dict[Path, str | bytes] = {folder / "last.safetensors": save(dict(last))}
+    contents: dict[Path, str | bytes] = {folder / card.last_file: save(dict(last))}
     if best is not None:
-        contents[folder / "best.safetensors"] = save(dict(best))
+        contents[folder / card.best_file] = save(dict(best))
     contents[folder / "model.json"] = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     write_together(contents)
+    for which, current in (("last", card.last_file), ("best", card.best_file)):
+        for path in folder.glob(f"{which}-{'[0-9]' * 6}.safetensors"):
+            if path.name != current:
+                with suppress(OSError):
+                    path.unlink()
 
 
 def read_card(folder: Path) -> Card:
@@ -84,23 +55,16 @@ def read_card(folder: Path) -> Card:
     except FileNotFoundError:
         hint = "make one with `msg2 states train`"
         raise InputError("is no trained model: it has no model.json", where=folder, hint=hint) from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be read ({error})", where=path, hint=_AGAIN) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
         raise InputError(f"is not a model in the format {FORMAT!r}", where=path, hint=_AGAIN)
+    document.pop("versions", None)
     try:
-        return Card(
-            **{
-                **{one.name: document[one.name] for one in fields(Card)},
-                "steps": tuple(document["steps"]),
-                "model": StateModelOptions(**document["model"]),
-                "sampling": SamplingOptions(**document["sampling"]),
-                "training": TrainingOptions(**document["training"]),
-                "videos": {name: tuple(ids) for name, ids in document["videos"].items()},
-            }
-        )
-    except (KeyError, TypeError, AttributeError, InputError) as error:
+        card: Card = typed(Card, document, "the card")
+    except (TypeError, InputError) as error:
         raise InputError(f"is damaged ({error!s})", where=path, hint=_AGAIN) from error
+    return card
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -123,10 +87,40 @@ def load_weights(model: StateModel, tensors: Mapping[str, Tensor], where: Path) 
 def load_model(folder: Path) -> tuple[Card, StateModel]:
     """The best model of a training, ready to predict, whether or not the training has finished."""
     card = read_card(folder)
-    model = card.fresh_model()
-    path = folder / "best.safetensors"
+    path = folder / card.best_file
+    if not card.best and not path.exists():
+        raise InputError("has not come to its first validation", where=folder, hint="let the training go on")
+    model = empty_model(folder, card)
     load_weights(model, read_tensors(path), path)
     return card, model.eval()
+
+
+def empty_model(folder: Path, card: Card) -> StateModel:
+    """The model of the card in `folder`, for weights to be put in."""
+    try:
+        return card.empty_model()
+    except InputError as error:
+        raise InputError(f"is damaged ({error.what})", where=folder / "model.json", hint=_AGAIN) from error
+
+
+def log_until(folder: Path, epoch: int) -> list[dict[str, Any]]:
+    """The lines of the log up to this epoch; those of later ones, whose work was lost, are taken out of it."""
+    path = folder / "log.jsonl"
+    if not path.is_file():
+        return []
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        kept = [line for line in lines if line["epoch"] <= epoch]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"cannot be read ({error})", where=path, hint="remove it") from error
+    if kept != lines:
+        write_log(folder, kept)
+    return kept
+
+
+def write_log(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """The log, a line per validation."""
+    write_whole(folder / "log.jsonl", "".join(map(to_json, lines)))
 
 
 def to_json(value: Any) -> str:

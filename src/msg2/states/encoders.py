@@ -1,11 +1,13 @@
 """Transformers that read a sequence of vectors: T5 (the paper's), ViT and VisualBERT (its ablation).
 
-Each is loaded from an official checkpoint by name or folder, or built from a named size without weights. All take
-vectors of their own width, an additive mask and the place of every token in its video, and return as many vectors.
+Each is loaded from an official checkpoint by name or folder, or built without weights, from a named size or from the
+configuration that it keeps. All take vectors of their own width, an additive mask and the place of every token in its
+video, and return as many vectors.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +27,8 @@ class T5(nn.Module):
         # Token embeddings are never used: vectors come in.
         core.shared = core.encoder.embed_tokens = nn.Embedding(1, 1)
         self.core = core.encoder
+        self.blocks: list[nn.Module] = [*core.encoder.block]
+        self.config = _plain(core.config)
         self.width: int = core.config.d_model
 
     def forward(self, vectors: Tensor, mask: Tensor, place: Tensor) -> Tensor:
@@ -33,20 +37,22 @@ class T5(nn.Module):
 
 
 class ViT(nn.Module):
-    """ViT's layers; its learnt places of patches serve for the tokens, stretched over longer videos."""
+    """ViT's layers; its learnt places of patches serve for the tokens, stretched over a longer video."""
 
     def __init__(self, core: Any) -> None:
         super().__init__()
         self.places = nn.Parameter(core.embeddings.position_embeddings.detach()[0, 1:].clone())
         self.layers, self.norm = core.layers, core.layernorm
+        self.blocks: list[nn.Module] = [*core.layers]
+        self.config = _plain(core.config)
         self.width: int = core.config.hidden_size
 
     def forward(self, vectors: Tensor, mask: Tensor, place: Tensor) -> Tensor:
         """(B, L, width), (B, 1, L, L), (B, L) -> (B, L, width)."""
-        longest, known = int(place.max()) + 1, len(self.places)
-        if longest > known:
-            place = place * (known - 1) // (longest - 1)
-        hidden = vectors + self.places[place]
+        last = torch.where(mask[:, 0] == 0, place[:, None, :], 0).amax(-1)  # place of the last token of the same video
+        known = len(self.places)
+        stretched = place * (known - 1) // last.clamp(min=1)
+        hidden = vectors + self.places[torch.where(last < known, place, stretched)]
         for layer in self.layers:
             hidden = layer(hidden, mask)
         return self.norm(hidden)  # type: ignore[no-any-return]
@@ -59,6 +65,8 @@ class VisualBert(nn.Module):
         super().__init__()
         core.embeddings.word_embeddings = core.pooler = None
         self.core = core
+        self.blocks: list[nn.Module] = [*core.encoder.layer]
+        self.config = _plain(core.config)
         self.width: int = core.config.hidden_size
         self.visual_width: int = core.config.visual_embedding_dim
 
@@ -71,47 +79,44 @@ class VisualBert(nn.Module):
     def side_by_side(self, texts: Tensor, visuals: Tensor, mask: Tensor, place: Tensor) -> Tensor:
         """(B, L, width), (B, L, visual width), (B, 1, 2L, 2L), (B, L) -> (B, L, width) of the visual half."""
         place = place.clamp(max=self.core.config.max_position_embeddings - 1)
-        embedded = self.core.embeddings(inputs_embeds=texts, position_ids=place, visual_embeds=visuals)
+        # Visual tokens have no places of their own: each gets that of the text beside it.
+        embedded = self.core.embeddings(
+            inputs_embeds=texts, position_ids=place, visual_embeds=visuals, image_text_alignment=place[..., None]
+        )
         return self.core.encoder(embedded, attention_mask=mask)[0][:, texts.shape[1] :]  # type: ignore[no-any-return]
 
 
 Encoder: TypeAlias = T5 | ViT | VisualBert
 
 
-def _t5(width: int, inner: int, layers: int, heads: int, dropout: float = 0.1) -> Callable[[], Encoder]:
+def _plain(config: Any) -> dict[str, Any]:
+    """A configuration as plain values, without what depends on where and by whom it was made."""
+    return {
+        k: v for k, v in config.to_diff_dict().items() if k not in ("transformers_version", "_name_or_path", "dtype")
+    }
+
+
+def _t5(width: int, inner: int, layers: int, heads: int) -> T5Config:
     """T5 v1.1: gated GELU, heads of 64 (in the small ones width / heads)."""
     each = width // heads if width < 512 else 64
-    return lambda: T5(
-        T5EncoderModel(
-            T5Config(
-                d_model=width, d_ff=inner, num_layers=layers, num_heads=heads, d_kv=each, vocab_size=2,
-                feed_forward_proj="gated-gelu", dropout_rate=dropout, is_encoder_decoder=False, use_cache=False,
-            )
-        )
+    return T5Config(
+        d_model=width, d_ff=inner, num_layers=layers, num_heads=heads, d_kv=each, vocab_size=2,
+        feed_forward_proj="gated-gelu", is_encoder_decoder=False, use_cache=False,
     )  # fmt: skip
 
 
-def _vit(width: int, inner: int, layers: int, heads: int) -> Callable[[], Encoder]:
-    return lambda: ViT(
-        ViTModel(
-            ViTConfig(hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads),
-            add_pooling_layer=False,
-        )
-    )
+def _vit(width: int, inner: int, layers: int, heads: int) -> ViTConfig:
+    return ViTConfig(hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads)
 
 
-def _visualbert(width: int, inner: int, layers: int, heads: int, visual: int) -> Callable[[], Encoder]:
-    return lambda: VisualBert(
-        VisualBertModel(  # type: ignore[no-untyped-call]
-            VisualBertConfig(
-                vocab_size=2, hidden_size=width, intermediate_size=inner, num_hidden_layers=layers,
-                num_attention_heads=heads, visual_embedding_dim=visual,
-            )
-        )
+def _visualbert(width: int, inner: int, layers: int, heads: int, visual: int) -> VisualBertConfig:
+    return VisualBertConfig(
+        vocab_size=2, bos_token_id=None, eos_token_id=None, pad_token_id=0, hidden_size=width, intermediate_size=inner,
+        num_hidden_layers=layers, num_attention_heads=heads, visual_embedding_dim=visual,
     )  # fmt: skip
 
 
-SIZES: Mapping[str, Callable[[], Encoder]] = {
+SIZES: Mapping[str, Any] = {
     "t5-tiny": _t5(64, 128, 2, 4),
     "t5-mini": _t5(128, 256, 4, 4),
     "t5-small": _t5(512, 1024, 8, 6),
@@ -122,30 +127,56 @@ SIZES: Mapping[str, Callable[[], Encoder]] = {
     "visualbert-tiny": _visualbert(64, 128, 2, 4, 64),
     "visualbert-base": _visualbert(768, 3072, 12, 12, 2048),
 }
-"""Encoders without weights, by name."""
+"""Configurations of encoders without weights, by name."""
 
-_CHECKPOINTS: Mapping[str, tuple[Any, Callable[[Any], Encoder]]] = {
-    "t5": (T5EncoderModel, T5),
-    "vit": (ViTModel, ViT),
-    "visual_bert": (VisualBertModel, VisualBert),
+_KINDS: Mapping[str, tuple[Any, Any, Callable[[Any], Encoder]]] = {
+    "t5": (T5Config, T5EncoderModel, T5),
+    "vit": (ViTConfig, ViTModel, ViT),
+    "visual_bert": (VisualBertConfig, VisualBertModel, VisualBert),
 }
-"""By the model type in a checkpoint's configuration."""
+"""By the model type in a configuration: the class of that, the model, and what is taken of it."""
 
 
 def encoder(name: str) -> Encoder:
-    """The encoder of this name: one of `SIZES`, a folder with a checkpoint, or the name of an official one."""
+    """The encoder of this name: one of `SIZES`, a folder with a checkpoint, or the name of an official one.
+
+    An encoder can also be named by its whole configuration, as JSON: that needs no files, and gives no weights.
+    """
     if name in SIZES:
-        return SIZES[name]()
-    where: dict[str, Any] = {"local_files_only": True} if Path(name).is_dir() else {}
+        return encoder_from_config(_plain(SIZES[name]))
     hint = f"give a folder with the checkpoint, or a size without weights: {', '.join(SIZES)}"
     try:
+        if name.startswith("{"):
+            return encoder_from_config(json.loads(name))
+        where: dict[str, Any] = {"local_files_only": True} if Path(name).is_dir() else {}
         kind = AutoConfig.from_pretrained(name, **where).model_type
-        if kind not in _CHECKPOINTS:
+        if kind not in _KINDS:
             raise InputError(f"the encoder {shortened(name)} is a {kind!r}, not a T5, ViT or VisualBERT", hint=hint)
-        loader, wrapper = _CHECKPOINTS[kind]
-        return wrapper(loader.from_pretrained(name, dtype=torch.float32, **where))
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"the encoder {shortened(name)} cannot be loaded ({reason})", hint=hint) from error
+        _, loader, wrapper = _KINDS[kind]
+        whole = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, remarks = loader.from_pretrained(name, **whole, **where)
+        misfits = sorted(weight for weight, *_ in remarks["mismatched_keys"])
+        if misfits:
+            raise ValueError(f"the weights {misfits[0]} do not fit its configuration")
+        return wrapper(model)
+    except InputError:
+        raise
+    except Exception as error:  # of many kinds: whatever is missing, damaged or does not fit
+        raise InputError(f"the encoder {shortened(name)} cannot be loaded ({_reason(error)})", hint=hint) from error
+
+
+def encoder_from_config(config: Mapping[str, Any]) -> Encoder:
+    """The encoder of this configuration, as an encoder's `config` has it; without weights.
+
+    >>> encoder_from_config(encoder("t5-tiny").config).width
+    64
+    """
+    try:
+        made, model, wrapper = _KINDS[config["model_type"]]
+        return wrapper(model(made.from_dict(dict(config))))
+    except Exception as error:
+        raise InputError(f"the configuration of the encoder cannot be used ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

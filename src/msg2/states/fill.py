@@ -33,15 +33,17 @@ def filled(task: Task, readings: Iterable[Reading], options: FillOptions) -> Tas
 def filled_video(video: Video, reading: Reading, steps: tuple[Step, ...], options: FillOptions) -> Video:
     """`video` with a segment, its `source` "predicted", for every absent step that `reading` sees completed.
 
-    Its confidence is σ(ŝ - threshold) where that is highest.
+    Its confidence is σ(ŝ - threshold) where that is highest; where the model says whether a step is there at all, it is
+    the probability of that, and steps below one half are not added.
     """
     annotated = set(video.sequence())
     added = []
     for number, name in enumerate(steps):
         moment = None if name in annotated else _moment(reading, number, options)
         if moment is not None:
-            sure = 1 / (1 + math.exp((options.threshold or 0.0) - float(reading.scores[:, number].max())))
-            added.append(Segment(name, *moment, sure, PREDICTED))
+            highest = float(reading.scores[:, number].max()) - (options.threshold or 0.0)
+            odds = highest if reading.presence is None else float(reading.presence[number])
+            added.append(Segment(name, *moment, 1 / (1 + math.exp(-odds)), PREDICTED))
     return Video(video.id, [*video.segments, *added], video.sentences)
 
 
@@ -53,6 +55,8 @@ def _moment(reading: Reading, step: int, options: FillOptions) -> tuple[float, f
     seen of it.
     """
     border = first_completion(reading.scores[:, step], reading.kind, options)
+    if reading.presence is not None and len(reading.time):
+        border = None if reading.presence[step] < 0 else len(reading.time) - 1 if border is None else border
     if border is None:
         return None
     if options.read_at == "seen":

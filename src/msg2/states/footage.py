@@ -6,6 +6,7 @@ of training moves a few kilobytes.
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from msg2.errors import InputError, shortened
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
 from msg2.states.model import JUDGES, Batch
-from msg2.states.sampling import END, START, Clip, Tokens, clip, sampled
+from msg2.states.sampling import END, START, Clip, Tokens, by_time, clip, sampled
 from msg2.task import Step, Task
 
 
@@ -47,10 +48,31 @@ class Footage:
         """The same footage with its features on another device."""
         return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device))
 
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of all "labels" and of all "features": whether it is the same footage, not only the same ids."""
+        labels, features = hashlib.sha256(), hashlib.sha256()
+        for one in self.clips:
+            labels.update(f"{one.video!r} {len(one.steps)} ".encode())
+            for array in (one.steps, one.starts, one.ends):
+                labels.update(array.tobytes())
+            for times in (one.frame_times, one.sentence_times):
+                features.update(f"{len(times)} ".encode() + times.tobytes())
+        for vectors in (self.frames, self.sentences):
+            features.update(vectors.cpu().numpy().tobytes())
+        return {"labels": labels.hexdigest(), "features": features.hexdigest()}
+
     def fold(self, number: int) -> int:
         """Which judge of a witness does not learn from this clip; -1 where none of them does."""
         video = self.clips[number].video
         return zlib.crc32(video.encode()) % JUDGES if video in self.learnt else -1
+
+    def longest(self, options: SamplingOptions) -> int:
+        """Tokens that no clip can have more of, a multiple of 8 as GPU kernels like it.
+
+        A row of this length wastes least: longer ones fill no better and cost more attention, by the square.
+        """
+        frames = options.most_frames  # labels bring an own start and end each
+        return -(-max(frames + 2 * len(clip.steps) for clip in self.clips) // 8) * 8
 
     def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
         """The tokens of one clip: at random by the `seed`, or as for testing."""
@@ -70,7 +92,7 @@ def footage(task: Task, features: Callable[[str], Features | None], *, text_only
     ):
         if len(widths) > 1:
             raise InputError(f"the {what} of task {shortened(task.name)} have different widths: {sorted(widths)}")
-    shown = [held.sentences if text_only else held.frames for _, held in known]
+    shown = [_spoken(held) if text_only else held.frames for _, held in known]
     heard = [held.sentences for _, held in known]
     return Footage(
         task.name,
@@ -81,6 +103,11 @@ def footage(task: Task, features: Callable[[str], Features | None], *, text_only
         _offsets(shown),
         _offsets(heard),
     )
+
+
+def _spoken(features: Features) -> np.ndarray:
+    """The sentences as frames: in the order of their middles, as `clip` has them."""
+    return features.sentences[by_time(features.sentence_times.mean(axis=1))]
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> Tensor:
@@ -114,6 +141,8 @@ def batch(
     state = np.zeros((*shape, steps), dtype=np.int64)
     weight = np.zeros((*shape, steps), dtype=np.float32)
     fold = np.full(shape, -1, dtype=np.int64)
+    told = np.zeros((*shape, first.told.shape[1]), dtype=np.float32)
+    present, asked = (np.zeros((*shape, steps), dtype=np.bool_) for _ in range(2))
     for line, members in enumerate(rows):
         begin = 0
         for member in members:
@@ -125,10 +154,11 @@ def batch(
             kind[here], step[here], inside[here], state[here] = one.kind, one.step, one.inside, one.state
             frame[here] = one.frame + footage.frame_offsets[number]
             sentence[here] = np.where(one.sentence < 0, -1, one.sentence + footage.sentence_offsets[number])
-            fold[here] = footage.fold(number)
+            fold[here], told[here] = footage.fold(number), one.told
+            present[line, begin - 1], asked[line, begin - 1] = one.labelled, ~one.labelled | one.dropped
             at_border = (one.kind == START) | (one.kind == END)
             weight[here] = at_border[:, None] * np.where(one.labelled, 1.0, absent)
-    arrays = (video, place, kind, frame, sentence, step, inside, state, weight, fold)
+    arrays = (video, place, kind, frame, sentence, step, inside, state, weight, fold, told, present, asked)
     return Batch(*map(torch.from_numpy, arrays))
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F  # noqa: N812
 from msg2.errors import InputError
 from msg2.options import StateModelOptions
 from msg2.states.encoders import VisualBert, encoder
-from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
+from msg2.states.sampling import COMPLETED, END, FACTS, FRAME, IN_PROGRESS, NOT_STARTED, START
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +47,16 @@ class Batch:
     """(B, L, N): how much each of them counts in the loss."""
     fold: Tensor
     """(B, L): which judge of a witness has not learnt from the video; -1 where none has."""
+    told: Tensor
+    """(B, L, 2 N + FACTS): what the labels tell about the moment."""
+    present: Tensor
+    """(B, L, N), at the last token of each video: which steps the labels hold, dropped ones included."""
+    asked: Tensor
+    """(B, L, N), at the last token of each video: which steps the model is not told of, and so is asked about."""
+
+    def pinned(self) -> Batch:
+        """The same batch in memory from which a GPU copies while the program goes on."""
+        return Batch(*(getattr(self, f.name).pin_memory() for f in fields(self)))
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
@@ -61,6 +71,8 @@ class Prediction:
     """ŝ, (B, L, N)."""
     sighted: Tensor | None = None
     """(B, L, N): how much is seen of each step at each token; with witnesses only."""
+    presence: Tensor | None = None
+    """(B, L, N): the log-odds that a step is in the video at all, at its last token; with habits only."""
     recognised: tuple[Tensor, ...] = ()
     """Of each witness, (B, L, JUDGES, N + 1): which step each token shows, or none."""
 
@@ -111,7 +123,7 @@ class Witness(nn.Module):
         self.linear = nn.Linear(width, JUDGES * (steps + 1))
         nn.init.zeros_(self.linear.weight)  # what was not learnt is no evidence
         nn.init.zeros_(self.linear.bias)
-        self.scale = nn.Parameter(torch.zeros(1))
+        self.scale, self.scale_at_all = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
         self.dropout = nn.Dropout(dropout)
 
     def recognised(self, vectors: Tensor, places: Tensor, batch: Batch) -> Tensor:
@@ -152,6 +164,29 @@ _NOTHING_SEEN = -8.0
 """Log-odds of a step where it cannot be: low, and finite for the smoothing."""
 
 
+class Habits(nn.Module):
+    """Which labels usually go along with which, and when; not in the paper.
+
+    A logistic regression per step on what the other labels tell: one for ŝ, when it is completed, and one for whether
+    it is there at all. The latter learns from dropped labels (there) and from steps without a label (taken as not).
+    """
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.when, self.whether = (nn.Linear(2 * steps + FACTS, steps) for _ in range(2))
+        for linear in (self.when, self.whether):
+            nn.init.zeros_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        own = torch.eye(steps, dtype=torch.bool)  # a step's own label must not tell about it
+        self.others: Tensor
+        self.register_buffer("others", ~torch.cat([own, own, torch.zeros(steps, FACTS, dtype=torch.bool)], 1), False)
+
+    def forward(self, told: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, 2 N + FACTS) -> twice (B, L, N): when, and whether."""
+        when, whether = (F.linear(told, one.weight * self.others, one.bias) for one in (self.when, self.whether))
+        return when, whether
+
+
 class StateModel(nn.Module):
     """One ordinal score per step at every token; only those at `[start]` and `[end]` are trained and read."""
 
@@ -166,6 +201,7 @@ class StateModel(nn.Module):
             }
         )
         self.bias = nn.Parameter(torch.zeros(1)) if options.witness else None
+        self.habits = Habits(steps) if options.habits else None
         self.transformer = encoder(options.encoder) if options.context else None
         if self.transformer is None:
             return
@@ -187,6 +223,10 @@ class StateModel(nn.Module):
             raise InputError("the features hold no sentences", hint="use the variant vision-only")
         scores = torch.zeros(()) if self.transformer is None else self._in_context(batch, frames, sentences)
         scores = scores if self.bias is None else scores + self.bias
+        presence = None
+        if self.habits is not None:
+            when, presence = self.habits(batch.told)
+            scores = scores + when
         recognised, sighted = [], []
         for what, witness in self.witnesses.items():
             places = batch.frame[..., None] if what == "frames" else batch.sentence
@@ -194,14 +234,27 @@ class StateModel(nn.Module):
             # Recognition is learnt from frames alone: through a maximum, the scores would only teach it by heart.
             now, so_far = witness(logits.detach(), batch)
             scores = scores + so_far
+            if presence is not None:
+                presence = presence + F.softplus(witness.scale_at_all) * so_far
             recognised.append(logits)
             sighted.append(now)
-        return Prediction(scores, torch.stack(sighted).sum(0) if sighted else None, tuple(recognised))
+        return Prediction(scores, torch.stack(sighted).sum(0) if sighted else None, presence, tuple(recognised))
 
     def penalty(self) -> Tensor:
-        """What the weights of the witnesses cost: what is learnt from few videos must stay small."""
-        sizes = [witness.linear.weight.square().sum() for witness in self.witnesses.values()]
-        return self.options.witness_l2 * torch.stack(sizes).sum() if sizes else torch.zeros(())
+        """What the weights of witnesses and habits cost: what is learnt from few videos must stay small."""
+        weights = [(self.options.witness_l2, witness.linear.weight) for witness in self.witnesses.values()]
+        if self.habits is not None:
+            # Whether a step is there is asked once per video, when it is completed at every border.
+            weights += [(self.options.habits_l2, self.habits.when.weight)]
+            weights += [(10 * self.options.habits_l2, self.habits.whether.weight)]
+        return torch.stack(
+            [torch.zeros((), device=self.device), *(cost * each.square().sum() for cost, each in weights)]
+        ).sum()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
 
     def _in_context(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
         """The paper's model: (B, L, N)."""
@@ -242,14 +295,22 @@ def _senses(frame_width: int, text_width: int, options: StateModelOptions) -> li
 
 
 def _mask(asking: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, 1, L, L), to be added to attention: 0 within a video, nearly -∞ to other videos and to padding."""
-    within = (asking[:, :, None] == asked[:, None, :]) & (asked > 0)[:, None, :]
-    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, torch.finfo(dtype).min)[:, None]
+    """(B, 1, L, L), to be added to attention: 0 within a video, `_APART` to other videos; padding sees padding."""
+    within = asking[:, :, None] == asked[:, None, :]
+    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, _APART)[:, None]
+
+
+_APART = -1e4
+"""Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
+a query has no key, or none in a whole block of keys, as in a row of several videos."""
 
 
 def training_loss(prediction: Prediction, batch: Batch, options: StateModelOptions) -> Tensor:
     """The ordinal loss and, with a witness, the cross-entropy of what the frames show."""
     loss = ordinal_loss(prediction.scores, batch.state, batch.weight, options.threshold, options.in_progress)
+    if prediction.presence is not None:
+        target = batch.present.float()[batch.asked]
+        loss = loss + F.binary_cross_entropy_with_logits(prediction.presence[batch.asked], target)
     if not prediction.recognised:
         return loss
     shown = (batch.state == IN_PROGRESS).sum(-1)

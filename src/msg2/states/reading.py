@@ -34,6 +34,8 @@ class Reading:
     """Shape (N,): the steps that the labels hold, hidden ones included."""
     seen_at: NDArray[np.float64] | None
     """Shape (N,), seconds: when most was seen of each step; where the model has witnesses."""
+    presence: NDArray[np.float64] | None
+    """Shape (N,): the log-odds that a step is in the video at all; where the model has habits."""
     hidden: NDArray[np.bool_]
     """Shape (N,): those of them that the model was not told of."""
 
@@ -54,17 +56,27 @@ def readings(
         tokens = [footage.tokens(number, options, hidden) for number in part]
         made = batch(footage, part, tokens).to(footage.frames.device)
         said = model(made, footage.frames, footage.sentences)
-        scores = said.scores.double().cpu().numpy()
-        sighted = [None] * len(part) if said.sighted is None else said.sighted.double().cpu().numpy()
-        for number, one, row, seen in zip(part, tokens, scores, sighted, strict=True):
-            length = len(one.kind)
-            yield _reading(footage.clips[number].video, one, row[:length], None if seen is None else seen[:length])
+        for row, (number, one) in enumerate(zip(part, tokens, strict=True)):
+            own = slice(len(one.kind))
+            scores, sighted, presence = (
+                None if array is None else array[row, own].double().cpu().numpy()
+                for array in (said.scores, said.sighted, said.presence)
+            )
+            assert scores is not None
+            yield _reading(footage.clips[number].video, one, scores, sighted, presence)
 
 
-def _reading(video: str, tokens: Tokens, scores: NDArray[np.float64], sighted: NDArray[np.float64] | None) -> Reading:
+def _reading(
+    video: str,
+    tokens: Tokens,
+    scores: NDArray[np.float64],
+    sighted: NDArray[np.float64] | None,
+    presence: NDArray[np.float64] | None,
+) -> Reading:
+    """All arrays have shape (L, N)."""
     at = tokens.kind != FRAME
     seen_at = None if sighted is None or not len(sighted) else tokens.time[sighted.argmax(axis=0)]
     return Reading(
         video, tokens.kind[at], tokens.time[at], tokens.step[at], scores[at], tokens.state[at],
-        tokens.labelled, seen_at, tokens.dropped,
+        tokens.labelled, seen_at, None if presence is None else presence[-1], tokens.dropped,
     )  # fmt: skip

@@ -20,6 +20,11 @@ FRAME, START, END = 1, 2, 3
 """Kinds of tokens; 0 is padding."""
 NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2
 """States of a step."""
+_ENDS, _STARTS, _FRAMES, _INSTANTS_END = range(4)
+"""The turns of tokens at one moment: the end of what lasts no time comes last."""
+
+FACTS = 11
+"""Numbers besides those of single labels in what is told about a moment."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,8 +40,9 @@ class Clip:
     starts: Floats
     ends: Floats
     frame_times: Floats
+    """Ascending."""
     sentence_times: Floats
-    """The middles of the sentences."""
+    """The middles of the sentences, which come in the order of their starts."""
 
 
 def clip(video: Video, steps: tuple[Step, ...], features: Features, *, text_only: bool = False) -> Clip:
@@ -46,9 +52,8 @@ def clip(video: Video, steps: tuple[Step, ...], features: Features, *, text_only
         raise InputError(
             f"video {shortened(video.id)} has no times", hint="state prediction needs start and end of every label"
         )
-    # Sorted by start: a long sentence may have its middle after the next one's.
-    middles = np.maximum.accumulate(features.sentence_times.mean(axis=1))
-    frames = middles if text_only else features.frame_times
+    middles = features.sentence_times.mean(axis=1)
+    frames = np.sort(middles) if text_only else features.frame_times
     if not len(frames):
         what = "sentences" if text_only else "frames"
         raise InputError(f"the features of video {shortened(video.id)} hold no {what}")
@@ -79,6 +84,8 @@ class Tokens:
     """Shape (L,): whose border a delimiter is; -1 for frames."""
     inside: NDArray[np.bool_]
     """Shape (L, N): the token lies in a segment that is labelled so, and whose borders are among the tokens."""
+    told: Floats
+    """Shape (L, 2 N + FACTS): what the labels that are left tell about each moment; see `_told`."""
     state: Ints
     """Shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels."""
     labelled: NDArray[np.bool_]
@@ -88,21 +95,26 @@ class Tokens:
 
 
 def sampled(clip: Clip, steps: int, options: SamplingOptions, rng: np.random.Generator | None = None) -> Tokens:
-    """The tokens of `clip`, a task with so many `steps`: at random for training, without an `rng` as for testing."""
+    """The tokens of `clip`, a task with so many `steps`: at random for training, without an `rng` as for testing.
+
+    Of two labels or more, one may always be dropped, even where that is more than the share `options.dropped`: videos
+    with two or three labels would otherwise never teach anything about hidden steps.
+    """
     count = len(clip.steps)
     kept = np.arange(count)
     if rng is not None and count > 1:
-        most = max(1, round(options.dropped * count)) if options.dropped else 0
-        kept = np.sort(rng.permutation(count)[rng.integers(most + 1) :])
+        most = max(1, int(options.dropped * count)) if options.dropped else 0
+        kept = np.sort(rng.permutation(count)[most if options.always else rng.integers(most + 1) :])
     times = _frame_times(clip, kept, options, rng)
     instants = clip.starts[kept] == clip.ends[kept]
     kind = np.concatenate([np.full(len(times), FRAME), np.full(len(kept), START), np.full(len(kept), END)])
     time = np.concatenate([times, clip.starts[kept], clip.ends[kept]])
     step = np.concatenate([np.full(len(times), -1), clip.steps[kept], clip.steps[kept]])
-    # At one moment: what ends, what starts, frames, the end of what lasts no time.
-    tie = np.concatenate([np.full(len(times), 2), np.full(len(kept), 1), np.where(instants, 3, 0)])
+    tie = np.concatenate(
+        [np.full(len(times), _FRAMES), np.full(len(kept), _STARTS), np.where(instants, _INSTANTS_END, _ENDS)]
+    )
     order = np.lexsort((tie, time))
-    kind, time, step = kind[order], time[order], step[order]
+    kind, time, step, tie = kind[order], time[order], step[order], tie[order]
     dropped = np.zeros(steps, dtype=np.bool_)
     dropped[np.delete(clip.steps, kept)] = True
     labelled = np.zeros(steps, dtype=np.bool_)
@@ -114,7 +126,8 @@ def sampled(clip: Clip, steps: int, options: SamplingOptions, rng: np.random.Gen
         _windows(clip.sentence_times, time, options.sentences),
         step,
         _inside(clip, kept, steps, time),
-        _states(clip, steps, kind, time, step),
+        _told(clip, kept, steps, kind, time),
+        _states(clip, steps, time, tie),
         labelled,
         dropped,
     )
@@ -158,12 +171,18 @@ def nearest(times: Floats, wanted: Floats) -> Ints:
     return np.where(wanted - times[before] <= times[after] - wanted, before, after)
 
 
+def by_time(times: Floats) -> Ints:
+    """The places of `times` in ascending order; what comes at the same time stays as it is."""
+    return np.argsort(times, kind="stable")
+
+
 def _windows(times: Floats, wanted: Floats, width: int) -> Ints:
     """Shape (len(wanted), width): the sentences around each moment; -1 before the first and after the last."""
     if not len(times):
         return np.full((len(wanted), width), -1)
-    window = nearest(times, wanted)[:, None] + np.arange(width) - width // 2
-    return np.where((window >= 0) & (window < len(times)), window, -1)
+    order = by_time(times)  # a long sentence may have its middle after the next one's
+    window = nearest(times[order], wanted)[:, None] + np.arange(width) - width // 2
+    return np.where((window >= 0) & (window < len(times)), order[window.clip(0, len(times) - 1)], -1)
 
 
 def _inside(clip: Clip, kept: Ints, steps: int, time: Floats) -> NDArray[np.bool_]:
@@ -174,12 +193,34 @@ def _inside(clip: Clip, kept: Ints, steps: int, time: Floats) -> NDArray[np.bool
     return inside
 
 
-def _states(clip: Clip, steps: int, kind: Ints, time: Floats, step: Ints) -> Ints:
+def _told(clip: Clip, kept: Ints, steps: int, kind: Ints, time: Floats) -> Floats:
+    """Shape (L, 2 N + FACTS): which of the `kept` labels are completed and which there are, and further facts.
+
+    These are of about the same size: the part of the video that is over and its square, the part of the labels' time,
+    how many are completed, of all steps and of the labels, whether it is an end; and of the whole video, how many labels
+    there are, how much of it they cover, what comes before and after them, and the logarithm of its seconds.
+    """
+    starts, ends = clip.starts[kept], clip.ends[kept]
+    seconds = max([1.0, *clip.frame_times[-1:], *clip.ends])
+    done, there = np.zeros((len(time), steps)), np.zeros((len(time), steps))
+    done[:, clip.steps[kept]] = ends <= time[:, None]
+    there[:, clip.steps[kept]] = 1
+    part, count = time / seconds, done.sum(axis=1)
+    first, last = min([*starts, seconds]), max([*ends, 0.0])
+    between = (time - first) / max(last - first, 1e-9) if len(kept) else part
+    now = (part, part**2, between, count / steps, count / max(1, len(kept)), kind == END)
+    covered = (ends - starts).sum() / seconds
+    whole = (len(kept) / steps, covered, first / seconds, 1 - last / seconds, np.log(seconds) / 10)
+    return np.column_stack([done, there, *now, np.tile(whole, (len(time), 1))])
+
+
+def _states(clip: Clip, steps: int, time: Floats, tie: Ints) -> Ints:
     """Shape (L, N): the state of every step at every token, by the labels of the whole clip."""
     state = np.zeros((len(time), steps), dtype=np.int64)
-    now = time[:, None]
-    # A step is completed from its end on, and in progress from its start to its end.
-    state[:, clip.steps] = (clip.starts <= now).astype(np.int64) + (clip.ends <= now)
-    own = kind == START  # of something that lasts no time, this moment is its start
-    state[own, step[own]] = IN_PROGRESS
+    now, turn = time[:, None], tie[:, None]
+    # A step is in progress from its start and completed from its end on; what lasts no time is so in its turn.
+    instant = clip.starts == clip.ends
+    started = (clip.starts <= now) & ~(instant & (clip.starts == now) & (turn < _STARTS))
+    completed = (clip.ends <= now) & ~(instant & (clip.ends == now) & (turn < _INSTANTS_END))
+    state[:, clip.steps] = started.astype(np.int64) + completed
     return state

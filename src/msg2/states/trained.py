@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import torch
 from msg2.errors import InputError, shortened
 from msg2.media.store import FeatureStore
 from msg2.options import FillOptions, SamplingOptions, StateEvaluationOptions, StateModelOptions
-from msg2.states.checkpoint import Card, load_model, read_card
+from msg2.states.card import Card
+from msg2.states.checkpoint import load_model, read_card
 from msg2.states.fill import filled
 from msg2.states.footage import Footage, footage
 from msg2.states.model import StateModel
@@ -133,4 +134,5 @@ def trained(folder: Path, task: Task, store: FeatureStore) -> Trained:
         if len(vectors) and vectors.shape[1] != width:
             what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {width}"
             raise InputError(what, where=store.folder, hint="make the features with the encoders of its training")
-    return Trained(card, model.to(device), whole, found.to(device))
+    known = replace(found.to(device), learnt=frozenset(card.videos["training"]))
+    return Trained(card, model.to(device), whole, known)

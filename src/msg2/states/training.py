@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -22,9 +22,11 @@ from torch import Tensor
 
 from msg2.errors import InputError, shortened
 from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.checkpoint import Card, load_weights, read_card, read_tensors, save_checkpoint, to_json
+from msg2.states import checkpoint
+from msg2.states.card import Card, torch_seed
 from msg2.states.footage import Footage, batch, in_batches
 from msg2.states.model import Batch, StateModel, ordinal_loss, training_loss
+from msg2.states.optimizer import adam, learning_rate, moments, restore
 from msg2.states.sampling import COMPLETED
 
 _log = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ Report = Callable[[Progress], None]
 def train(
     footage: Footage,
     folder: Path,
+    *,
     model: StateModelOptions,
     sampling: SamplingOptions,
     training: TrainingOptions,
@@ -61,14 +64,34 @@ def train(
     card = Card(
         footage.task, footage.steps, footage.frames.shape[1], footage.sentences.shape[1], model, sampling, training,
         {name: tuple(footage.clips[number].video for number in part) for name, part in numbers.items()},
+        footage.digests(),
     )  # fmt: skip
+    found = _found(folder, card)
+    if found is not None and found.finished:
+        return found
     footage = replace(footage.to(device), learnt=frozenset(card.videos["training"]))
-    run = _Run(card, card.fresh_model().to(device), footage, numbers, folder)
-    if (folder / "model.json").exists():
-        run.take_up(read_card(folder))
-    if not run.card.finished:
-        run.go(report)
+    if found is None:
+        run = _Run(card, card.fresh_model().to(device), footage, numbers, folder)
+    else:
+        run = _Run(found, checkpoint.empty_model(folder, found).to(device), footage, numbers, folder)
+        run.take_up()
+    run.go(report)
     return run.card
+
+
+def _found(folder: Path, card: Card) -> Card | None:
+    """The card of the training in `folder`, which must be that of `card`; None where there is none."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("is a file, a folder is to be made there", where=folder)
+    if not (folder / "model.json").exists():
+        return None
+    found = checkpoint.read_card(folder)
+    if not card.same_training(found):
+        raise InputError(
+            "holds another training (other labels, features or options)", where=folder,
+            hint="choose another folder, or remove this one",
+        )  # fmt: skip
+    return replace(found, training=card.training)
 
 
 def _device(training: TrainingOptions) -> torch.device:
@@ -96,49 +119,59 @@ class _Run:
     def __init__(
         self, card: Card, model: StateModel, footage: Footage, numbers: dict[str, tuple[int, ...]], folder: Path
     ) -> None:
-        self.card, self.model, self.footage, self.numbers, self.folder = card, model, footage, numbers, folder
+        self.model, self.footage, self.numbers, self.folder = model, footage, numbers, folder
+        self.card = replace(card, encoder={} if model.transformer is None else model.transformer.config)
         on_gpu = footage.frames.is_cuda
         options = card.training
-        self.optimizer = torch.optim.Adam(_paces(model, options), fused=on_gpu)
+        self.optimizer = adam(model, options)
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
-        self.row = (512 if on_gpu and card.model.context else 0) if options.row is None else options.row
+        packs = on_gpu and card.model.context
+        self.row = (footage.longest(card.sampling) if packs else 0) if options.row is None else options.row
         if model.transformer is not None and (on_gpu if options.compiled is None else options.compiled):
             torch.set_float32_matmul_precision("high")
-            model.transformer.compile(dynamic=None)
+            for block in model.transformer.blocks:  # they are alike: what is compiled for one serves all
+                block.compile()
+        self.log = checkpoint.log_until(folder, card.epoch)
         self.best: dict[str, Tensor] | None = None
         self.saved = time.monotonic()
 
     def go(self, report: Report) -> None:
-        """Epoch after epoch, to the end; what was reached is saved however it ends."""
+        """Epoch after epoch, to the end; what is saved is always how things stand when one has ended."""
         options = self.card.training
-        accuracy: float | None = self.card.best.get("accuracy")
-        try:
-            for epoch in range(self.card.epoch, options.epochs):
-                loss = self.epoch(epoch)
-                self.card = replace(self.card, epoch=epoch + 1)
-                if (epoch + 1) % options.validate_every == 0 or epoch + 1 == options.epochs:
-                    accuracy = self.validate(epoch + 1, loss)
-                report(Progress(epoch + 1, options.epochs, loss, accuracy))
-                if options.patience is not None and self.card.stale >= options.patience:
-                    break
-                if time.monotonic() - self.saved > options.save_seconds:
+        with ThreadPoolExecutor(1) as ahead:  # the batches of the next epoch are made while this one is at work
+            coming = ahead.submit(self.batches, self.card.epoch)
+            while not self.card.finished:
+                made, coming = coming.result(), ahead.submit(self.batches, self.card.epoch + 1)
+                loss = self.epoch(self.card.epoch, made)
+                self.end_epoch(loss)
+                try:
+                    report(Progress(self.card.epoch, options.epochs, loss, self.card.accuracy))
+                except KeyboardInterrupt:
                     self.save()
-        except KeyboardInterrupt:
-            self.save()
-            raise
-        self.card = replace(self.card, finished=True)
-        self.save()
+                    raise
+                if self.card.finished or time.monotonic() - self.saved > options.save_seconds:
+                    self.save()
 
-    def epoch(self, epoch: int) -> float:
+    def batches(self, epoch: int) -> list[Batch]:
+        """The batches of an epoch; they hold no features, so all of them are small."""
+        options = self.card.training
+        seed = [options.seed, epoch]
+        order = np.random.default_rng(seed).permutation(self.numbers["training"]).tolist()
+        made = []
+        for part in in_batches(order, options.batch):
+            tokens = [self.footage.tokens(number, self.card.sampling, seed) for number in part]
+            made.append(batch(self.footage, part, tokens, absent=self.card.model.absent, row=self.row))
+        return [one.pinned() for one in made] if self.footage.frames.is_cuda else made
+
+    def epoch(self, epoch: int, batches: Sequence[Batch]) -> float:
         """One pass over the training videos; the mean loss of its steps."""
         options = self.card.training
-        torch.manual_seed((options.seed << 32) + epoch)
-        order = np.random.default_rng([options.seed, epoch]).permutation(self.numbers["training"]).tolist()
+        torch.manual_seed(torch_seed(options.seed, epoch))
         losses = []
         self.model.train()
-        parts = list(in_batches(order, options.batch))
-        for step, made in enumerate(self._batches(parts, epoch)):
-            rate = learning_rate(epoch * len(parts) + step, options.epochs * len(parts), options)
+        for step, waiting in enumerate(batches):
+            made = waiting.to(self.footage.frames.device)
+            rate = learning_rate(epoch * len(batches) + step, options.epochs * len(batches), options)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["pace"]
             with self._precision():
@@ -151,41 +184,34 @@ class _Run:
             losses.append(loss.detach())
         return float(torch.stack(losses).mean())
 
-    def _batches(self, parts: Sequence[Sequence[int]], epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch, each made while the one before it is at work."""
-        seed = [self.card.training.seed, epoch]
-
-        def made(part: Sequence[int]) -> Batch:
-            tokens = [self.footage.tokens(number, self.card.sampling, seed) for number in part]
-            return batch(self.footage, part, tokens, absent=self.card.model.absent, row=self.row)
-
-        with ThreadPoolExecutor(1) as ahead:
-            for coming in [ahead.submit(made, part) for part in parts]:
-                yield coming.result().to(self.footage.frames.device)
+    def end_epoch(self, loss: float) -> None:
+        """Count the epoch, validate where it is time, and see whether it was the last one."""
+        if not math.isfinite(loss):
+            raise InputError("the training diverged: its loss is not a number", hint="use a lower --learning-rate")
+        options, epoch = self.card.training, self.card.epoch + 1
+        last = epoch == options.epochs
+        card = self.validated(epoch, loss) if last or epoch % options.validate_every == 0 else self.card
+        impatient = options.patience is not None and card.stale >= options.patience
+        self.card = replace(card, epoch=epoch, finished=last or impatient)
 
     def _precision(self) -> AbstractContextManager[Any]:
         if not self.mixed:
             return nullcontext()
         return torch.autocast(self.footage.frames.device.type, dtype=torch.bfloat16)
 
-    @torch.no_grad()
-    def validate(self, epoch: int, loss: float) -> float | None:
-        """Loss and accuracy of completion where a share of the labels of unseen videos is hidden; logged."""
-        options = self.card.training
+    def validated(self, epoch: int, loss: float) -> Card:
+        """The card after a validation, which is logged: where it is the best one, these weights are kept."""
         scored = self._validation_scores() if self.numbers["validation"] else {"loss": loss}
         line = {"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scored.items()}}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(to_json(line))
-        if not math.isfinite(loss):
-            raise InputError("the training diverged: its loss is not a number", hint="use a lower --learning-rate")
-        if scored["loss"] < self.card.best.get("loss", math.inf) or not self.numbers["validation"]:
-            self.best = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
-            self.card = replace(self.card, best={"epoch": epoch, **scored}, stale=0)
-        else:
-            self.card = replace(self.card, stale=self.card.stale + 1)
-        return scored.get("accuracy")
+        self.log.append(line)
+        checkpoint.write_log(self.folder, self.log)
+        card = replace(self.card, accuracy=scored.get("accuracy"))
+        if self.numbers["validation"] and not scored["loss"] < card.best.get("loss", math.inf):
+            return replace(card, stale=card.stale + 1)
+        self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        return replace(card, best={"epoch": epoch, **scored}, stale=0)
 
+    @torch.no_grad()
     def _validation_scores(self) -> dict[str, float]:
         """Over the validation videos: the loss, and how often ŝ ≥ b says completed rightly, of hidden steps."""
         options, chosen = self.card.training, self.card.model
@@ -194,7 +220,8 @@ class _Run:
         for part in in_batches(self.numbers["validation"], options.batch):
             tokens = [self.footage.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
             made = batch(self.footage, part, tokens, absent=chosen.absent).to(self.footage.frames.device)
-            with self._precision():
+            # Other shapes, not worth a compilation of their own.
+            with torch.compiler.set_stance("force_eager"), self._precision():
                 scores = self.model(made, self.footage.frames, self.footage.sentences).scores.float()
             total += float(ordinal_loss(scores, made.state, made.weight, chosen.threshold, chosen.in_progress))
             parts += 1
@@ -207,58 +234,22 @@ class _Run:
     def save(self) -> None:
         """Write the checkpoint."""
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        for name, parameter in self.model.named_parameters():
-            for key, value in self.optimizer.state.get(parameter, {}).items():
-                tensors[f"adam.{key}.{name}"] = value
-        last = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_checkpoint(self.folder, self.card, last, self.best)
+        if not self.card.finished:  # nobody goes on from a finished one
+            tensors |= moments(self.model, self.optimizer)
+        best = None if self.best is None else _on_cpu(self.best)
+        checkpoint.save_checkpoint(self.folder, self.card, _on_cpu(tensors), best)
         self.best = None
         self.saved = time.monotonic()
 
-    def take_up(self, found: Card) -> None:
+    def take_up(self) -> None:
         """Go on from the checkpoint in the folder."""
-        if not self.card.same_training(found):
-            raise InputError(
-                "holds another training (other labels, features or options)", where=self.folder,
-                hint="choose another folder, or remove this one",
-            )  # fmt: skip
-        path = self.folder / "last.safetensors"
-        tensors = read_tensors(path)
+        path = self.folder / self.card.last_file
+        tensors = checkpoint.read_tensors(path)
         weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-        load_weights(self.model, weights, path)
-        for name, parameter in self.model.named_parameters():
-            found_state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
-            if any(value is not None for value in found_state.values()):
-                self.optimizer.state[parameter] = {
-                    key: value.to(parameter.device if key != "step" or parameter.is_cuda else "cpu")
-                    for key, value in found_state.items()
-                    if value is not None
-                }
-        self.card = replace(found, training=self.card.training)
-        _log.info("%s: going on after epoch %d of %d", found.task, found.epoch, found.training.epochs)
+        checkpoint.load_weights(self.model, weights, path)
+        restore(self.optimizer, self.model, tensors, path)
+        _log.info("%s: going on after epoch %d of %d", self.card.task, self.card.epoch, self.card.training.epochs)
 
 
-def _paces(model: StateModel, options: TrainingOptions) -> list[dict[str, Any]]:
-    """The parameters in groups, each with its multiple of the learning rate.
-
-    Witnesses have few weights and start at none; the single numbers that weigh them go faster still.
-    """
-    witness = options.witness_rate / options.learning_rate
-    groups: dict[float, list[Tensor]] = {}
-    for name, parameter in model.named_parameters():
-        quick = name == "bias" or name.startswith("witnesses.")
-        groups.setdefault((4 * witness if parameter.numel() == 1 else witness) if quick else 1.0, []).append(parameter)
-    return [{"params": parameters, "pace": pace} for pace, parameters in groups.items()]
-
-
-def learning_rate(step: int, steps: int, options: TrainingOptions) -> float:
-    """Linear over the warm-up, then half a cosine down to 0.
-
-    >>> options = TrainingOptions(learning_rate=1.0, warmup=2)
-    >>> [round(learning_rate(step, 6, options), 3) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
-    """
-    warmup = min(options.warmup, steps // 2)  # a short training has a shorter warm-up
-    if step < warmup:
-        return options.learning_rate * (step + 1) / warmup
-    return options.learning_rate * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))) / 2
+def _on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

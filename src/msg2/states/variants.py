@@ -35,6 +35,14 @@ VARIANTS: Mapping[str, Variant] = {
     ),
     "vit": Variant("ViT in the place of T5", {"encoder": "google/vit-large-patch16-224"}),
     "text-only": Variant("sentences alone, in the place of frames", {"inputs": "text"}),
+    "text-witness": Variant(
+        "what was heard so far", {"inputs": "text", "witness": True, "context": False}, {"frames": "video"}
+    ),
+    "text+labels": Variant(
+        "what was heard so far, and which labels usually go along",
+        {"inputs": "text", "witness": True, "habits": True, "context": False},
+        {"frames": "video", "always": True},
+    ),
     "witness": Variant(
         "what was seen and heard so far, in the whole video",
         {"witness": True, "context": False},

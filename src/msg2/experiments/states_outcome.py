@@ -1,0 +1,102 @@
+"""What all cells of the experiment on state prediction say together: means, spreads and paired intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from msg2.experiments.resampling import Interval, Numbers
+from msg2.experiments.states_cells import LABELS, ROWS, Cell, Found
+from msg2.options import SEED, FeatureOptions, StatesExperimentOptions
+from msg2.worlds import worlds
+
+Path: TypeAlias = tuple[str, ...]
+"""Where a number stands in what a cell found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All cells of an experiment, and the options it was run with."""
+
+    cells: Mapping[Cell, Found]
+    options: StatesExperimentOptions
+
+    @property
+    def worlds(self) -> tuple[str, ...]:
+        """The names of the worlds, in the order of the paper's tasks."""
+        return self.options.worlds or tuple(one.name for one in worlds())
+
+    def seeds(self, row: str) -> tuple[int, ...]:
+        """The seeds that a row of the ablation was run with."""
+        return self.options.seeds if row not in ROWS or ROWS[row].repeated else self.options.seeds[:1]
+
+    def values(
+        self, row: str, path: Path, *, unlabelled: float | None = None, clutter: float | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> Numbers:  # fmt: skip
+        """Shape (seeds, worlds): one number of every cell of a row, NaN where it is N/A."""
+        noise = self.options.unlabelled if unlabelled is None else unlabelled
+        difficulty = FeatureOptions().clutter if clutter is None else clutter
+        found = np.full((len(seeds or self.seeds(row)), len(self.worlds)), np.nan)
+        for i, seed in enumerate(seeds or self.seeds(row)):
+            for j, name in enumerate(self.worlds):
+                value: object = self.cells[Cell(row, name, seed, noise, difficulty)]
+                for key in path:
+                    value = value[key] if isinstance(value, dict) else None
+                found[i, j] = np.nan if value is None else value
+        return found
+
+    def shares(
+        self, row: str, *, unlabelled: float | None = None, clutter: float | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[float | None, float | None]:  # fmt: skip
+        """Precision and recall of the added labels, percent, pooled over the worlds and seeds."""
+        added, right, missing = (
+            float(self.values(row, ("additions", name), unlabelled=unlabelled, clutter=clutter, seeds=seeds).sum())
+            for name in ("added", "right", "missing")
+        )
+        return 100 * right / added if added else None, 100 * right / missing if missing else None
+
+    def gains(
+        self, row: str, delta: str, key: str, *, unlabelled: float | None = None, clutter: float | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> Numbers:  # fmt: skip
+        """Shape (seeds, worlds): a score of the graph learnt from filled labels less that from the labels alone."""
+        path, seeds = ("graphs", delta, key), seeds or self.seeds(row)
+        after = self.values(row, path, unlabelled=unlabelled, clutter=clutter, seeds=seeds)
+        return after - self.values(LABELS, path, unlabelled=unlabelled, seeds=seeds)
+
+
+def paired_interval(differences: Numbers, options: StatesExperimentOptions) -> Interval:
+    """The mean of paired differences, and the ends of its bootstrap interval.
+
+    >>> paired_interval(np.array([1.0, 1.0, 1.0]), StatesExperimentOptions())
+    Interval(value=1.0, low=1.0, high=1.0)
+    """
+    known = differences[~np.isnan(differences)]
+    drawn = np.random.default_rng(SEED).integers(len(known), size=(options.resamples, len(known)))
+    tail = (1 - options.confidence) / 2
+    low, high = np.quantile(known[drawn].mean(axis=1), [tail, 1 - tail])
+    return Interval(float(known.mean()), float(low), float(high))
+
+
+def mean_and_spread(found: Numbers) -> tuple[float | None, float | None]:
+    """Of shape (seeds, worlds): the mean, and the standard deviation of the seeds' means where there are several."""
+    means = mean_of(found, 1)
+    return number(means.mean()), number(means.std()) if len(means) > 1 else None
+
+
+def mean_of(found: Numbers, axis: int | None = None) -> Numbers:
+    """The mean of what is not NaN; NaN where there is nothing."""
+    known = ~np.isnan(found)
+    count = np.asarray(known.sum(axis))
+    total = np.where(known, found, 0).sum(axis)
+    return np.asarray(np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0))
+
+
+def number(value: Numbers | float) -> float | None:
+    """N/A where it is not a number."""
+    return None if np.isnan(value) else float(value)
