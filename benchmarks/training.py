@@ -19,8 +19,10 @@ import torch
 
 from msg2.media.features import Features
 from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.batch import Batch
+from msg2.states.card import torch_seed
 from msg2.states.footage import Footage, batch, footage, in_batches
-from msg2.states.model import Batch, StateModel, training_loss
+from msg2.states.model import StateModel, training_loss
 from msg2.states.training import Progress, learning_rate, train
 from msg2.task import Segment, Task, Video
 
@@ -107,7 +109,7 @@ def naive(
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.set_float32_matmul_precision("highest")
-    torch.manual_seed(training.seed)
+    torch.manual_seed(torch_seed(training.seed))
     predictor = StateModel(len(held.steps), held.frames.shape[1], held.sentences.shape[1], model).to(device).train()
     optimizer = torch.optim.Adam(predictor.parameters(), foreach=False, fused=False)
     precision: Callable[[], Any] = (lambda: torch.autocast(device.type, torch.bfloat16)) if mixed else nullcontext

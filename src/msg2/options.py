@@ -369,10 +369,6 @@ class StateModelOptions:
     """b: a step is not started below -b and completed above b (Eq. 4)."""
     in_progress: bool = True
     """Without it the first of the two losses is left out ("w/o in progress")."""
-    named_borders: bool = False
-    """Not in the paper: `[start]` and `[end]` also say whose border they are."""
-    absent: float = 0.0
-    """Not in the paper: weight in the loss of the steps that a video's labels lack, taken as not started."""
     witness: bool = False
     """Not in the paper: every token says which step it shows, and what was seen so far is added to the scores."""
     witness_dropout: float = 0.3
@@ -395,7 +391,6 @@ class StateModelOptions:
         _check(self.heads >= 1, f"heads is {self.heads}, it must be 1 or more")
         _check(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
         _check(0 < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number above 0")
-        _check(0 <= self.absent < float("inf"), f"absent is {self.absent}, it must be a number from 0 up")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from msg2.media.features import Features
 from msg2.options import SamplingOptions, StateModelOptions
+from msg2.states.batch import Batch
 from msg2.states.footage import Footage, batch, footage
-from msg2.states.model import Batch, StateModel
+from msg2.states.model import StateModel
 from msg2.states.sampling import Clip, Tokens
 from msg2.task import Segment, Task, Video
 
@@ -97,13 +98,15 @@ VARIANTS: dict[str, StateModelOptions] = {
     "t5, vision": options(inputs="vision"),
     "t5, skip": options(skip=True),
     "t5, text": options(inputs="text"),
-    "t5, named borders": options(named_borders=True),
     "vit": options(encoder="vit-tiny"),
     "visualbert": options(encoder="visualbert-tiny"),
     "visualbert, direct": options(encoder="visualbert-tiny", direct=True),
     "witness": options(witness=True, context=False),
     "witness, context": options(witness=True),
     "witness, text": options(inputs="text", witness=True, context=False),
+    "habits": options(habits=True, context=False),
+    "witness, habits": options(witness=True, habits=True, context=False),
+    "witness, habits, context": options(witness=True, habits=True),
 }
 """Every way through the model."""
 SAMPLED_FROM_THE_VIDEO = SamplingOptions(frames="video", most_frames=30)

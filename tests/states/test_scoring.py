@@ -26,6 +26,8 @@ READING = Reading(
     np.array([[IN_PROGRESS, NOT_STARTED, NOT_STARTED], [COMPLETED, COMPLETED, NOT_STARTED],
               [COMPLETED, COMPLETED, IN_PROGRESS], [COMPLETED, COMPLETED, COMPLETED]]),
     np.array([True, True, True]),
+    None,
+    None,
     np.array([False, True, False]),
 )  # fmt: skip
 

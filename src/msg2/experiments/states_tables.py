@@ -102,7 +102,7 @@ def graphs(outcome: Outcome, unlabelled: float, rows: Sequence[str]) -> Table:
         lines,
         [
             f"{LABELS}: MSG²-noSSP. Others: labels filled in by that predictor; {ORACLE}: by what was really "
-            "performed, at its true time (a ceiling). Compatibility is with the annotated labels.",
+            "performed, at its true time. Compatibility is with the annotated labels.",
         ],
     )
 

@@ -19,7 +19,8 @@ from torch import Tensor
 from msg2.errors import InputError, shortened
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
-from msg2.states.model import JUDGES, Batch
+from msg2.states.batch import Batch
+from msg2.states.beyond import JUDGES
 from msg2.states.sampling import END, START, Clip, Tokens, by_time, clip, sampled
 from msg2.task import Step, Task
 
@@ -120,12 +121,10 @@ def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
     return (0, *accumulate(map(len, arrays)))[:-1]
 
 
-def batch(
-    footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *, absent: float = 0.0, row: int = 0
-) -> Batch:
+def batch(footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0) -> Batch:
     """The tokens of the clips of these numbers in as few rows as hold them; a row is as long as the longest, or `row`.
 
-    The loss counts, at delimiters, the steps that the labels hold, and with the weight `absent` all others.
+    The loss counts, at delimiters, the steps that the labels hold.
     """
     pairs = list(zip(numbers, tokens, strict=True))
     longest = max(len(one.kind) for _, one in pairs)
@@ -157,7 +156,7 @@ def batch(
             fold[here], told[here] = footage.fold(number), one.told
             present[line, begin - 1], asked[line, begin - 1] = one.labelled, ~one.labelled | one.dropped
             at_border = (one.kind == START) | (one.kind == END)
-            weight[here] = at_border[:, None] * np.where(one.labelled, 1.0, absent)
+            weight[here] = at_border[:, None] & one.labelled
     arrays = (video, place, kind, frame, sentence, step, inside, state, weight, fold, told, present, asked)
     return Batch(*map(torch.from_numpy, arrays))
 

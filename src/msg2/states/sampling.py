@@ -197,8 +197,8 @@ def _told(clip: Clip, kept: Ints, steps: int, kind: Ints, time: Floats) -> Float
     """Shape (L, 2 N + FACTS): which of the `kept` labels are completed and which there are, and further facts.
 
     These are of about the same size: the part of the video that is over and its square, the part of the labels' time,
-    how many are completed, of all steps and of the labels, whether it is an end; and of the whole video, how many labels
-    there are, how much of it they cover, what comes before and after them, and the logarithm of its seconds.
+    how many are completed, of all steps and of the labels, whether it is an end; and of the whole video, how many
+    labels there are, how much of it they cover, what comes before and after them, and the logarithm of its seconds.
     """
     starts, ends = clip.starts[kept], clip.ends[kept]
     seconds = max([1.0, *clip.frame_times[-1:], *clip.ends])

@@ -23,9 +23,10 @@ from torch import Tensor
 from msg2.errors import InputError, shortened
 from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states import checkpoint
+from msg2.states.batch import Batch
 from msg2.states.card import Card, torch_seed
 from msg2.states.footage import Footage, batch, in_batches
-from msg2.states.model import Batch, StateModel, ordinal_loss, training_loss
+from msg2.states.model import StateModel, ordinal_loss, training_loss
 from msg2.states.optimizer import adam, learning_rate, moments, restore
 from msg2.states.sampling import COMPLETED
 
@@ -160,7 +161,7 @@ class _Run:
         made = []
         for part in in_batches(order, options.batch):
             tokens = [self.footage.tokens(number, self.card.sampling, seed) for number in part]
-            made.append(batch(self.footage, part, tokens, absent=self.card.model.absent, row=self.row))
+            made.append(batch(self.footage, part, tokens, row=self.row))
         return [one.pinned() for one in made] if self.footage.frames.is_cuda else made
 
     def epoch(self, epoch: int, batches: Sequence[Batch]) -> float:
@@ -219,7 +220,7 @@ class _Run:
         total, right, counted, parts = 0.0, 0, 0, 0
         for part in in_batches(self.numbers["validation"], options.batch):
             tokens = [self.footage.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
-            made = batch(self.footage, part, tokens, absent=chosen.absent).to(self.footage.frames.device)
+            made = batch(self.footage, part, tokens).to(self.footage.frames.device)
             # Other shapes, not worth a compilation of their own.
             with torch.compiler.set_stance("force_eager"), self._precision():
                 scores = self.model(made, self.footage.frames, self.footage.sentences).scores.float()

@@ -1,0 +1,48 @@
+"""Rows of tokens for the model: several videos may share a row, and attention never crosses from one to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """B rows of L tokens; N steps; W sentences per token; frames and sentences are places in the footage."""
+
+    video: Tensor
+    """(B, L): a number per video, from 1 up; 0 is padding."""
+    place: Tensor
+    """(B, L): the token's place in its video, from 0 up."""
+    kind: Tensor
+    """(B, L): see `msg2.states.sampling`."""
+    frame: Tensor
+    """(B, L)."""
+    sentence: Tensor
+    """(B, L, W): -1 where there is none."""
+    step: Tensor
+    """(B, L): whose border a delimiter is; -1 for frames."""
+    inside: Tensor
+    """(B, L, N): whether the token lies in a segment of that label."""
+    state: Tensor
+    """(B, L, N): the true states."""
+    weight: Tensor
+    """(B, L, N): how much each of them counts in the loss."""
+    fold: Tensor
+    """(B, L): which judge of a witness has not learnt from the video; -1 where none has."""
+    told: Tensor
+    """(B, L, 2 N + FACTS): what the labels tell about the moment."""
+    present: Tensor
+    """(B, L, N), at the last token of each video: which steps the labels hold, dropped ones included."""
+    asked: Tensor
+    """(B, L, N), at the last token of each video: which steps the model is not told of, and so is asked about."""
+
+    def pinned(self) -> Batch:
+        """The same batch in memory from which a GPU copies while the program goes on."""
+        return Batch(*(getattr(self, f.name).pin_memory() for f in fields(self)))
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
