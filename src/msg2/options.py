@@ -618,7 +618,7 @@ class StatesExperimentOptions:
     """Of the simulation, the features and the training. The thresholds of the witnesses were chosen on seed 0."""
     unlabelled: float = 0.25
     """Share of what is performed that nobody labels: a quarter."""
-    clutters: tuple[float, ...] = (4.0, 6.0, 7.2, 8.5, 10.0)
+    clutters: tuple[float, ...] = (4.0, 7.2, 10.0)
     """The difficulties of the curve."""
     deltas: tuple[Delta, ...] = (0.96, 0.8, "auto")
     """With which graphs are learnt; 0.96 is the paper's for ProceL."""

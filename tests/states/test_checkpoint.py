@@ -59,10 +59,29 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def stop(progress: Progress) -> None:
+    if progress.epoch == 1:
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unfinished")
+    with pytest.raises(KeyboardInterrupt):
+        trained(folder, report=stop)
+    return folder
+
+
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
     """A finished training that may be damaged."""
     return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+@pytest.fixture
+def begun(unfinished: Path, tmp_path: Path) -> Path:
+    """A training after the first of two epochs, which may be damaged."""
+    return Path(shutil.copytree(unfinished, tmp_path / "begun"))
 
 
 # --- round trips ---
@@ -116,16 +135,16 @@ def test_names_in_any_script_stay_as_they_are(tmp_path: Path) -> None:
     assert read_card(tmp_path) == card
 
 
-def stop(progress: Progress) -> None:
-    if progress.epoch == 1:
-        raise KeyboardInterrupt
-
-
-def test_a_model_can_be_used_before_its_training_has_finished(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, report=stop)
-    card, _ = load_model(tmp_path)
+def test_a_model_can_be_used_before_its_training_has_finished(unfinished: Path) -> None:
+    card, _ = load_model(unfinished)
     assert (card.epoch, card.finished) == (1, False)
+
+
+def test_moments_are_kept_only_where_a_training_goes_on(finished: Path, unfinished: Path) -> None:
+    kinds = [
+        {name.split(".")[0] for name in read_tensors(tensors_in(folder, "last"))} for folder in (finished, unfinished)
+    ]
+    assert kinds == [{"model"}, {"model", "adam"}]
 
 
 SMALL = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -198,19 +217,12 @@ def test_damaged_best_weights(damage: str, copy: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_last_weights(damage: str, copy: Path) -> None:
+def test_damaged_last_weights(damage: str, begun: Path) -> None:
     """They matter to a training that is to go on."""
-    _unfinished(copy)
-    path = tensors_in(copy, "last")
+    path = tensors_in(begun, "last")
     DAMAGES[damage](path)
-    complaint(lambda: trained(copy), path)
-    load_model(copy)  # and the best ones are still there
-
-
-def _unfinished(folder: Path) -> None:
-    document = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**document, "finished": False, "epoch": 1}))
-    tensors_in(folder, "last").rename(folder / "last-000001.safetensors")
+    complaint(lambda: trained(begun), path)
+    load_model(begun)  # and the best ones are still there
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -253,11 +265,10 @@ def test_a_card_with_a_wrong_value(name: str, value: Any, copy: Path) -> None:
         ("steps", [1, 2, 3, 4]), ("task", 3),
     ],
 )  # fmt: skip
-def test_a_card_with_a_value_of_the_wrong_type(name: str, value: Any, copy: Path) -> None:
-    _unfinished(copy)
-    with_field(copy, name, value)
+def test_a_card_with_a_value_of_the_wrong_type(name: str, value: Any, begun: Path) -> None:
+    with_field(begun, name, value)
     with pytest.raises(InputError, match="damaged"):
-        load_model(copy)
+        load_model(begun)
 
 
 def test_no_folder_and_no_model(tmp_path: Path) -> None:
@@ -277,11 +288,10 @@ def test_weights_of_another_model(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["missing", "misfit"])
-def test_moments_that_do_not_fit(how: str, copy: Path) -> None:
+def test_moments_that_do_not_fit(how: str, begun: Path) -> None:
     from safetensors.torch import save_file
 
-    _unfinished(copy)
-    tensors = read_tensors(tensors_in(copy, "last"))
+    tensors = read_tensors(tensors_in(begun, "last"))
     moments = [name for name in tensors if name.startswith("adam.")]
     assert moments
     for name in moments:
@@ -289,8 +299,8 @@ def test_moments_that_do_not_fit(how: str, copy: Path) -> None:
             del tensors[name]
         elif name.endswith("head.weight") and tensors[name].ndim:
             tensors[name] = torch.zeros(2, 2)
-    save_file(tensors, tensors_in(copy, "last"))
-    complaint(lambda: trained(copy), tensors_in(copy, "last"))
+    save_file(tensors, tensors_in(begun, "last"))
+    complaint(lambda: trained(begun), tensors_in(begun, "last"))
 
 
 # --- a full disk ---
@@ -300,24 +310,22 @@ def full(*_: Any, **__: Any) -> Any:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_leaves_the_checkpoint_as_it_was(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _unfinished(copy)
-    before = {path.name: path.read_bytes() for path in copy.iterdir() if path.name != "log.jsonl"}
+def test_a_full_disk_leaves_the_checkpoint_as_it_was(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"}
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(InputError) as caught:
-            trained(copy)
-    assert str(caught.value).startswith(str(copy))
+            trained(begun)
+    assert str(caught.value).startswith(str(begun))
     assert "No space left on device" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-    assert {path.name: path.read_bytes() for path in copy.iterdir() if path.name != "log.jsonl"} == before
-    load_model(copy)
-    assert trained(copy).finished
+    assert {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"} == before
+    load_model(begun)
+    assert trained(begun).finished
 
 
-def test_a_disk_that_fills_up_in_the_middle_of_a_checkpoint(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _unfinished(copy)
-    before = {path.name: path.read_bytes() for path in copy.iterdir() if path.name != "log.jsonl"}
+def test_a_disk_that_fills_up_in_the_middle_of_a_checkpoint(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"}
     plain, count = Path.write_bytes, [0]
 
     def filling(self: Path, data: bytes) -> int:
@@ -330,16 +338,15 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_checkpoint(copy: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", filling)
         with pytest.raises(InputError, match="No space left"):
-            trained(copy)
-    assert {path.name: path.read_bytes() for path in copy.iterdir() if path.name != "log.jsonl"} == before
+            trained(begun)
+    assert {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"} == before
 
 
-def test_a_disk_too_full_for_the_log(copy: Path) -> None:
-    _unfinished(copy)
-    (copy / "log.jsonl").unlink()
-    (copy / "log.jsonl").symlink_to("/dev/full")
+def test_a_disk_too_full_for_the_log(begun: Path) -> None:
+    (begun / "log.jsonl").unlink()
+    (begun / "log.jsonl").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"log\.jsonl: cannot be written \(No space left on device\)"):
-        trained(copy)
+        trained(begun)
 
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:

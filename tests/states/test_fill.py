@@ -6,20 +6,26 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.options import FillOptions
+from msg2.errors import InputError
+from msg2.options import FillOptions, StateModelOptions
 from msg2.states.fill import PREDICTED, filled, filled_video, first_completion
 from msg2.states.reading import Reading, readings
 from msg2.states.sampling import END, START
 from msg2.task import Segment, Sentence, Task, Video
-from tests.states.conftest import SamplingOptions, model_for, options, tiny_footage, tiny_task
+from tests.states.conftest import VARIANTS, SamplingOptions, batch_of, model_for, options, tiny_footage, tiny_task
 
 STEPS = ("a", "b", "c", "d", "e")
+PAPER = FillOptions().suited_to(StateModelOptions())
 
 
-def reading_of(video: Video, scores: dict[str, list[float]], steps: tuple[str, ...] = STEPS) -> Reading:
+def reading_of(
+    video: Video, scores: dict[str, list[float]], steps: tuple[str, ...] = STEPS, *,
+    seen_at: list[float] | None = None, presence: list[float] | None = None,
+) -> Reading:  # fmt: skip
     """A reading at the borders of the video's labels, with these scores; -5 for the steps that are not given."""
     borders = sorted(
         (time, kind, steps.index(segment.step))
@@ -35,7 +41,9 @@ def reading_of(video: Video, scores: dict[str, list[float]], steps: tuple[str, .
         np.array([kind for _, kind, _ in borders], dtype=np.int64),
         np.array([time for time, _, _ in borders], dtype=np.float64),
         np.array([step for _, _, step in borders], dtype=np.int64),
-        given, np.zeros(given.shape, dtype=np.int64), labelled, np.zeros(len(steps), dtype=np.bool_),
+        given, np.zeros(given.shape, dtype=np.int64), labelled,
+        None if seen_at is None else np.array(seen_at), None if presence is None else np.array(presence),
+        np.zeros(len(steps), dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -44,16 +52,20 @@ VIDEO = Video("v", [Segment("a", 2, 5), Segment("b", 7, 11, 0.9, "hand"), Segmen
 D = [-3.0, -2.0, -1.0, -0.5, 0.25, 2.0]  # d is completed from the start of c on
 
 
+def new_in(video: Video) -> list[Segment]:
+    return [segment for segment in video.segments if segment.source == PREDICTED]
+
+
 def test_the_next_step_rule_by_hand() -> None:
     """ŝ(d) ≥ 0 is seen first at c's [start]; the step before c is b, so d is completed at b's [start]."""
-    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions())
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, PAPER)
     (new,) = set(added.segments) - set(VIDEO.segments)
     assert (new.step, new.start, new.end, new.source) == ("d", 5.0, 7.0, PREDICTED)
     assert new.confidence == pytest.approx(1 / (1 + math.exp(-2.0)))
 
 
 def test_the_same_step_rule_by_hand() -> None:
-    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions(read_at="same"))
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions(0.0, "same"))
     (new,) = set(added.segments) - set(VIDEO.segments)
     assert (new.step, new.start, new.end) == ("d", 11.0, 13.0)
 
@@ -74,14 +86,14 @@ def test_the_same_step_rule_by_hand() -> None:
     ],
 )
 def test_where_an_absent_step_is_put(scores: list[float], read_at: str, span: tuple[float, float] | None) -> None:
-    added = filled_video(VIDEO, reading_of(VIDEO, {"e": scores}), STEPS, FillOptions(read_at=read_at))  # type: ignore[arg-type]
+    added = filled_video(VIDEO, reading_of(VIDEO, {"e": scores}), STEPS, FillOptions(0.0, read_at))  # type: ignore[arg-type]
     new = [segment for segment in added.segments if segment.source == PREDICTED]
     assert [(one.step, one.start, one.end) for one in new] == ([] if span is None else [("e", *span)])
 
 
 def test_the_order_that_is_told() -> None:
     """d lies between a and b: after what ended before, before what starts after."""
-    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, FillOptions())
+    added = filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, PAPER)
     by_step = {segment.step: segment for segment in added.segments}
     assert by_step["a"].before(by_step["d"])
     assert by_step["d"].before(by_step["b"])
@@ -89,11 +101,9 @@ def test_the_order_that_is_told() -> None:
 
 def test_the_threshold() -> None:
     reading = reading_of(VIDEO, {"d": D})
-    assert filled_video(VIDEO, reading, STEPS, FillOptions(threshold=3.0)).segments == VIDEO.segments
+    assert filled_video(VIDEO, reading, STEPS, FillOptions(3.0, "next")).segments == VIDEO.segments
     (new,) = (
-        one
-        for one in filled_video(VIDEO, reading, STEPS, FillOptions(threshold=1.0)).segments
-        if one.source == PREDICTED
+        one for one in filled_video(VIDEO, reading, STEPS, FillOptions(1.0, "next")).segments if one.source == PREDICTED
     )
     assert (new.start, new.end) == (7.0, 11.0)
     assert new.confidence == pytest.approx(1 / (1 + math.exp(1.0 - 2.0)))
@@ -101,13 +111,13 @@ def test_the_threshold() -> None:
 
 def test_annotated_steps_are_never_added_again() -> None:
     sure = dict.fromkeys("abc", [9.0] * 6)
-    assert filled_video(VIDEO, reading_of(VIDEO, sure), STEPS, FillOptions()) == VIDEO
+    assert filled_video(VIDEO, reading_of(VIDEO, sure), STEPS, PAPER) == VIDEO
 
 
 def test_repeated_labels_stay() -> None:
     video = Video("v", [Segment("a", 2, 5), Segment("a", 30, 40), Segment("b", 7, 11)])
     reading = reading_of(video.with_first_labels(), {"d": [1.0] * 4, "a": [1.0] * 4})
-    added = filled_video(video, reading, STEPS, FillOptions())
+    added = filled_video(video, reading, STEPS, PAPER)
     assert [s for s in added.segments if s.source != PREDICTED] == list(video.segments)
     assert [s.step for s in added.segments if s.source == PREDICTED] == ["d"]
 
@@ -115,11 +125,94 @@ def test_repeated_labels_stay() -> None:
 def test_videos_without_labels_or_readings_stay() -> None:
     empty, unread = Video("empty", [], [Sentence("hm", 0, 1)]), Video("unread", [Segment("a", 0, 1)])
     task = Task("t", STEPS, [VIDEO, empty, unread])
-    added = filled(task, [reading_of(VIDEO, {"d": D}), reading_of(empty, {})], FillOptions())
+    added = filled(task, [reading_of(VIDEO, {"d": D}), reading_of(empty, {})], PAPER)
     assert {video.id: video for video in added}["empty"] == empty
     assert {video.id: video for video in added}["unread"] == unread
     assert (added.name, added.steps) == (task.name, task.steps)
-    assert filled(Task("t", STEPS, []), [], FillOptions()) == Task("t", STEPS, [])
+    assert filled(Task("t", STEPS, []), [], PAPER) == Task("t", STEPS, [])
+
+
+# --- with witnesses and habits ---
+
+
+@pytest.mark.parametrize(
+    ("given", "witness", "expected"),
+    [
+        (FillOptions(), False, FillOptions(0.0, "next")),  # the paper's
+        (FillOptions(), True, FillOptions(0.75, "seen")),  # half of b
+        (FillOptions(threshold=-2.0), True, FillOptions(-2.0, "seen")),
+        (FillOptions(read_at="same"), True, FillOptions(0.75, "same")),
+        (FillOptions(read_at="same"), False, FillOptions(0.0, "same")),
+        (FillOptions(0.0, "next"), True, FillOptions(0.0, "next")),  # 0 was chosen, it is not left open
+    ],
+)
+def test_what_is_left_open_is_chosen_by_the_model(given: FillOptions, witness: bool, expected: FillOptions) -> None:
+    assert given.suited_to(StateModelOptions(threshold=1.5, witness=witness)) == expected
+    assert given.suited_to(StateModelOptions(threshold=1.5, witness=witness, habits=True)) == expected
+
+
+SEEN_AT = [0.0, 0.0, 0.0, 8.5, 3.25]
+SEEN = FillOptions(0.0, "seen")
+
+
+def test_a_step_stands_where_most_was_seen_of_it() -> None:
+    reading = reading_of(VIDEO, {"d": D, "e": [-1.0] * 6}, seen_at=SEEN_AT)
+    (new,) = new_in(filled_video(VIDEO, reading, STEPS, SEEN))  # e is never completed
+    assert (new.step, new.start, new.end) == ("d", 8.5, 8.5)
+    assert new.confidence == pytest.approx(1 / (1 + math.exp(-2.0)))
+
+
+def test_what_nobody_saw_cannot_stand_there() -> None:
+    with pytest.raises(InputError, match="no witness"):
+        filled_video(VIDEO, reading_of(VIDEO, {"d": D}), STEPS, SEEN)
+
+
+@pytest.mark.parametrize("read_at", ["next", "same", "seen"])
+def test_presence_alone_says_whether_a_step_is_added(read_at: str) -> None:
+    """Scores say when: e is there but never completed, and so comes at the end; d is completed but not there."""
+    scores = {"d": [9.0] * 6, "e": [-9.0] * 6}
+    reading = reading_of(VIDEO, scores, seen_at=SEEN_AT, presence=[9.0, 9.0, 9.0, -0.01, 0.5])
+    (new,) = new_in(filled_video(VIDEO, reading, STEPS, FillOptions(0.0, read_at)))  # type: ignore[arg-type]
+    assert (new.step, new.start, new.end) == ("e", *((3.25, 3.25) if read_at == "seen" else (13.0, 20.0)))
+    assert new.confidence == pytest.approx(1 / (1 + math.exp(-0.5)))
+
+
+@pytest.mark.parametrize("read_at", ["next", "same"])
+def test_presence_does_not_move_what_is_completed(read_at: str) -> None:
+    chosen = FillOptions(0.0, read_at)  # type: ignore[arg-type]
+    plain, present = (
+        new_in(filled_video(VIDEO, reading_of(VIDEO, {"d": D}, presence=odds), STEPS, chosen))
+        for odds in (None, [0.0, 0.0, 0.0, 3.0, -3.0])
+    )
+    assert [(s.step, s.start, s.end) for s in plain] == [(s.step, s.start, s.end) for s in present]
+    assert present[0].confidence == pytest.approx(1 / (1 + math.exp(-3.0)))
+
+
+def test_presence_says_nothing_about_a_video_without_labels() -> None:
+    empty = Video("empty", [])
+    assert filled_video(empty, reading_of(empty, {}, presence=[9.0] * 5), STEPS, PAPER) == empty
+
+
+@pytest.mark.parametrize("name", ["t5", "witness", "habits", "witness, habits"])
+def test_readings_tell_what_the_model_can(name: str) -> None:
+    """When most was seen of a step, and whether it is there, against the model's own words on each video."""
+    held = tiny_footage(5)
+    model = model_for(held, VARIANTS[name])
+    for number, one in enumerate(readings(model, held, range(5), SamplingOptions())):
+        assert (one.seen_at is not None) is ("witness" in name)
+        assert (one.presence is not None) is ("habits" in name)
+        (tokens,), made = batch_of(held, [number], seed=None)
+        with torch.no_grad():
+            said = model(made, held.frames, held.sentences)
+        for step in range(4):
+            if one.seen_at is not None:
+                best = max(range(len(tokens.time)), key=lambda t: float(said.sighted[0, t, step]))
+                assert one.seen_at[step] == tokens.time[best]
+            if one.presence is not None:
+                assert one.presence[step] == pytest.approx(float(said.presence[0, -1, step]), abs=1e-5)
+
+
+# --- whatever the model says ---
 
 
 SCORES = st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=6)
@@ -199,7 +292,7 @@ def test_hidden_labels_have_no_borders() -> None:
 def test_filling_with_a_model_keeps_every_label() -> None:
     held, task = tiny_footage(5), tiny_task(5)
     model = model_for(held, options())
-    added = filled(task, readings(model, held, range(5), SamplingOptions()), FillOptions(threshold=-100.0))
+    added = filled(task, readings(model, held, range(5), SamplingOptions()), FillOptions(-100.0, "next"))
     for before, after in zip(task, added, strict=True):
         assert tuple(s for s in after.segments if s.source != PREDICTED) == before.segments
         assert set(after.sequence()) == set(task.steps)  # a threshold below all scores adds all

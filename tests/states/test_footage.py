@@ -115,7 +115,8 @@ def test_every_token_is_in_the_batch_once(order: Sequence[int], count: int, row:
         assert made.present[here].any(-1).sum() == 1
         assert made.asked[here][:-1].sum() == 0
     padding = made.video == 0
-    assert not (made.weight[padding].any() or made.asked[padding].any() or made.present[padding].any())
+    for name in ("weight", "asked", "present"):
+        assert not getattr(made, name)[padding].any()
     assert not ((made.kind[padding] == START) | (made.kind[padding] == END)).any()
 
 

@@ -405,7 +405,8 @@ def test_other_videos_do_not_matter(name: str, row: int) -> None:
             changing[own] = kept[own]
         after = rows_of(made, scores_of(model, replace(held, frames=frames, sentences=sentences), made), 5)
         torch.testing.assert_close(after[number], before[number], atol=1e-6, rtol=0)
-        assert not torch.allclose(after[1], before[1], atol=1e-3)  # the noise is heard where it may be
+        if name != "habits":  # which look at labels only
+            assert not torch.allclose(after[1], before[1], atol=1e-3)  # the noise is heard where it may be
 
 
 def long_and_short(tokens: int) -> Footage:
@@ -461,7 +462,8 @@ def test_every_part_learns(name: str) -> None:
     for one in found.values():
         assert one is None or bool(torch.isfinite(one).all())
     still = {n for n, g in found.items() if g is None or g.abs().max() < 1e-8}
-    assert {n for n in still if not n.endswith(IDLE) and not (name == "visualbert" and ".visual_" in n)} == set()
+    idle = IDLE if model.habits is not None else (*IDLE, "scale_at_all")  # which weighs presence
+    assert {n for n in still if not n.endswith(idle) and not (name == "visualbert" and ".visual_" in n)} == set()
 
 
 @pytest.mark.parametrize("name", ["t5", "vit", "visualbert", "visualbert, direct"])

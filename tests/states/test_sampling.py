@@ -16,7 +16,20 @@ from msg2.errors import InputError
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
 from msg2.states.footage import footage
-from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START, Clip, Tokens, clip, nearest
+from msg2.states.sampling import (
+    COMPLETED,
+    END,
+    FACTS,
+    FRAME,
+    IN_PROGRESS,
+    NOT_STARTED,
+    START,
+    Clip,
+    Tokens,
+    _told,
+    clip,
+    nearest,
+)
 from msg2.states.sampling import sampled as sampled_tokens
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import clips
@@ -359,3 +372,47 @@ def test_what_cannot_be_sampled_is_said_in_one_line() -> None:
     empty = Features(np.zeros(0), np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 2)))
     with pytest.raises(InputError, match="video 'v' hold no frames"):
         clip(Video("v", [Segment("a", 0, 1)]), ("a",), empty)
+
+
+# --- what the labels tell ---
+
+
+def test_what_is_told_by_hand() -> None:
+    """Of 100 seconds; of three labels the last is dropped, and so only b and c are known: b at 30-50, c at 10-20."""
+    one = Clip("v", np.array([2, 1, 0]), np.array([10.0, 30, 60]), np.array([20.0, 50, 70]),
+               np.arange(101.0), np.zeros(0))  # fmt: skip
+    told = _told(one, np.array([0, 1]), 3, np.array([START, FRAME, END]), np.array([10.0, 40, 50]))
+    whole = [2 / 3, 0.3, 0.1, 0.5, math.log(100) / 10]  # labels, time they cover, before, after, length
+    expected = [
+        # completed    labelled   part  square  between  of all  of labelled  end
+        [0, 0, 0,      0, 1, 1,   0.1,  0.01,   0,       0,      0,           0, *whole],
+        [0, 0, 1,      0, 1, 1,   0.4,  0.16,   0.75,    1 / 3,  0.5,         0, *whole],
+        [0, 1, 1,      0, 1, 1,   0.5,  0.25,   1,       2 / 3,  1,           1, *whole],
+    ]  # fmt: skip
+    np.testing.assert_allclose(told, expected, atol=1e-12)
+    assert told.shape[1] == 2 * 3 + FACTS
+
+
+def test_what_no_label_tells() -> None:
+    one = Clip("v", np.array([0]), np.array([3.0]), np.array([5.0]), np.arange(11.0), np.zeros(0))
+    told = _told(one, np.zeros(0, dtype=np.int64), 2, np.array([FRAME]), np.array([4.0]))
+    np.testing.assert_allclose(told, [[0, 0, 0, 0, 0.4, 0.16, 0.4, 0, 0, 0, 0, 0, 1, 1, math.log(10) / 10]])
+
+
+@given(clips(), SAMPLINGS, st.integers(0, 2**32 - 1))
+def test_nothing_is_told_about_what_was_dropped(one: Clip, options: SamplingOptions, seed: int) -> None:
+    """As if the dropped labels had never been, in a video that goes on after them."""
+    one = replace(one, frame_times=np.array([*one.frame_times, 200.0]))
+    tokens = sampled(one, options, seed)
+    numbers = kept(one, tokens)
+    without = Clip("v", one.steps[numbers], one.starts[numbers], one.ends[numbers], one.frame_times, one.sentence_times)
+    told = _told(without, np.arange(len(numbers)), N, tokens.kind, tokens.time)
+    np.testing.assert_array_equal(tokens.told, told)
+    assert np.isfinite(told).all()
+
+
+@given(clips(), st.sampled_from([0.25, 0.5, 0.9]), st.integers(0, 2**32 - 1))
+def test_always_is_exactly_the_share(one: Clip, share: float, seed: int) -> None:
+    tokens = sampled(one, SamplingOptions(dropped=share, always=True), seed)
+    count = len(one.steps)
+    assert tokens.dropped.sum() == (max(1, math.floor(share * count)) if count > 1 else 0)

@@ -75,7 +75,7 @@ def assert_same_tensors(one: Path, other: Path) -> None:
 
 
 def assert_same(one: Path, other: Path, *, log: bool = True) -> None:
-    """The same weights, best weights, moments, card and log."""
+    """The same weights, best weights, card and log; moments that got lost would have led elsewhere."""
     for name in ("last", "best"):
         assert_same_tensors(tensors_in(one, name), tensors_in(other, name))
     cards = [json.loads((folder / "model.json").read_text()) for folder in (one, other)]
@@ -267,6 +267,15 @@ def test_interrupted_many_times(whole: Path, tmp_path: Path) -> None:
             trained(tmp_path, report=after(epochs, KeyboardInterrupt))
     trained(tmp_path)
     assert_same(whole, tmp_path)
+
+
+def test_witnesses_and_habits_are_taken_up_too(tmp_path: Path) -> None:
+    chosen = VARIANTS["witness, habits"]
+    trained(tmp_path / "whole", chosen=chosen)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "cut", chosen=chosen, report=after(3, KeyboardInterrupt))
+    trained(tmp_path / "cut", chosen=chosen)
+    assert_same(tmp_path / "whole", tmp_path / "cut")
 
 
 def interrupt_at(call: int, monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -47,8 +47,6 @@ class Row:
     """Which of the encoders of the options; None: the model has none."""
     printed: str | None = None
     """Its name in the paper's Table A."""
-    frames: Literal["segments", "video"] | None = None
-    """Where frames are taken from, if not where the variant says."""
     repeated: bool = False
     """Whether it runs with all seeds, or with the first alone."""
 
@@ -62,7 +60,6 @@ ROWS: Mapping[str, Row] = {
     "visualbert-direct": Row("visualbert-direct", "visualbert", "VisualBERT†"),
     "vit": Row("vit", "vit", "ViT"),
     "text-only": Row("text-only"),
-    "paper, frames of the whole video": Row("paper", frames="video"),
     "witness": Row("witness", None, repeated=True),
 }
 """In the order of the paper's table; what it lacks comes last."""
@@ -93,8 +90,8 @@ def planned(options: StatesExperimentOptions) -> list[Cell]:
         ([LABELS, ORACLE, "witness", "paper"], options.seeds, options.unlabelled, (clutter,)),
         (["vision-only"], options.seeds, options.unlabelled, (clutter,)),
         (single, first, options.unlabelled, (clutter,)),
-        ([LABELS, ORACLE, "witness"], options.seeds, usual, (clutter,)),
-        ([PROBE, "witness", "paper"], first, options.unlabelled, options.clutters),
+        ([LABELS, ORACLE, "witness"], first, usual, (clutter,)),
+        ([PROBE, "witness"], first, options.unlabelled, options.clutters),
     ]
     cells = (
         Cell(row, name, seed, unlabelled, difficulty)
@@ -158,8 +155,6 @@ def _trained(
     row = ROWS[cell.row]
     encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
     model, sampling = states.variants.variant(row.variant).options(**encoder)
-    if row.frames is not None:
-        sampling = replace(sampling, frames=row.frames)
     training = replace(options.transformers if model.context else options.witnesses, seed=cell.seed)
     seen = simulated_features(simulation, features, cell.seed)
     footage = states.footage.footage(simulation.task, seen.get, text_only=model.inputs == "text")

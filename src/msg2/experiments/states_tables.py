@@ -87,13 +87,14 @@ def qualities(outcome: Outcome) -> Table:
     )  # fmt: skip
 
 
-def graphs(outcome: Outcome, unlabelled: float, rows: Sequence[str]) -> Table:
+def graphs(outcome: Outcome, unlabelled: float, rows: Sequence[str], seeds: Sequence[int]) -> Table:
     """The paper's Table 1 again: graphs learnt with msg2 from the labels and from filled labels."""
     lines: list[list[Value]] = []
     for delta in map(str, outcome.options.deltas):
         for row in rows:
             found = [
-                100 * outcome.values(row, ("graphs", delta, key), unlabelled=unlabelled) for key in METRICS.values()
+                100 * outcome.values(row, ("graphs", delta, key), unlabelled=unlabelled, seeds=seeds)
+                for key in METRICS.values()
             ]
             lines.append([row, delta, *(value for one in found for value in mean_and_spread(one))])
     return Table(
@@ -107,14 +108,15 @@ def graphs(outcome: Outcome, unlabelled: float, rows: Sequence[str]) -> Table:
     )
 
 
-def gains(outcome: Outcome, unlabelled: float, rows: Sequence[str]) -> Table:
+def gains(outcome: Outcome, unlabelled: float, rows: Sequence[str], seeds: Sequence[int]) -> Table:
     """What filling in gains, with paired intervals."""
     lines: list[list[Value]] = []
     for delta in map(str, outcome.options.deltas):
         for row in rows:
             line: list[Value] = [row, delta]
             for key in ("accuracy", "spoc", "f1"):
-                found = paired_interval(100 * outcome.gains(row, delta, key, unlabelled=unlabelled), outcome.options)
+                gained = 100 * outcome.gains(row, delta, key, unlabelled=unlabelled, seeds=seeds)
+                found = paired_interval(gained, outcome.options)
                 line += [found.value, found.low, found.high]
             lines.append(line)
     return Table(
@@ -123,7 +125,7 @@ def gains(outcome: Outcome, unlabelled: float, rows: Sequence[str]) -> Table:
         lines,
         [
             f"After less before, same world and seed; from … to: {100 * outcome.options.confidence:g} % of "
-            f"{outcome.options.resamples} bootstrap samples of the {len(outcome.worlds) * len(outcome.options.seeds)} "
+            f"{outcome.options.resamples} bootstrap samples of the {len(outcome.worlds) * len(seeds)} "
             "pairs of world and seed.",
         ],
     )
@@ -154,38 +156,36 @@ def curve(outcome: Outcome) -> Table:
     for clutter in outcome.options.clutters:
         seen = outcome.values(PROBE, ("accuracy",), clutter=clutter, seeds=seeds)
         line: list[Value] = [clutter, float(100 * seen.mean())]
-        for row in ("witness", "paper"):
-            present = outcome.values(row, ("presence",), clutter=clutter, seeds=seeds)
-            gained = [outcome.gains(row, AUTO, key, clutter=clutter, seeds=seeds) for key in ("accuracy", "spoc")]
-            line += [
-                *outcome.shares(row, clutter=clutter, seeds=seeds), number(100 * mean_of(present)),
-                *(number(100 * mean_of(one)) for one in gained),
-            ]  # fmt: skip
-        lines.append(line)
+        present = outcome.values("witness", ("presence",), clutter=clutter, seeds=seeds)
+        gained = [outcome.gains("witness", AUTO, key, clutter=clutter, seeds=seeds) for key in ("accuracy", "spoc")]
+        shares = outcome.shares("witness", clutter=clutter, seeds=seeds)
+        lines.append([*line, *shares, *(number(100 * mean_of(one)) for one in (present, *gained))])
     measures = ("precision", "recall", "AUC of presence", "accuracy gained", "SPOC gained")
     return Table(
         "How it depends on the difficulty of the features, percent",
-        ["clutter", "probe", *(f"{row}: {measure}" for row in ("witness", "paper") for measure in measures)],
+        ["clutter", "probe", *(f"witness: {measure}" for measure in measures)],
         lines,
         [
             "probe: a linear classifier that names the step of single frames of held-out videos. The default clutter, "
-            f"{FeatureOptions().clutter:g}, was fixed by it before any training. δ auto, seed {seeds[0]}.",
+            f"{FeatureOptions().clutter:g}, was fixed by it before any training. δ auto, seed {seeds[0]}. After a "
+            "first look at a training, what is shown and said out of place was limited to steps that are performed in the "
+            "video, so that a skipped step is never visible; the probe was run again and the clutter left as it was.",
         ],
     )
 
 
 def tables(outcome: Outcome) -> list[Table]:
     """All of them."""
-    quarter, usual = outcome.options.unlabelled, NoiseOptions().unlabelled
+    quarter, usual, seeds = outcome.options.unlabelled, NoiseOptions().unlabelled, outcome.options.seeds
     return [
         ablation(outcome),
         printed_ablation(),
         qualities(outcome),
-        graphs(outcome, quarter, [LABELS, "paper", "witness", ORACLE]),
-        gains(outcome, quarter, ["paper", "witness", ORACLE]),
+        graphs(outcome, quarter, [LABELS, "paper", "witness", ORACLE], seeds),
+        gains(outcome, quarter, ["paper", "witness", ORACLE], seeds),
         bar(outcome, "witness"),
         bar(outcome, "paper"),
-        graphs(outcome, usual, [LABELS, "witness", ORACLE]),
-        gains(outcome, usual, ["witness", ORACLE]),
+        graphs(outcome, usual, [LABELS, "witness", ORACLE], seeds[:1]),
+        gains(outcome, usual, ["witness", ORACLE], seeds[:1]),
         curve(outcome),
     ]

@@ -70,6 +70,7 @@ class StateModel(nn.Module):
     def __init__(self, steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> None:
         super().__init__()
         self.options = options
+        self._check_that_it_hears(text_width)
         width = text_width if options.inputs == "text" else frame_width
         self.witnesses: Mapping[str, Witness] = nn.ModuleDict(  # type: ignore[assignment]
             {
@@ -95,8 +96,7 @@ class StateModel(nn.Module):
 
     def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Prediction:
         """Scores for `batch`; `frames` (F, width) and `sentences` (S, text width) are those of all videos."""
-        if self.options.inputs != "vision" and not len(sentences):
-            raise InputError("the features hold no sentences", hint="use the variant vision-only")
+        self._check_that_it_hears(len(sentences))
         scores = torch.zeros(()) if self.transformer is None else self._in_context(batch, frames, sentences)
         scores = scores if self.bias is None else scores + self.bias
         presence = None
@@ -131,6 +131,10 @@ class StateModel(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def _check_that_it_hears(self, anything: int) -> None:
+        if self.options.inputs != "vision" and not anything:
+            raise InputError("the features hold no sentences", hint="use the variant vision-only")
 
     def _in_context(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
         """The paper's model: (B, L, N)."""
@@ -184,7 +188,8 @@ def training_loss(prediction: Prediction, batch: Batch, options: StateModelOptio
     loss = ordinal_loss(prediction.scores, batch.state, batch.weight, options.threshold, options.in_progress)
     if prediction.presence is not None:
         target = batch.present.float()[batch.asked]
-        loss = loss + F.binary_cross_entropy_with_logits(prediction.presence[batch.asked], target)
+        surprise = F.binary_cross_entropy_with_logits(prediction.presence[batch.asked], target, reduction="sum")
+        loss = loss + surprise / batch.asked.sum().clamp(min=1)  # all steps may be labelled, and none dropped
     if not prediction.recognised:
         return loss
     shown = (batch.state == IN_PROGRESS).sum(-1)
