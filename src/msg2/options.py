@@ -602,6 +602,8 @@ class RunOptions:
     encoder: str | None = None
     """The transformer, in the place of the variant's own."""
     epochs: int = 60
+    warmup: int = 10
+    """Steps; so short a training has no time for more."""
     method: str = "msg2"
     seed: int = SEED
 

@@ -82,7 +82,7 @@ def run(
         metrics.matched(SubtaskGraph(task.name, task.steps, {}), truth)
     encoder = {} if options.encoder is None else {"encoder": options.encoder}
     model, sampling = states.trained.options_for(options.variant, store, **encoder)
-    training = TrainingOptions(epochs=options.epochs, seed=options.seed)
+    training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, seed=options.seed)
     seen = states.trained.footage_of(task, store, model)
     states.training.train(
         seen,

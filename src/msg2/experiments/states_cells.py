@@ -6,8 +6,7 @@ Cells know nothing of each other: they run in any order, anywhere, and what they
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -115,7 +114,9 @@ def measured(cell: Cell, options: StatesExperimentOptions) -> Found:
     if cell.row in (LABELS, ORACLE):
         labels = simulation.task if cell.row == LABELS else completed(simulation)
         return {"graphs": _graph_scores(labels, simulation, options)}
-    with _one_thread(), tempfile.TemporaryDirectory() as folder:
+    from msg2.states.threads import one_thread
+
+    with one_thread(), tempfile.TemporaryDirectory() as folder:
         model = _trained(cell, simulation, features, options, Path(folder))
         return _state_scores(model, simulation, options)
 
@@ -211,19 +212,6 @@ def size(cell: Cell, options: StatesExperimentOptions) -> Found:
         chosen |= {"encoder": encoder and getattr(options, encoder)}
         chosen |= {"training": {name: value for name, value in training.items() if name not in where}}
     return chosen
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Many cells run at once, and a number must not depend on how many cores there are."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _state_prediction() -> Any:

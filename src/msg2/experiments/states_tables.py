@@ -168,8 +168,8 @@ def curve(outcome: Outcome) -> Table:
         [
             "probe: a linear classifier that names the step of single frames of held-out videos. The default clutter, "
             f"{FeatureOptions().clutter:g}, was fixed by it before any training. δ auto, seed {seeds[0]}. After a "
-            "first look at a training, what is shown and said out of place was limited to steps that are performed in the "
-            "video, so that a skipped step is never visible; the probe was run again and the clutter left as it was.",
+            "first look at a training, what is shown and said out of place was limited to steps that are performed in "
+            "the video, so that a skipped step is never visible; the probe was run again, the clutter stayed.",
         ],
     )
 

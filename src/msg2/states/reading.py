@@ -13,6 +13,7 @@ from msg2.options import SamplingOptions
 from msg2.states.footage import Footage, batch, in_batches
 from msg2.states.model import StateModel
 from msg2.states.sampling import FRAME, Ints, Tokens
+from msg2.states.threads import one_thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,8 @@ def readings(
     for part in in_batches(numbers, size):
         tokens = [footage.tokens(number, options, hidden) for number in part]
         made = batch(footage, part, tokens).to(footage.frames.device)
-        said = model(made, footage.frames, footage.sentences)
+        with one_thread(not model.options.context):
+            said = model(made, footage.frames, footage.sentences)
         for row, (number, one) in enumerate(zip(part, tokens, strict=True)):
             own = slice(len(one.kind))
             scores, sighted, presence = (

@@ -29,6 +29,7 @@ from msg2.states.footage import Footage, batch, in_batches
 from msg2.states.model import StateModel, ordinal_loss, training_loss
 from msg2.states.optimizer import adam, learning_rate, moments, restore
 from msg2.states.sampling import COMPLETED
+from msg2.states.threads import one_thread
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +77,8 @@ def train(
     else:
         run = _Run(found, checkpoint.empty_model(folder, found).to(device), footage, numbers, folder)
         run.take_up()
-    run.go(report)
+    with one_thread(not model.context):
+        run.go(report)
     return run.card
 
 
