@@ -163,7 +163,7 @@ def test_each_video_is_filled_by_a_model_that_has_not_learnt_from_it(
 
     monkeypatch.setattr(heard, "_trained", trained)
     monkeypatch.setattr(heard, "_readings", readings)
-    full = cross_filled(TASK, SECONDS, encode, BRIEF)
+    full = cross_filled(TASK, encode, BRIEF)
     everyone = {video.id for video in TASK}
     assert [learnt_from | filled == everyone and not learnt_from & filled for learnt_from, filled in pairs] == [
         True

@@ -206,13 +206,13 @@ def test_scores_do_not_teach_a_witness_what_a_step_looks_like() -> None:
     loss = ordinal_loss(said.scores, made.state, made.weight, 1.0)
     asked = F.binary_cross_entropy_with_logits(said.presence[made.asked], made.present[made.asked].float())
     (loss + asked).backward()  # type: ignore[no-untyped-call]
-    for witness in model.witnesses.values():
+    for what, witness in model.witnesses.items():
         assert witness.linear.weight.grad is None
         assert witness.linear.bias.grad is None
         assert witness.scale.grad is not None
-        assert witness.scale_at_all.grad is not None
+        assert model.trust[what].grad is not None
         assert witness.scale.grad.item() != 0
-        assert witness.scale_at_all.grad.item() != 0
+        assert model.trust[what].grad.item() != 0
 
 
 def test_what_was_seen_so_far_never_shrinks_and_is_never_less_than_now() -> None:

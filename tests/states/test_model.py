@@ -462,8 +462,7 @@ def test_every_part_learns(name: str) -> None:
     for one in found.values():
         assert one is None or bool(torch.isfinite(one).all())
     still = {n for n, g in found.items() if g is None or g.abs().max() < 1e-8}
-    idle = IDLE if model.habits is not None else (*IDLE, "scale_at_all")  # which weighs presence
-    assert {n for n in still if not n.endswith(idle) and not (name == "visualbert" and ".visual_" in n)} == set()
+    assert {n for n in still if not n.endswith(IDLE) and not (name == "visualbert" and ".visual_" in n)} == set()
 
 
 @pytest.mark.parametrize("name", ["t5", "vit", "visualbert", "visualbert, direct"])

@@ -59,7 +59,7 @@ def by_states(variant: str, encode: Memory, options: NarrationOptions) -> Learne
     return learn
 
 
-def cross_filled(task: Task, seconds: Mapping[str, float], encode: Memory, options: NarrationOptions) -> Task:
+def cross_filled(task: Task, encode: Memory, options: NarrationOptions) -> Task:
     """`task` with predicted labels, each video's by a model that has not learnt from it."""
     from msg2.states.fill import filled
 

@@ -101,7 +101,7 @@ def _found(task: Task, seconds: Mapping[str, float], encoder: str, options: Narr
     predictors = {name: learnt(make(encode, options), parts) for name, make in LEARNERS.items()}
     outcomes = {name: outcome(of_folds, parts) for name, of_folds in predictors.items()}
     others = {name: outcome(predictors[name], with_other_narration(parts)) for name in HEARING}
-    next_step, added = _next_step(task, seconds, encode, options)
+    next_step, added = _next_step(task, encode, options)
     return Found(
         task.name,
         sum(len(fold.questions) for fold in parts),
@@ -120,15 +120,13 @@ def _measured(one: Outcome, against: Outcome | None = None) -> dict[str, Interva
     }
 
 
-def _next_step(
-    task: Task, seconds: Mapping[str, float], encode: Memory, options: NarrationOptions
-) -> tuple[dict[str, list[float]], list[int]]:
+def _next_step(task: Task, encode: Memory, options: NarrationOptions) -> tuple[dict[str, list[float]], list[int]]:
     """Next-step accuracy of graphs from the labels alone, and from the labels that the narration fills up."""
     shares: dict[str, list[float]] = {"MSG²-noSSP": [], "MSG²": []}
     added = []
     for seed in range(options.splits):
         training, test = split(task, SplitOptions(seed=seed))
-        full = cross_filled(training, seconds, encode, options)
+        full = cross_filled(training, encode, options)
         added.append(sum(len(v.segments) for v in full) - sum(len(v.segments) for v in training))
         for name, labels in (("MSG²-noSSP", training), ("MSG²", full)):
             shares[name].append(100 * (evaluate(recency(infer(labels, delta=DELTA)), test).accuracy or 0.0))

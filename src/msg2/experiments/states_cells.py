@@ -88,9 +88,9 @@ def planned(options: StatesExperimentOptions) -> list[Cell]:
     stages: list[tuple[list[str], tuple[int, ...], float, tuple[float, ...]]] = [
         ([LABELS, ORACLE, "witness", "paper"], options.seeds, options.unlabelled, (clutter,)),
         (["vision-only"], options.seeds, options.unlabelled, (clutter,)),
-        (single, first, options.unlabelled, (clutter,)),
         ([LABELS, ORACLE, "witness"], first, usual, (clutter,)),
         ([PROBE, "witness"], first, options.unlabelled, options.clutters),
+        (single, first, options.unlabelled, (clutter,)),
     ]
     cells = (
         Cell(row, name, seed, unlabelled, difficulty)

@@ -37,13 +37,13 @@ class Outcome:
         self, row: str, path: Path, *, unlabelled: float | None = None, clutter: float | None = None,
         seeds: Sequence[int] | None = None,
     ) -> Numbers:  # fmt: skip
-        """Shape (seeds, worlds): one number of every cell of a row, NaN where it is N/A."""
+        """Shape (seeds, worlds): one number of every cell of a row, NaN where it is N/A or not measured yet."""
         noise = self.options.unlabelled if unlabelled is None else unlabelled
         difficulty = FeatureOptions().clutter if clutter is None else clutter
         found = np.full((len(seeds or self.seeds(row)), len(self.worlds)), np.nan)
         for i, seed in enumerate(seeds or self.seeds(row)):
             for j, name in enumerate(self.worlds):
-                value: object = self.cells[Cell(row, name, seed, noise, difficulty)]
+                value: object = self.cells.get(Cell(row, name, seed, noise, difficulty))
                 for key in path:
                     value = value[key] if isinstance(value, dict) else None
                 found[i, j] = np.nan if value is None else value
@@ -58,7 +58,8 @@ class Outcome:
             float(self.values(row, ("additions", name), unlabelled=unlabelled, clutter=clutter, seeds=seeds).sum())
             for name in ("added", "right", "missing")
         )
-        return 100 * right / added if added else None, 100 * right / missing if missing else None
+        precision, recall = (number(100 * right / whole) if whole else None for whole in (added, missing))
+        return precision, recall
 
     def gains(
         self, row: str, delta: str, key: str, *, unlabelled: float | None = None, clutter: float | None = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from msg2.experiments import paper
 from msg2.experiments.resampling import Numbers
 from msg2.experiments.states_cells import LABELS, ORACLE, PROBE, ROWS
@@ -50,7 +52,8 @@ def ablation(outcome: Outcome) -> Table:
 
 def _per_world(found: Numbers) -> list[Value]:
     """Of shape (seeds, worlds): the mean over seeds for each world, the mean of all, and the spread of the seeds."""
-    return [*map(number, mean_of(found, 0)), *mean_and_spread(found)]
+    means = mean_of(found, 0)
+    return [*map(number, means), *((None, None) if np.isnan(means).any() else mean_and_spread(found))]
 
 
 def printed_ablation() -> Table:
@@ -71,7 +74,7 @@ def qualities(outcome: Outcome) -> Table:
         added = outcome.values(row, ("additions", "added"))
         graphs = [100 * mean_of(outcome.gains(row, AUTO, metric)) for metric in ("accuracy", "spoc")]
         rows.append([
-            row, number(mean_of(ranked)), *outcome.shares(row), float(added.mean() / outcome.options.videos),
+            row, number(mean_of(ranked)), *outcome.shares(row), number(added.mean() / outcome.options.videos),
             number(mean_of(present)), *map(number, graphs),
         ])  # fmt: skip
     return Table(

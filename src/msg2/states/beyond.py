@@ -32,7 +32,7 @@ class Witness(nn.Module):
         self.linear = nn.Linear(width, JUDGES * (steps + 1))
         nn.init.zeros_(self.linear.weight)  # what was not learnt is no evidence
         nn.init.zeros_(self.linear.bias)
-        self.scale, self.scale_at_all = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
+        self.scale = nn.Parameter(torch.zeros(1))
         self.dropout = nn.Dropout(dropout)
 
     def recognised(self, vectors: Tensor, places: Tensor, batch: Batch) -> Tensor:

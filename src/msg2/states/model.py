@@ -80,6 +80,8 @@ class StateModel(nn.Module):
         )
         self.bias = nn.Parameter(torch.zeros(1)) if options.witness else None
         self.habits = Habits(steps) if options.habits else None
+        # How much the witnesses count for whether a step is there at all.
+        self.trust = nn.ParameterDict({what: torch.zeros(1) for what in self.witnesses} if options.habits else {})
         self.transformer = encoder(options.encoder) if options.context else None
         if self.transformer is None:
             return
@@ -111,7 +113,7 @@ class StateModel(nn.Module):
             now, so_far = witness(logits.detach(), batch)
             scores = scores + so_far
             if presence is not None:
-                presence = presence + F.softplus(witness.scale_at_all) * so_far
+                presence = presence + F.softplus(self.trust[what]) * so_far
             recognised.append(logits)
             sighted.append(now)
         return Prediction(scores, torch.stack(sighted).sum(0) if sighted else None, presence, tuple(recognised))

@@ -25,7 +25,7 @@ def adam(model: StateModel, options: TrainingOptions) -> torch.optim.Adam:
     witness = options.witness_rate / options.learning_rate
     groups: dict[float, list[Tensor]] = {}
     for name, parameter in model.named_parameters():
-        quick = name == "bias" or name.startswith(("witnesses.", "habits."))
+        quick = name == "bias" or name.startswith(("witnesses.", "habits.", "trust."))
         groups.setdefault((4 * witness if parameter.numel() == 1 else witness) if quick else 1.0, []).append(parameter)
     paces: list[dict[str, Any]] = [{"params": parameters, "pace": pace} for pace, parameters in groups.items()]
     return torch.optim.Adam(paces, fused=next(model.parameters()).is_cuda)

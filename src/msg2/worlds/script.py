@@ -1,7 +1,7 @@
 """What a simulated video shows and says, and when: steps only, before they become vectors.
 
-What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not, but for shots and
-sentences about any step of the task, which mislead. Rates are those of `msg2.options.FeatureOptions`.
+What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not. Some shots and
+sentences are about what is performed at another time, and mislead. Rates are those of `msg2.options.FeatureOptions`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _sentence_times(seconds: float, options: FeatureOptions) -> Array:
 def _mentions(
     sentence_times: Array, spans: Array, which: Array, options: FeatureOptions, rng: np.random.Generator
 ) -> Array:
-    """Shape (S, N): sentences speak of one narrated occurrence, of any step by the way, or of none.
+    """Shape (S, N): sentences speak of one narrated occurrence, of another performed step by the way, or of none.
 
     The narration of an occurrence is as long as it is, one sentence at least; where two meet, the later one counts.
     """
