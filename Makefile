@@ -8,7 +8,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: demo test lint test-slow test-gpu test-pythons benchmark benchmark-gpu docs results requirements clean
+.PHONY: demo test lint test-slow test-gpu test-pythons benchmark benchmark-gpu docs results results-states requirements clean
 
 demo: .venv/.run  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
@@ -47,6 +47,10 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 
 results: .venv/.run  ## the tables of the README and the docs
 	for name in next-step captaincook4d graphs recovery; do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
+
+results-states: .venv/.run  ## those of state prediction: hours; they go on where they were interrupted
+	$(BIN)/msg2 experiment states --jobs 2 -o docs/results
+	$(BIN)/msg2 experiment narration --jobs 2 -o docs/results $(if $(TEXT_ENCODER),--text-encoder $(TEXT_ENCODER))
 
 docs: .venv/.test  ## the documentation as a site
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
