@@ -137,15 +137,20 @@ def _text(one: Interval) -> str:
     return f"{100 * one.value:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
+def _rows(found: Sequence[Found], what: str) -> list[list[str]]:
+    """A row per task and predictor of one of the measured things."""
+    return [
+        [each.task, name, *(_text(values[measure]) for measure in MEASURES)]
+        for each in found
+        for name, values in getattr(each, what).items()
+    ]
+
+
 def _values(found: Sequence[Found]) -> Table:
     return Table(
         "Hidden steps: (a) is it completed at the other steps' borders, (b) is it in the video at all; percent",
         ["task", "predictor", *MEASURES],
-        [
-            [each.task, name, *(_text(values[measure]) for measure in MEASURES)]
-            for each in found
-            for name, values in each.values.items()
-        ],
+        _rows(found, "values"),
         [
             "5 folds over videos, 25 % of the labelled steps of each test video hidden; 95 % bootstrap intervals over "
             f"videos ({', '.join(f'{each.task}: {each.videos}' for each in found)}). Logistic regressions on the other "
@@ -158,11 +163,7 @@ def _differences(found: Sequence[Found]) -> Table:
     return Table(
         f"Models less the baseline {BAR}, points",
         ["task", "model", *MEASURES],
-        [
-            [each.task, name, *(_text(values[measure]) for measure in MEASURES)]
-            for each in found
-            for name, values in each.against.items()
-        ],
+        _rows(found, "against"),
         ["Paired over videos; an interval without 0 is significant."],
     )
 
@@ -171,11 +172,7 @@ def _swapped(found: Sequence[Found]) -> Table:
     return Table(
         "With the narration of another video in the place of its own: change in points",
         ["task", "predictor", *MEASURES],
-        [
-            [each.task, name, *(_text(values[measure]) for measure in MEASURES)]
-            for each in found
-            for name, values in each.swapped.items()
-        ],
+        _rows(found, "swapped"),
         ["What does not listen would not change."],
     )
 
