@@ -352,7 +352,7 @@ def test_whatever_stands_in_padding(subtests: pytest.Subtests) -> None:
                 parts: dict[str, Tensor], padding: Tensor = padding, held: Footage = held, rng: Any = rng
             ) -> None:
                 for part, below in (
-                    ("frame", len(held.frames)), ("sentence", len(held.sentences)), ("kind", 4), ("step", 4),
+                    ("frame", len(held.frames)), ("sentence", len(held.sentences)), ("kind", 4),
                     ("inside", 2), ("state", 3), ("place", int(parts["place"].max()) + 1),
                 ):  # fmt: skip
                     drawn = torch.randint(below, parts[part].shape, generator=rng).to(parts[part].dtype)

@@ -22,8 +22,6 @@ class Batch:
     """(B, L)."""
     sentence: Tensor
     """(B, L, W): -1 where there is none."""
-    step: Tensor
-    """(B, L): whose border a delimiter is; -1 for frames."""
     inside: Tensor
     """(B, L, N): whether the token lies in a segment of that label."""
     state: Tensor

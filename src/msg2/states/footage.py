@@ -135,7 +135,6 @@ def batch(footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *,
     shape = (len(rows), length)
     video, place, kind, frame = (np.zeros(shape, dtype=np.int64) for _ in range(4))
     sentence = np.full((*shape, width), -1, dtype=np.int64)
-    step = np.full(shape, -1, dtype=np.int64)
     inside = np.zeros((*shape, steps), dtype=np.bool_)
     state = np.zeros((*shape, steps), dtype=np.int64)
     weight = np.zeros((*shape, steps), dtype=np.float32)
@@ -150,14 +149,14 @@ def batch(footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *,
             begin += len(one.kind)
             video[here] = member + 1
             place[here] = np.arange(len(one.kind))
-            kind[here], step[here], inside[here], state[here] = one.kind, one.step, one.inside, one.state
+            kind[here], inside[here], state[here] = one.kind, one.inside, one.state
             frame[here] = one.frame + footage.frame_offsets[number]
             sentence[here] = np.where(one.sentence < 0, -1, one.sentence + footage.sentence_offsets[number])
             fold[here], told[here] = footage.fold(number), one.told
             present[line, begin - 1], asked[line, begin - 1] = one.labelled, ~one.labelled | one.dropped
             at_border = (one.kind == START) | (one.kind == END)
             weight[here] = at_border[:, None] & one.labelled
-    arrays = (video, place, kind, frame, sentence, step, inside, state, weight, fold, told, present, asked)
+    arrays = (video, place, kind, frame, sentence, inside, state, weight, fold, told, present, asked)
     return Batch(*map(torch.from_numpy, arrays))
 
 

@@ -136,7 +136,7 @@ class _Run:
                 block.compile()
         self.log = checkpoint.log_until(folder, card.epoch)
         self.best: dict[str, Tensor] | None = None
-        self.saved = time.monotonic()
+        self.saved, self.cost = time.monotonic(), 0.0
 
     def go(self, report: Report) -> None:
         """Epoch after epoch, to the end; what is saved is always how things stand when one has ended."""
@@ -152,7 +152,9 @@ class _Run:
                 except KeyboardInterrupt:
                     self.save()
                     raise
-                if self.card.finished or time.monotonic() - self.saved > options.save_seconds:
+                # What is quickly saved is saved after every epoch or so.
+                often = min(options.save_seconds, 20 * self.cost)
+                if self.card.finished or time.monotonic() - self.saved > often:
                     self.save()
 
     def batches(self, epoch: int) -> list[Batch]:
@@ -236,6 +238,7 @@ class _Run:
 
     def save(self) -> None:
         """Write the checkpoint."""
+        began = time.monotonic()
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         if not self.card.finished:  # nobody goes on from a finished one
             tensors |= moments(self.model, self.optimizer)
@@ -243,6 +246,7 @@ class _Run:
         checkpoint.save_checkpoint(self.folder, self.card, _on_cpu(tensors), best)
         self.best = None
         self.saved = time.monotonic()
+        self.cost = self.saved - began
 
     def take_up(self) -> None:
         """Go on from the checkpoint in the folder."""
