@@ -102,7 +102,7 @@ def naive(
     held: Footage, numbers: Sequence[int], model: StateModelOptions, training: TrainingOptions, epochs: int,
     *, mixed: bool = False,
 ) -> Epochs:  # fmt: skip
-    """The loop that one would write first: padded, eager, unfused Adam, features copied in every step.
+    """The loop that one would write first: the library's encoder, padded, unfused Adam, features copied in every step.
 
     It starts from the same weights as the program's and sees the same tokens in the same order; only the draws of
     dropout differ.
@@ -111,6 +111,8 @@ def naive(
     torch.set_float32_matmul_precision("highest")
     torch.manual_seed(torch_seed(training.seed))
     predictor = StateModel(len(held.steps), held.frames.shape[1], held.sentences.shape[1], model).to(device).train()
+    t5: Any = predictor.transformer
+    t5.forward = lambda vectors, mask, _: t5.core(inputs_embeds=vectors, attention_mask=mask).last_hidden_state
     optimizer = torch.optim.Adam(predictor.parameters(), foreach=False, fused=False)
     precision: Callable[[], Any] = (lambda: torch.autocast(device.type, torch.bfloat16)) if mixed else nullcontext
     done = Epochs([], [])

@@ -420,8 +420,8 @@ class TrainingOptions:
     """auto: a GPU where there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: mixed precision (bfloat16) on a GPU."""
-    compiled: bool | None = None
-    """Compile the transformer; None: on a GPU."""
+    captured: bool = True
+    """On a GPU, launch the kernels of a whole step at once, as a CUDA graph."""
     row: int | None = None
     """Tokens per row, in which short videos are packed together; 0: a video per row; None: packed on a GPU."""
 
@@ -578,6 +578,9 @@ class TextOptions:
         _check(self.batch >= 1, f"batch is {self.batch}, it must be 1 or more")
 
 
+LANGUAGE = "en"
+"""Of the captions of a video that has them in several languages and none without a language in its name."""
+
 VARIANT = "paper"
 """Of the state predictor, where it is trained by itself: a name in `msg2.states.variants.VARIANTS`."""
 
@@ -647,6 +650,150 @@ class StatesExperimentOptions:
             t5="t5-large", visualbert="visualbert-base", vit="vit-large",
             transformers=TrainingOptions(save_seconds=3600.0),
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """How rendered videos of a world look and sound. `clutter` is the master difficulty."""
+
+    script: FeatureOptions = field(default_factory=FeatureOptions)
+    """What is shown and said, and when; how long and cluttered its vectors are plays no part, nor its frame rate."""
+    width: int = 160
+    height: int = 120
+    frames_per_second: int = 5
+    clutter: int = 4
+    """Things in every picture that belong to no step: half of them stay through the video, half through the shot."""
+    grain: float = 3.0
+    """Standard deviation of the sensor's noise, of 255."""
+    blank_seconds: float = 1.0
+    """Where nothing is to be seen of a performed step, it is so for this long."""
+    black: float = 0.2
+    """Of each cut from shot to shot: the picture is black for a moment."""
+    black_seconds: float = 0.4
+    quality: int = 30
+    """x264's constant rate factor: 0 is lossless, 51 the worst."""
+    sample_rate: int = 16_000
+    """Of the sound, per second."""
+    bit_rate: int = 24_000
+    """Of the sound, bits per second."""
+    words_per_minute: int = 170
+    """How fast the narrator speaks, where there is time."""
+    jobs: int = 1
+    """Videos that are rendered at the same time."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            value = getattr(self, name)
+            _check(32 <= value <= 4096 and value % 2 == 0, f"{name} is {value}, it must be even, from 32 to 4096")
+        for name, least, most in (
+            ("frames_per_second", 1, 100), ("clutter", 0, 1000), ("quality", 0, 51), ("sample_rate", 8000, 48_000),
+            ("bit_rate", 8000, 320_000), ("words_per_minute", 80, 450), ("jobs", 1, 1024),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            _check(least <= value <= most, f"{name.replace('_', '-')} is {value}, it must be from {least} to {most}")
+        for name in ("grain", "black_seconds"):
+            value = getattr(self, name)
+            _check(0 <= value < 1000, f"{name.replace('_', '-')} is {value}, it must be from 0 to 1000")
+        _check(0 < self.blank_seconds < float("inf"), f"blank-seconds is {self.blank_seconds}, it must be above 0")
+        _check_probability("black", self.black)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """Which pictures of a video are looked at."""
+
+    every: float = 0.5
+    """Seconds from one to the next."""
+    size: int = 224
+    """Pixels of the shorter side, at most; a smaller picture is not enlarged."""
+    hold: float = 3600.0
+    """Seconds that one picture may stay; a clock that leaves more time between two pictures is broken."""
+    threads: int = 4
+    """That decode one video."""
+    batch: int = 64
+    """Pictures that are encoded at once, while as many are decoded."""
+
+    def __post_init__(self) -> None:
+        _check(0.001 <= self.every <= 3600, f"every is {self.every}, it must be from 0.001 to 3600 seconds")
+        _check(self.size >= 1, f"size is {self.size}, it must be 1 or more")
+        _check(0 < self.hold < float("inf"), f"hold is {self.hold}, it must be above 0")
+        _check(self.threads >= 1, f"threads is {self.threads}, it must be 1 or more")
+        _check(self.batch >= 1, f"batch is {self.batch}, it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    """How pictures become vectors."""
+
+    encoder: str = "descriptors"
+    """Classical descriptors, which need no model; or a CLIP model: its folder, or its name on the Hugging Face hub."""
+    batch: int = 32
+    """Pictures that a model takes at once."""
+
+    def __post_init__(self) -> None:
+        _check(self.batch >= 1, f"batch is {self.batch}, it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechOptions:
+    """How sound becomes text."""
+
+    language: str | None = None
+    """Such as "en"; None: as it is heard in the first half minute."""
+    beam: int = 5
+    """Hypotheses that are followed at the same time."""
+    longest: float = 600.0
+    """Seconds that are listened to at once; longer sound is cut where it is quiet, and memory stays bounded."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: a GPU where there is one."""
+    threads: int = 0
+    """Of a CPU; 0: as many as the recogniser thinks right."""
+
+    def __post_init__(self) -> None:
+        _check(self.beam >= 1, f"beam is {self.beam}, it must be 1 or more")
+        _check(self.longest >= 60, f"longest is {self.longest}, it must be 60 or more")
+        _check(self.device in ("auto", "cpu", "cuda"), f"device is {self.device!r}, it must be auto, cpu or cuda")
+        _check(self.threads >= 0, f"threads is {self.threads}, it must be 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseOptions:
+    """How sentences become verb phrases."""
+
+    keep_sentences: bool = False
+    """Keep sentences that have no verb phrase, as they are spoken."""
+    longest: int = 5000
+    """Characters that are parsed at once; longer narration is cut between words, and memory stays bounded."""
+
+    def __post_init__(self) -> None:
+        _check(self.longest >= 1, f"longest is {self.longest}, it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """From video files to features (`msg2 features`)."""
+
+    frame_encoder: str = field(default_factory=lambda: PictureOptions().encoder)
+    """See `PictureOptions`; "none": frames are not looked at."""
+    text_encoder: str | None = None
+    """See `TextOptions`; None: CLIP's own where frames go through CLIP, else hashed words."""
+    speech: str | None = None
+    """A Whisper model for videos without captions: its name or folder; None: they stay silent."""
+    phrases: str | None = None
+    """A spaCy model that finds verb phrases: its name or folder; None: sentences stay as they are."""
+    frames: FrameOptions = field(default_factory=FrameOptions)
+    wording: PhraseOptions = field(default_factory=PhraseOptions)
+    listening: SpeechOptions = field(default_factory=SpeechOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenOptions:
+    """What is said around steps (`msg2 phrases`)."""
+
+    seconds: float = 10.0
+    """Before a step begins and after it ends that count as around it."""
+    listed: int = 15
+    """Phrases of a step on the page."""
 
 
 def _check(good: bool, what: str) -> None:

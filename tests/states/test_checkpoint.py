@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load
 from transformers import T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
 
 from msg2.errors import InputError
@@ -19,7 +22,7 @@ from msg2.media.manifest import Encoders
 from msg2.media.store import write_store
 from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.card import Card
-from msg2.states.checkpoint import load_model, load_weights, read_card, read_tensors, save_checkpoint, to_json
+from msg2.states.checkpoint import as_file, load_model, load_weights, read_card, read_tensors, save_checkpoint, to_json
 from msg2.states.trained import trained as ready_to_read
 from msg2.states.training import Progress, train
 from tests.states.conftest import (
@@ -102,6 +105,15 @@ def test_saved_and_loaded_weights_are_the_same(name: str, tmp_path: Path) -> Non
     with torch.no_grad():
         scores = [one(made, HELD.frames, HELD.sentences).scores for one in (model, loaded)]
     assert torch.equal(*scores)
+
+
+@given(st.dictionaries(st.text(max_size=9), st.lists(st.integers(0, 4), max_size=3), max_size=5), st.booleans())
+def test_the_library_reads_what_is_written(shapes: dict[str, list[int]], turned: bool) -> None:
+    tensors = {name: torch.rand(shape) for name, shape in shapes.items()}
+    given = {name: one.mT.contiguous().mT if turned and one.ndim > 1 else one for name, one in tensors.items()}
+    read = load(bytes(as_file(given)))
+    assert read.keys() == tensors.keys()
+    assert all(torch.equal(read[name], one) for name, one in tensors.items())
 
 
 def test_the_card_of_a_training(finished: Path) -> None:

@@ -26,7 +26,7 @@ from transformers import (
 )
 
 from msg2.errors import InputError
-from msg2.states.encoders import SIZES, T5, VisualBert, ViT, encoder
+from msg2.states.encoders import SIZES, T5, VisualBert, ViT, encoder, encoder_from_config
 
 B, L, WIDTH = 3, 11, 32
 LENGTHS = torch.tensor([11, 7, 1])
@@ -292,3 +292,42 @@ def test_a_visualbert_is_built_without_remarks() -> None:
     assert isinstance(made, VisualBert)
     end = made.core.config.eos_token_id
     assert end is None or end < made.core.config.vocab_size
+
+
+# --- in few kernels, as on a GPU ---
+
+
+@pytest.mark.parametrize("forwards", ["gated-gelu", "relu", "gated-silu"])
+def test_t5_in_few_kernels_is_t5(forwards: str, inputs: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
+    """Scores and gradients, of every weight, are those of the library's own encoder."""
+    vectors, there, mask, places = inputs
+    torch.manual_seed(1)
+    one = encoder_from_config({**t5_config().to_dict(), "feed_forward_proj": forwards})
+    assert isinstance(one, T5)
+    for weights in one.parameters():
+        torch.nn.init.normal_(weights, std=0.3)  # norms and biases must matter, too
+    results = []
+    for run in (lambda: one(vectors, mask, places), lambda: one.in_few_kernels(vectors, mask)):
+        one.eval().zero_grad()
+        found = run()
+        (found[there] ** 2).sum().backward()
+        gradients = {name: w.grad.clone() for name, w in one.named_parameters() if w.grad is not None}
+        results.append((found[there].detach(), gradients))
+    (plain, slopes), (lean, others) = results
+    torch.testing.assert_close(lean, plain, atol=1e-4, rtol=1e-4)
+    assert len(slopes) > 20
+    torch.testing.assert_close(others, slopes, atol=1e-3, rtol=1e-3)
+
+
+def test_t5_in_few_kernels_drops_as_often(inputs: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
+    """In training, both wander about their means equally far."""
+    vectors, there, mask, places = inputs
+    torch.manual_seed(2)
+    one = encoder_from_config({**t5_config().to_dict(), "dropout_rate": 0.2}).train()
+    assert isinstance(one, T5)
+    with torch.no_grad():
+        spreads = [
+            torch.stack([run()[there] for _ in range(200)]).std(0).mean().item()
+            for run in (lambda: one(vectors, mask, places), lambda: one.in_few_kernels(vectors, mask))
+        ]
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.05)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from msg2.errors import InputError
 from msg2.media.features import Features
 from msg2.options import SamplingOptions
 from msg2.states.footage import _packed, batch, footage, in_batches
+from msg2.states.model import training_loss
 from msg2.states.sampling import END, FRAME, START, sampled
 from msg2.task import Segment, Task, Video
-from tests.states.conftest import STEPS, batch_of, tiny_features, tiny_footage, tiny_task
+from tests.states.conftest import STEPS, batch_of, model_for, options, tiny_features, tiny_footage, tiny_task
 
 HELD = tiny_footage(5)
 
@@ -148,3 +149,18 @@ def test_one_video_alone() -> None:
     made = batch(alone, [0], tokens)
     assert made.kind.tolist() == [[START, FRAME, FRAME, FRAME, END]]
     assert made.frame.tolist() == [[0] * 5]
+
+
+@pytest.mark.parametrize("row", [0, 150])
+def test_empty_rows_change_nothing(row: int) -> None:
+    chosen = options()
+    model = model_for(HELD, chosen)
+    _, plain = batch_of(HELD, range(5), row=row)
+    _, padded = batch_of(HELD, range(5), row=row, multiple=7)
+    rows = len(plain.kind)
+    assert len(padded.kind) == 7 > rows
+    for field in fields(plain):
+        assert torch.equal(getattr(plain, field.name), getattr(padded, field.name)[:rows])
+    assert not padded.video[rows:].any()
+    losses = [training_loss(model(made, HELD.frames, HELD.sentences), made, chosen).item() for made in (plain, padded)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)

@@ -37,6 +37,12 @@ def _narration(data: Path, options: ExperimentOptions, report: Callable[[str], N
     return narration.run(data, options, report)
 
 
+def _rendered(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    from msg2.experiments import rendered  # needs the extras [states] and [media]
+
+    return rendered.run(data, options, report)
+
+
 EXPERIMENTS: Mapping[str, Experiment] = {
     "next-step": Experiment("next step on CrossTask, labels only (Table 2)", "crosstask", next_step.run),
     "captaincook4d": Experiment("edges against human task graphs", "captaincook4d", captaincook4d.run),
@@ -44,4 +50,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "recovery": Experiment("exact recovery from noise-free random worlds", None, recovery.run),
     "states": Experiment("state prediction on twelve worlds (Table A, Table 1 again)", None, _states, long=True),
     "narration": Experiment("hidden steps from real narration (CrossTask)", "crosstask", _narration, long=True),
+    "rendered": Experiment("state prediction from rendered videos", None, _rendered, long=True),
 }

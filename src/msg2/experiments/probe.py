@@ -7,7 +7,7 @@ this sentence mention? `FeatureOptions.clutter` was chosen by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 from msg2.assist import split
 from msg2.experiments.tables import Table
+from msg2.media.features import Features
 from msg2.options import SEED, FeatureOptions, ProbeOptions, SplitOptions, WorldOptions
 from msg2.worlds import Simulation, script_of, simulate, simulated_features, worlds
 
@@ -86,24 +87,31 @@ def linear_classifier(
     return LinearClassifier(known, best[:, :-1], best[:, -1])
 
 
-def examples_of(simulation: Simulation, options: FeatureOptions, seed: int) -> tuple[Examples, Examples]:
-    """(frames, sentences): all frames inside performed segments with their step, all mentions of a step with it.
+def frames_of(simulation: Simulation, seen: Mapping[str, Features]) -> Examples:
+    """All frames inside performed segments, with their step, of videos that are `seen` as these features.
 
     Segments count whether or not they are labelled. Frames that show nothing of the step, or another one beside it, are
     among them: the classifier gets what there is.
     """
-    found = simulated_features(simulation, options, seed)
-    frames, sentences = [], []
+    frames = []
     for show in simulation.demonstrations:
-        features = found[show.video]
+        features = seen[show.video]
         starts, ends = (np.array([getattr(segment, side) for segment in show.performed]) for side in ("start", "end"))
         times = features.frame_times[:, None]
         frame, segment = np.nonzero((starts <= times) & (times < ends))
         steps = np.array([simulation.graph.steps.index(segment.step) for segment in show.performed], dtype=np.int64)
         frames.append(_examples(features.frames[frame], steps[segment], show.video))
+    return _together(frames)
+
+
+def examples_of(simulation: Simulation, options: FeatureOptions, seed: int) -> tuple[Examples, Examples]:
+    """(frames, sentences) of simulated features: `frames_of` them, and all mentions of a step with it."""
+    seen = simulated_features(simulation, options, seed)
+    sentences = []
+    for show in simulation.demonstrations:
         sentence, step = np.nonzero(script_of(simulation, show, options, seed).mentioned)
-        sentences.append(_examples(features.sentences[sentence], step, show.video))
-    return _together(frames), _together(sentences)
+        sentences.append(_examples(seen[show.video].sentences[sentence], step, show.video))
+    return frames_of(simulation, seen), _together(sentences)
 
 
 def probe_accuracy(simulation: Simulation, examples: Examples, options: ProbeOptions, parts: SplitOptions) -> float:

@@ -15,8 +15,9 @@ import numpy as np
 
 from msg2 import metrics
 from msg2.errors import MissingExtraError
-from msg2.experiments.probe import examples_of, probe_accuracy
+from msg2.experiments.probe import frames_of, probe_accuracy
 from msg2.inference import infer
+from msg2.media.features import Features
 from msg2.options import (
     FeatureOptions,
     FillOptions,
@@ -107,18 +108,25 @@ def measured(cell: Cell, options: StatesExperimentOptions) -> Found:
     """What the cell holds; the same cell and options give the same numbers."""
     noise = NoiseOptions(unlabelled=cell.unlabelled)
     simulation = simulate(world(cell.world), WorldOptions(videos=options.videos, noise=noise), cell.seed)
-    features = FeatureOptions(clutter=cell.clutter)
-    if cell.row == PROBE:
-        frames, _ = examples_of(simulation, features, cell.seed)
-        return {"accuracy": probe_accuracy(simulation, frames, ProbeOptions(), SplitOptions())}
-    if cell.row in (LABELS, ORACLE):
-        labels = simulation.task if cell.row == LABELS else completed(simulation)
+    seen = {} if cell.row in (LABELS, ORACLE) else simulated_features(
+        simulation, FeatureOptions(clutter=cell.clutter), cell.seed
+    )  # fmt: skip
+    return measured_row(cell.row, simulation, seen, cell.seed, options)
+
+
+def measured_row(
+    row: str, simulation: Simulation, seen: Mapping[str, Features], seed: int, options: StatesExperimentOptions
+) -> Found:
+    """What a row holds for a simulation whose videos, by id, are `seen` as these features."""
+    if row == PROBE:
+        return {"accuracy": probe_accuracy(simulation, frames_of(simulation, seen), ProbeOptions(), SplitOptions())}
+    if row in (LABELS, ORACLE):
+        labels = simulation.task if row == LABELS else completed(simulation)
         return {"graphs": _graph_scores(labels, simulation, options)}
     from msg2.states.threads import one_thread
 
-    with one_thread(), tempfile.TemporaryDirectory() as folder:
-        model = _trained(cell, simulation, features, options, Path(folder))
-        return _state_scores(model, simulation, options)
+    with one_thread():
+        return _state_scores(_trained(ROWS[row], simulation, seen, seed, options), simulation, options)
 
 
 def completed(simulation: Simulation) -> Task:
@@ -147,20 +155,19 @@ def _graph_scores(labels: Task, simulation: Simulation, options: StatesExperimen
 
 
 def _trained(
-    cell: Cell, simulation: Simulation, features: FeatureOptions, options: StatesExperimentOptions, folder: Path
+    row: Row, simulation: Simulation, seen: Mapping[str, Features], seed: int, options: StatesExperimentOptions
 ) -> Trained:
-    """The model of the cell's row, trained on its world."""
+    """The model of the row, trained on the videos."""
     states = _state_prediction()
     import torch
 
-    row = ROWS[cell.row]
     encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
     model, sampling = states.variants.variant(row.variant).options(**encoder)
-    training = replace(options.transformers if model.context else options.witnesses, seed=cell.seed)
-    seen = simulated_features(simulation, features, cell.seed)
+    training = replace(options.transformers if model.context else options.witnesses, seed=seed)
     footage = states.footage.footage(simulation.task, seen.get, text_only=model.inputs == "text")
-    states.training.train(footage, folder, model=model, sampling=sampling, training=training)
-    card, network = states.checkpoint.load_model(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        states.training.train(footage, Path(folder), model=model, sampling=sampling, training=training)
+        card, network = states.checkpoint.load_model(Path(folder))
     # The witnesses must know whom they have learnt from, to judge them as strangers.
     device = torch.device("cuda" if torch.cuda.is_available() and training.device != "cpu" else "cpu")
     footage = replace(footage.to(device), learnt=frozenset(card.videos["training"]))
@@ -208,7 +215,7 @@ def size(cell: Cell, options: StatesExperimentOptions) -> Found:
     if cell.row in ROWS:
         encoder = ROWS[cell.row].encoder
         training = asdict(options.witnesses if encoder is None else options.transformers)
-        where = ("device", "save_seconds", "seed")
+        where = ("captured", "device", "save_seconds", "seed")
         chosen |= {"encoder": encoder and getattr(options, encoder)}
         chosen |= {"training": {name: value for name, value in training.items() if name not in where}}
     return chosen

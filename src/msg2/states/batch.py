@@ -37,10 +37,11 @@ class Batch:
     asked: Tensor
     """(B, L, N), at the last token of each video: which steps the model is not told of, and so is asked about."""
 
-    def pinned(self) -> Batch:
-        """The same batch in memory from which a GPU copies while the program goes on."""
-        return Batch(*(getattr(self, f.name).pin_memory() for f in fields(self)))
+    def fill(self, other: Batch) -> None:
+        """Overwrite the tensors with those of another batch of the same shape."""
+        for f in fields(self):
+            getattr(self, f.name).copy_(getattr(other, f.name))
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
-        return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
+        return Batch(*(getattr(self, f.name).to(device) for f in fields(self)))

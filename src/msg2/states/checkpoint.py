@@ -16,11 +16,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor
 
 from msg2.errors import InputError
@@ -35,9 +38,9 @@ _AGAIN = "train it again into another folder"
 def save_checkpoint(folder: Path, card: Card, last: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
     """Write the card and the tensors, all or none; `best` only where it is new. Tensors of other epochs go."""
     document = {"format": FORMAT, **asdict(card), "versions": {name: version(name) for name in ("msg2", "torch")}}
-    contents: dict[Path, str | bytes] = {folder / card.last_file: save(dict(last))}
+    contents: dict[Path, Any] = {folder / card.last_file: as_file(last)}
     if best is not None:
-        contents[folder / card.best_file] = save(dict(best))
+        contents[folder / card.best_file] = as_file(best)
     contents[folder / "model.json"] = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     write_together(contents)
     for which, current in (("last", card.last_file), ("best", card.best_file)):
@@ -45,6 +48,27 @@ def save_checkpoint(folder: Path, card: Card, last: Mapping[str, Tensor], best: 
             if path.name != current:
                 with suppress(OSError):
                     path.unlink()
+
+
+def as_file(tensors: Mapping[str, Tensor]) -> memoryview:
+    """A safetensors file of tensors in single precision, wherever they are: gigabytes, copied no more than once.
+
+    It is the length of the header in 8 bytes, the header in JSON, and one tensor after the other.
+    """
+    ends = list(accumulate((value.nbytes for value in tensors.values()), initial=0))
+    header = {
+        name: {"dtype": "F32", "shape": list(value.shape), "data_offsets": list(span)}
+        for (name, value), span in zip(tensors.items(), pairwise(ends), strict=True)
+    }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    begin = 8 + len(text)
+    whole = np.empty(begin + ends[-1], dtype=np.uint8)  # NumPy asks for large pages, which halves the time
+    whole[:begin] = np.frombuffer(len(text).to_bytes(8, "little") + text, dtype=np.uint8)
+    numbers = torch.from_numpy(whole[begin:].view(np.float32))
+    for value, (start, end) in zip(tensors.values(), pairwise(ends), strict=True):
+        numbers[start // 4 : end // 4].view(value.shape).copy_(value.detach())
+    return whole.data
 
 
 def read_card(folder: Path) -> Card:

@@ -121,10 +121,12 @@ def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
     return (0, *accumulate(map(len, arrays)))[:-1]
 
 
-def batch(footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0) -> Batch:
+def batch(
+    footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0, multiple: int = 1
+) -> Batch:
     """The tokens of the clips of these numbers in as few rows as hold them; a row is as long as the longest, or `row`.
 
-    The loss counts, at delimiters, the steps that the labels hold.
+    Empty rows make their number a `multiple`. The loss counts, at delimiters, the steps that the labels hold.
     """
     pairs = list(zip(numbers, tokens, strict=True))
     longest = max(len(one.kind) for _, one in pairs)
@@ -132,7 +134,7 @@ def batch(footage: Footage, numbers: Iterable[int], tokens: Iterable[Tokens], *,
     length = max(longest, row)
     first = pairs[0][1]
     steps, width = first.state.shape[1], first.sentence.shape[1]
-    shape = (len(rows), length)
+    shape = (-(-len(rows) // multiple) * multiple, length)
     video, place, kind, frame = (np.zeros(shape, dtype=np.int64) for _ in range(4))
     sentence = np.full((*shape, width), -1, dtype=np.int64)
     inside = np.zeros((*shape, steps), dtype=np.bool_)

@@ -28,7 +28,20 @@ def adam(model: StateModel, options: TrainingOptions) -> torch.optim.Adam:
         quick = name == "bias" or name.startswith(("witnesses.", "habits.", "trust."))
         groups.setdefault((4 * witness if parameter.numel() == 1 else witness) if quick else 1.0, []).append(parameter)
     paces: list[dict[str, Any]] = [{"params": parameters, "pace": pace} for pace, parameters in groups.items()]
-    return torch.optim.Adam(paces, fused=next(model.parameters()).is_cuda)
+    on_gpu = model.device.type == "cuda"
+    if on_gpu:  # where a CUDA graph of a step finds the rate
+        for group in paces:
+            group["lr"] = torch.zeros((), device=model.device)
+    return torch.optim.Adam(paces, fused=on_gpu, capturable=on_gpu)
+
+
+def set_rate(optimizer: torch.optim.Adam, rate: float) -> None:
+    """Every group goes on at its pace times this learning rate."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate * group["pace"])
+        else:
+            group["lr"] = rate * group["pace"]
 
 
 def learning_rate(step: int, steps: int, options: TrainingOptions) -> float:

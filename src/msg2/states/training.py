@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,15 @@ from msg2.states.batch import Batch
 from msg2.states.card import Card, torch_seed
 from msg2.states.footage import Footage, batch, in_batches
 from msg2.states.model import StateModel, ordinal_loss, training_loss
-from msg2.states.optimizer import adam, learning_rate, moments, restore
+from msg2.states.optimizer import adam, learning_rate, moments, restore, set_rate
 from msg2.states.sampling import COMPLETED
+from msg2.states.step import Step
 from msg2.states.threads import one_thread
 
 _log = logging.getLogger(__name__)
 
+_ROWS = 2
+"""Of which a multiple is in every batch that a CUDA graph is for: fewer shapes, for few empty rows."""
 _HIDING = 7_001
 """Stream of the labels that are hidden in validation: the same in every epoch."""
 
@@ -130,64 +133,68 @@ class _Run:
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
         packs = on_gpu and card.model.context
         self.row = (footage.longest(card.sampling) if packs else 0) if options.row is None else options.row
-        if model.transformer is not None and (on_gpu if options.compiled is None else options.compiled):
-            torch.set_float32_matmul_precision("high")
-            for block in model.transformer.blocks:  # they are alike: what is compiled for one serves all
-                block.compile()
+        # A stream of its own, since a copy to the GPU waits for all that came before it.
+        self.beside: AbstractContextManager[Any] = nullcontext()
+        if on_gpu:
+            self.beside = torch.cuda.stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
+        # What witnesses and habits count depends on the batch, and the program would have to wait for it.
+        captured = on_gpu and options.captured and not (card.model.witness or card.model.habits)
+        self.multiple = _ROWS if captured and self.row else 1
+        self.step = Step(model, self.optimizer, self.loss, options.clip, captured=captured)
         self.log = checkpoint.log_until(folder, card.epoch)
         self.best: dict[str, Tensor] | None = None
-        self.saved, self.cost = time.monotonic(), 0.0
+        # What saving costs is not known yet: weights and moments, at half a gigabyte a second.
+        self.saved, self.cost = time.monotonic(), sum(weights.nbytes for weights in model.parameters()) * 3 / 5e8
 
     def go(self, report: Report) -> None:
         """Epoch after epoch, to the end; what is saved is always how things stand when one has ended."""
         options = self.card.training
-        with ThreadPoolExecutor(1) as ahead:  # the batches of the next epoch are made while this one is at work
-            coming = ahead.submit(self.batches, self.card.epoch)
-            while not self.card.finished:
-                made, coming = coming.result(), ahead.submit(self.batches, self.card.epoch + 1)
-                loss = self.epoch(self.card.epoch, made)
-                self.end_epoch(loss)
-                try:
-                    report(Progress(self.card.epoch, options.epochs, loss, self.card.accuracy))
-                except KeyboardInterrupt:
-                    self.save()
-                    raise
-                # What is quickly saved is saved after every epoch or so.
-                often = min(options.save_seconds, 20 * self.cost)
-                if self.card.finished or time.monotonic() - self.saved > often:
-                    self.save()
+        made = self.batches(self.card.epoch)
+        while not self.card.finished:
+            waiting = self.epoch(self.card.epoch, made)
+            following = self.batches(self.card.epoch + 1)  # while a GPU is at work
+            loss = float(waiting)
+            made = following
+            self.end_epoch(loss)
+            try:
+                report(Progress(self.card.epoch, options.epochs, loss, self.card.accuracy))
+            except KeyboardInterrupt:
+                self.save()
+                raise
+            # What is quickly saved is saved after every epoch or so.
+            often = min(options.save_seconds, 20 * self.cost)
+            if self.card.finished or time.monotonic() - self.saved > often:
+                self.save()
 
     def batches(self, epoch: int) -> list[Batch]:
-        """The batches of an epoch; they hold no features, so all of them are small."""
+        """The batches of an epoch, where the model is; they hold no features, so all of them are small."""
         options = self.card.training
         seed = [options.seed, epoch]
         order = np.random.default_rng(seed).permutation(self.numbers["training"]).tolist()
         made = []
         for part in in_batches(order, options.batch):
             tokens = [self.footage.tokens(number, self.card.sampling, seed) for number in part]
-            made.append(batch(self.footage, part, tokens, row=self.row))
-        return [one.pinned() for one in made] if self.footage.frames.is_cuda else made
+            made.append(batch(self.footage, part, tokens, row=self.row, multiple=self.multiple))
+        with self.beside:
+            return [one.to(self.footage.frames.device) for one in made]
 
-    def epoch(self, epoch: int, batches: Sequence[Batch]) -> float:
-        """One pass over the training videos; the mean loss of its steps."""
+    def epoch(self, epoch: int, batches: Sequence[Batch]) -> Tensor:
+        """One pass over the training videos; the mean loss of its steps, for which a GPU lets wait."""
         options = self.card.training
         torch.manual_seed(torch_seed(options.seed, epoch))
         losses = []
         self.model.train()
-        for step, waiting in enumerate(batches):
-            made = waiting.to(self.footage.frames.device)
-            rate = learning_rate(epoch * len(batches) + step, options.epochs * len(batches), options)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate * group["pace"]
-            with self._precision():
-                prediction = self.model(made, self.footage.frames, self.footage.sentences)
-                loss = training_loss(prediction, made, self.card.model) + self.model.penalty()
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
-            self.optimizer.step()
-            losses.append(loss.detach())
-        return float(torch.stack(losses).mean())
+        for number, made in enumerate(batches):
+            total = options.epochs * len(batches)
+            set_rate(self.optimizer, learning_rate(epoch * len(batches) + number, total, options))
+            losses.append(self.step(made))
+        return torch.stack(losses).mean()
+
+    def loss(self, made: Batch) -> Tensor:
+        """What a step makes smaller."""
+        with self._precision():
+            prediction = self.model(made, self.footage.frames, self.footage.sentences)
+            return training_loss(prediction, made, self.card.model) + self.model.penalty()
 
     def end_epoch(self, loss: float) -> None:
         """Count the epoch, validate where it is time, and see whether it was the last one."""
@@ -219,22 +226,28 @@ class _Run:
     @torch.no_grad()
     def _validation_scores(self) -> dict[str, float]:
         """Over the validation videos: the loss, and how often ŝ ≥ b says completed rightly, of hidden steps."""
-        options, chosen = self.card.training, self.card.model
+        chosen = self.card.model
         self.model.eval()
-        total, right, counted, parts = 0.0, 0, 0, 0
-        for part in in_batches(self.numbers["validation"], options.batch):
-            tokens = [self.footage.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
-            made = batch(self.footage, part, tokens).to(self.footage.frames.device)
-            # Other shapes, not worth a compilation of their own.
-            with torch.compiler.set_stance("force_eager"), self._precision():
+        total, right, counted = 0.0, 0, 0
+        for made, hidden in self._validation_batches:
+            with self._precision():
                 scores = self.model(made, self.footage.frames, self.footage.sentences).scores.float()
             total += float(ordinal_loss(scores, made.state, made.weight, chosen.threshold, chosen.in_progress))
-            parts += 1
-            hidden = torch.from_numpy(np.stack([one.dropped for one in tokens])).to(scores.device)[:, None, :]
             asked = hidden & (made.weight > 0)
             right += int((((scores >= chosen.threshold) == (made.state == COMPLETED)) & asked).sum())
             counted += int(asked.sum())
-        return {"loss": total / parts, **({"accuracy": right / counted} if counted else {})}
+        return {"loss": total / len(self._validation_batches), **({"accuracy": right / counted} if counted else {})}
+
+    @cached_property
+    def _validation_batches(self) -> list[tuple[Batch, Tensor]]:
+        """A video per row, with (B, 1, N) which of its steps are hidden; the same in every validation."""
+        options, device = self.card.training, self.footage.frames.device
+        made = []
+        for part in in_batches(self.numbers["validation"], options.batch):
+            tokens = [self.footage.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
+            hidden = torch.from_numpy(np.stack([one.dropped for one in tokens]))[:, None, :]
+            made.append((batch(self.footage, part, tokens).to(device), hidden.to(device)))
+        return made
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -242,8 +255,7 @@ class _Run:
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         if not self.card.finished:  # nobody goes on from a finished one
             tensors |= moments(self.model, self.optimizer)
-        best = None if self.best is None else _on_cpu(self.best)
-        checkpoint.save_checkpoint(self.folder, self.card, _on_cpu(tensors), best)
+        checkpoint.save_checkpoint(self.folder, self.card, tensors, self.best)
         self.best = None
         self.saved = time.monotonic()
         self.cost = self.saved - began
@@ -256,7 +268,3 @@ class _Run:
         checkpoint.load_weights(self.model, weights, path)
         restore(self.optimizer, self.model, tensors, path)
         _log.info("%s: going on after epoch %d of %d", self.card.task, self.card.epoch, self.card.training.epochs)
-
-
-def _on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

@@ -1,0 +1,133 @@
+"""State prediction from video files: rendered worlds, seen and heard by encoders that need no weights.
+
+The way is that of a user: mp4 and captions -> features -> states -> filled labels -> graph. The measures are those of
+the experiment `states`, with which it can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.experiments.states_cells import LABELS, ORACLE, PROBE, Cell, Found, measured_row
+from msg2.experiments.states_outcome import Outcome, mean_of, number
+from msg2.experiments.states_tables import bar, gains, graphs
+from msg2.experiments.tables import Cell as Value
+from msg2.experiments.tables import Result, Table
+from msg2.files import safe_names, write_whole
+from msg2.media.job import feature_job
+from msg2.media.recordings import recordings
+from msg2.media.store import open_store
+from msg2.options import (
+    ExperimentOptions,
+    ExtractionOptions,
+    FeatureOptions,
+    NoiseOptions,
+    RenderOptions,
+    StatesExperimentOptions,
+    WorldOptions,
+)
+from msg2.worlds import simulate, world, worlds
+from msg2.worlds.render import write_videos
+
+PREDICTORS = ("witness", "paper")
+MEASURED = (LABELS, ORACLE, PROBE, *PREDICTORS)
+
+
+def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    """Render, encode and measure every world; what is done is kept beside the results, and not done again."""
+    whole = StatesExperimentOptions.full() if options.full else StatesExperimentOptions()
+    chosen = replace(whole, seeds=whole.seeds[:1])
+    names = chosen.worlds or tuple(one.name for one in worlds())
+    with ExitStack() as stack:
+        root = options.folder / "rendered" if options.folder else Path(stack.enter_context(TemporaryDirectory()))
+        pool = stack.enter_context(ProcessPoolExecutor(options.jobs, get_context("spawn"), _quiet))
+        measure = partial(_measured, root, chosen)
+        waiting = {pool.submit(measure, name): name for name in names}
+        found: dict[str, Found] = {}
+        for future in as_completed(waiting):
+            found[waiting[future]] = future.result()
+            report(f"{len(found)} of {len(names)} worlds ({waiting[future]})")
+    return Result("rendered", tables(found, chosen), {"options": asdict(chosen), "worlds": found})
+
+
+def _quiet() -> None:
+    """Remarks on single graphs would drown the news."""
+    logging.getLogger("msg2").setLevel(logging.ERROR)
+
+
+def _measured(root: Path, options: StatesExperimentOptions, name: str) -> Found:
+    """What every row holds in one world; kept in a file beside its videos and features."""
+    (seed,), folder = options.seeds, root / safe_names([name])[0]
+    file, made_with = folder / "found.json", json.loads(json.dumps(asdict(options)))
+    known = _known(file)
+    if known.get("options") == made_with:
+        return known["found"]  # type: ignore[no-any-return]
+    noise = NoiseOptions(unlabelled=options.unlabelled)
+    simulation = simulate(world(name), WorldOptions(videos=options.videos, noise=noise), seed)
+    write_videos(folder / "videos", simulation, RenderOptions(jobs=1), seed)
+    job = feature_job(recordings(folder / "videos").found, folder / "features", ExtractionOptions())
+    for dealt in job.run():
+        if dealt.failure is not None:
+            raise InputError(dealt.failure)
+    store = open_store(folder / "features")
+    seen = {video: store.read((None, video)) for _, video in store.entries}
+    found = {row: measured_row(row, simulation, seen, seed, options) for row in MEASURED}
+    write_whole(file, json.dumps({"options": made_with, "found": found}, indent=1) + "\n")
+    return found
+
+
+def _known(file: Path) -> dict[str, Any]:
+    try:
+        known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", where=file, hint="remove it: it is measured again") from None
+    return known
+
+
+def tables(found: dict[str, Found], options: StatesExperimentOptions) -> list[Table]:
+    """Those of the experiment `states` that can be had here."""
+    (seed,), clutter = options.seeds, FeatureOptions().clutter
+    cells = {
+        Cell(row, name, seed, options.unlabelled, clutter): one
+        for name, rows in found.items()
+        for row, one in rows.items()
+    }
+    outcome = Outcome(cells, options)
+    rows = [*PREDICTORS, ORACLE]
+    return [
+        _seen(outcome),
+        graphs(outcome, options.unlabelled, [LABELS, *rows], options.seeds),
+        gains(outcome, options.unlabelled, rows, options.seeds),
+        *(bar(outcome, row) for row in PREDICTORS),
+    ]
+
+
+def _seen(outcome: Outcome) -> Table:
+    seen = number(100 * mean_of(outcome.values(PROBE, ("accuracy",))))
+    rows: list[list[Value]] = []
+    for row in PREDICTORS:
+        measures = (("completion", "accuracy"), ("completion", "auc"), ("presence",))
+        found = [number(100 * mean_of(outcome.values(row, path))) for path in measures]
+        rows.append([row, seen, *found, *outcome.shares(row)])
+    return Table(
+        "What is seen in rendered videos, percent",
+        ["predictor", "probe", "accuracy of completion", "AUC of completion", "AUC of presence",
+         "precision of added labels", "recall"],
+        rows,
+        [
+            f"Videos of {len(outcome.worlds)} worlds, seed {outcome.options.seeds[0]}; frames by classical "
+            "descriptors, captions by hashed words: no weights, no CLIP. probe: a linear classifier that names the "
+            "step of single frames of held-out videos.",
+        ],
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""One step of training: loss, gradient, clipping, Adam; on a GPU all of it is launched at once, as a CUDA graph.
+
+A step of a large encoder is some two thousand kernels, which may take longer to launch one by one than to run. A graph
+holds the kernels for one shape of batch, with the addresses of all they read and write: every batch of that shape is
+copied to the same place, and so is the learning rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from msg2.states.batch import Batch
+
+_MOST_GRAPHS = 16
+"""Shapes with a graph of their own; each takes a fraction of a second and some memory. Others go without."""
+
+
+class Step:
+    """What is done with every batch, where the model is; `loss` gives its loss."""
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable[[Batch], Tensor], clip: float,
+        *, captured: bool,
+    ) -> None:  # fmt: skip
+        self.parameters = list(model.parameters())
+        self.optimizer, self.loss, self.clip = optimizer, loss, clip
+        self.graphs: dict[torch.Size, _Graph] = {}
+        self.room = _MOST_GRAPHS if captured else 0
+        self.met: set[torch.Size] = set()
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Learn from the batch; its loss. Batches of a new shape go without a graph once: libraries get ready then."""
+        shape = batch.kind.shape
+        if shape not in self.graphs:
+            if shape not in self.met or len(self.graphs) == self.room:
+                self.met.add(shape)
+                return self._learn(batch)
+            self.graphs[shape] = _Graph(self._learn, batch, next(iter(self.graphs.values()), None))
+        return self.graphs[shape](batch)
+
+    def _learn(self, batch: Batch) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.parameters, self.clip)
+        self.optimizer.step()
+        return loss.detach()
+
+
+class _Graph:
+    """The kernels of a step with `batch`; its memory serves the `other` graphs too, since one runs at a time."""
+
+    def __init__(self, learn: Callable[[Batch], Tensor], batch: Batch, other: _Graph | None) -> None:
+        self.batch, self.graph = batch, torch.cuda.CUDAGraph()
+        pool = None if other is None else other.graph.pool()
+        # "thread_local": what other threads do with the GPU meanwhile is no concern.
+        with torch.cuda.graph(self.graph, pool, capture_error_mode="thread_local"):
+            self.loss = learn(batch)  # noted down, not done
+
+    def __call__(self, batch: Batch) -> Tensor:
+        self.batch.fill(batch)
+        self.graph.replay()
+        return self.loss.clone()  # the next step overwrites it
