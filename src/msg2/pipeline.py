@@ -16,16 +16,25 @@ from msg2.files import write_together
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.media.store import Encoders, FeatureStore, open_store, write_store
-from msg2.options import DemoOptions, FeatureOptions, FillOptions, RunOptions, TrainingOptions, WorldOptions
+from msg2.options import (
+    DemoOptions,
+    FeatureOptions,
+    FillOptions,
+    RenderOptions,
+    RunOptions,
+    TrainingOptions,
+    WorldOptions,
+)
 from msg2.task import Task
 from msg2.worlds import Simulation, as_table, simulate, simulated_features, violation_rate, world
+from msg2.worlds.render import write_videos
 
 if TYPE_CHECKING:
     from msg2.states.scoring import Additions
     from msg2.states.training import Progress
 
 Report = Callable[[int, int, str], None]
-"""Is told after every epoch of a training: how many are done, of how many, and how it stands."""
+"""Is told after every epoch of a training, or video: how many are done, of how many, and the news."""
 
 
 # -- one task ---------------------------------------------------------------------------------------------------
@@ -150,21 +159,32 @@ class Sources:
 
     labels: Path
     features: Path | None
+    videos: Path | None
     truth: Path | None
     performed: Path | None
 
     @staticmethod
     def at(data: Path) -> Sources:
-        """All that `msg2 simulate --features -o DATA` writes, or only the labels at `data`."""
-        beside = [data / name for name in ("features", "truth.json", "truth/performed.csv")]
-        features, truth, performed = (path if path.exists() else None for path in beside)
+        """All that `msg2 simulate -o DATA` writes with --features or --render, or only the labels at `data`."""
+        beside = [data / name for name in ("features", "videos", "truth.json", "truth/performed.csv")]
         labels = data / "steps.csv"
-        return Sources(labels if labels.exists() else data, features, truth, performed)
+        return Sources(labels if labels.exists() else data, *(path if path.exists() else None for path in beside))
 
 
-def write_simulation(folder: Path, simulation: Simulation, seed: int, *, features: bool) -> list[Path]:
-    """Write a simulation as `Sources.at` finds it, and return the paths of what was written."""
-    store = folder / "features"
+def write_simulation(
+    folder: Path,
+    simulation: Simulation,
+    seed: int,
+    *,
+    features: bool = False,
+    render: RenderOptions | None = None,
+    report: Report = lambda *_: None,
+) -> list[Path]:
+    """Write a simulation as `Sources.at` finds it, and return the paths of what was written.
+
+    `report` is told after every video that is rendered.
+    """
+    store, videos = folder / "features", folder / "videos"
     if features:
         options = FeatureOptions()
         versions = {package: version(package) for package in ("msg2", "numpy")}
@@ -173,13 +193,17 @@ def write_simulation(folder: Path, simulation: Simulation, seed: int, *, feature
         write_store(store, {(simulation.task.name, video): one for video, one in found.items()}, encoders)
     elif store.exists():
         raise InputError("holds the features of another simulation", where=store, hint="add --features, or remove it")
+    if render is not None:
+        write_videos(videos, simulation, render, seed, report)
+    elif videos.exists():
+        raise InputError("holds the videos of another simulation", where=videos, hint="add --render, or remove it")
     files = {
         folder / "steps.csv": as_table([simulation.task]),
         folder / "truth" / "performed.csv": as_table([simulation.performed]),
         folder / "truth.json": simulation.graph.dumps(),
     }
     write_together(files)
-    return [*files, *([store] if features else [])]
+    return [*files, *([store] if features else []), *([videos] if render is not None else [])]
 
 
 # -- the demonstration ------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def test_from_captions(msg2, tmp_path: Path) -> None:
 
 def test_what_cannot_run(msg2, coffee: Path, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "there are no features beside the labels" in msg2("run", table, "-o", out).complaint
+    assert "there are neither features nor videos beside the labels" in msg2("run", table, "-o", out).complaint
     other = tmp_path / "other.json"
     other.write_text(world("Perform CPR").graph.dumps())
     assert "but not in the" in msg2("run", coffee, "-o", out, "--truth", other).complaint

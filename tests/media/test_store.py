@@ -77,7 +77,7 @@ def test_the_task_s_own_features_come_first(tmp_path: Path) -> None:
     assert same(store.features("coffee", "v2"), entries[None, "7_v2"])
     assert store.features("coffee", "v3") is None
     store = write_store(tmp_path, {(None, "7_v2"): some(), (None, "8_v2"): some()}, ENCODERS)
-    with pytest.raises(InputError, match=f"{tmp_path}: video 'v2' could have the captions '7_v2' or '8_v2'"):
+    with pytest.raises(InputError, match=f"{tmp_path}: video 'v2' could be '7_v2' or '8_v2'"):
         store.features("coffee", "v2")
 
 
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "encoder.sentence_width": (True, "$.encoder.sentence_width: is not a whole number"),
     "versions.numpy": (2, "$.versions.numpy: is not text"),
     "videos": ({}, "$.videos: is not a list"),
-    "videos.0": ("v1", "$.videos[0].source_sha256: is missing"),
+    "videos.0": ("v1", "$.videos[0].task: is missing"),
     "videos.0.task": (1, "$.videos[0].task: is not text"),
     "videos.0.video": (None, "$.videos[0].video: is not text"),
     "videos.0.file": ("../v1.safetensors", "$.videos[0].file: '../v1.safetensors' is not the name of a feature file"),

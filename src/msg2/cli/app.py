@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from msg2.cli import console, data, experiment, features, graphs, learning, run, states, worlds
+from msg2.cli import console, data, experiment, features, graphs, learning, phrases, run, states, worlds
 from msg2.errors import InputError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.command("next")(graphs.next_)
 app.command("check")(graphs.check)
 app.command("show")(graphs.show)
 app.command("features")(features.features)
+app.command("phrases")(phrases.phrases)
 app.add_typer(states.app, name="states")
 app.command("run")(run.run)
 app.command("simulate")(worlds.simulate)

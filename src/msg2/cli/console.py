@@ -20,6 +20,7 @@ from rich.text import Text
 
 from msg2.drawing.text import cut, one_line, printable
 from msg2.errors import InputError
+from msg2.remarks import Remarks
 
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -141,20 +142,8 @@ def usage() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from error
 
 
-class Remarks(logging.Handler):
-    """Remarks of the library, kept as (level, text): an error is to stand alone, a progress bar is not to be broken."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: list[tuple[int, str]] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one record."""
-        self.kept.append((record.levelno, record.getMessage()))
-
-
 def keep_remarks() -> None:
-    """Keep what the library logs, from INFO on, for `finish`."""
+    """Keep what the library logs, from INFO on, for `finish`: an error is to stand alone, a bar not to be broken."""
     logger = logging.getLogger("msg2")
     logger.handlers = [Remarks()]
     logger.setLevel(logging.INFO)

@@ -1,44 +1,147 @@
-"""`msg2 features`: captions -> feature store."""
+"""`msg2 features`: videos, or only their captions -> feature store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from msg2.cli import console
-from msg2.media.narration import narration_job
+from msg2.cli.reading import read_tasks
+from msg2.errors import InputError, shortened
+from msg2.media.engines import ENGINES
+from msg2.media.job import Dealt, feature_job
+from msg2.media.recordings import Recording, recordings
 from msg2.media.store import open_store
-from msg2.media.text import text_encoder
-from msg2.options import TextOptions
+from msg2.options import ExtractionOptions, FrameOptions, PhraseOptions, SpeechOptions
+from msg2.remarks import LOGGER
+
+_OPTIONS = ExtractionOptions()
+_LISTED = 20
+"""Videos that are named when files are missing."""
+
+Captions = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of captions (.vtt, .srt); without it, those beside the videos are used."),
+]
+FrameEncoder = Annotated[
+    str,
+    typer.Option(
+        metavar="descriptors|none|PATH",
+        help="How frames become vectors: classical descriptors, which need no model; not at all; or a CLIP model, by "
+        "its folder or its name on the Hugging Face hub, such as openai/clip-vit-base-patch32.",
+    ),
+]
+TextEncoder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="words|PATH",
+        help="How sentences become vectors: hashed words, which need no model, or a sentence encoder or CLIP model, by "
+        "its folder or name. (default: CLIP where frames go through it, else words)",
+    ),
+]
+SpeechModel = Annotated[
+    str | None,
+    typer.Option(
+        "--speech", metavar="MODEL",
+        help="Listen to videos without captions: a Whisper model for faster-whisper, by its name (base) or folder.",
+    ),
+]  # fmt: skip
+PhraseModel = Annotated[
+    str | None,
+    typer.Option(
+        "--phrases", metavar="MODEL",
+        help="Keep verb phrases (crack egg into bowl) instead of sentences: a spaCy model, by its name or folder.",
+    ),
+]  # fmt: skip
+Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Videos that are worked on at a time.")]
 
 
 def features(
-    captions: Annotated[Path, typer.Argument(metavar="CAPTIONS", help="A folder of WebVTT files, or one of them.")],
+    videos: Annotated[
+        Path, typer.Argument(metavar="VIDEOS", help="A folder of videos, or only of captions; or one file.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="STORE", help="Folder for the features.")],
-    encoder: Annotated[
-        str,
-        typer.Option(
-            metavar="words|PATH",
-            help="How sentences become vectors: hashed words, which need no model, or a sentence encoder for "
-            "transformers, by its folder or its name on the Hugging Face hub.",
-        ),
-    ] = TextOptions().encoder,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Only videos that are labelled here; missing ones are listed.")
+    ] = None,
+    captions: Captions = None,
+    frame_encoder: FrameEncoder = _OPTIONS.frame_encoder,
+    text_encoder: TextEncoder = _OPTIONS.text_encoder,
+    speech: SpeechModel = _OPTIONS.speech,
+    phrases: PhraseModel = _OPTIONS.phrases,
+    keep_sentences: Annotated[
+        bool, typer.Option("--keep-sentences", help="With --phrases: keep sentences that have no phrase, too.")
+    ] = _OPTIONS.wording.keep_sentences,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="From one frame to the next.")
+    ] = _OPTIONS.frames.every,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Which captions, where there are several; and what is spoken.")
+    ] = _OPTIONS.listening.language,
+    jobs: Jobs = 1,
+    engine: Annotated[
+        str, typer.Option(metavar="|".join(ENGINES), help="Processes of this machine, or the cluster at RAY_ADDRESS.")
+    ] = "local",
 ) -> None:
-    """What is said in videos, as vectors: one file per video, checked whenever it is used.
+    """What is seen and said in videos, as vectors: one file per video, checked whenever it is used.
 
-    A caption file belongs to the video whose id is the file's name without suffix, or follows an underscore at its end
-    (`40567_0TiNZJum-bk.vtt` to `0TiNZJum-bk`). Run again, the command does only what is new or has changed.
+    A file belongs to the video whose id is its name without suffix or stands at its end, as in
+    `40567_0TiNZJum-bk.mp4` or `French toast [0TiNZJum-bk].en.vtt`. Run again, the command does only what is new or has
+    changed. A video that fails is told at the end; the others are kept.
 
-    Example: `msg2 features transcripts -o features`
+    Example: `msg2 features videos --labels steps.csv -o features --jobs 2`
     """
-    with console.status(encoder):
-        job = narration_job(captions, output, text_encoder(encoder))
-    for _ in console.progress(job.run(), "encoding captions", len(job.pending)):
-        pass
-    entries = open_store(output).manifest.entries
+    with console.usage():
+        if engine not in ENGINES:
+            raise InputError(f"--engine is {engine!r}, it must be one of {', '.join(ENGINES)}")
+        if keep_sentences and phrases is None:
+            raise InputError("--keep-sentences goes with --phrases")
+        options = ExtractionOptions(
+            frame_encoder, text_encoder, speech, phrases,
+            FrameOptions(every=every), PhraseOptions(keep_sentences=keep_sentences), SpeechOptions(language=language),
+        )  # fmt: skip
+    wanted = None if labels is None else [video.id for task in read_tasks(labels) for video in task]
+    found = found_recordings(videos, captions, wanted, language)
+    dealt = make_store(found, output, options, jobs, engine)
+    store = open_store(output)
+    counts = [sum(getattr(entry, what) for entry in store.manifest.entries) for what in ("frames", "sentences")]
     console.say_table(
-        ["videos", "done before", "sentences", "encoder", "width", "store"],
-        [(len(entries), len(job.done), sum(e.sentences for e in entries), job.encoder.name, job.encoder.width, output)],
-    )
+        ["videos", "done before", "frames", "sentences", "frame encoder", "text encoder", "store"],
+        [
+            (
+                len(store.entries), sum(one.before for one in dealt), *counts,
+                store.encoders.frames or "none", store.encoders.sentences, output,
+            )
+        ],
+    )  # fmt: skip
+    failures = [one.failure for one in dealt if one.failure is not None]
+    if failures:
+        console.say("\nfailed\n" + "\n".join(failures))
+        what = f"{len(failures)} of {len(found)} videos have no features"
+        raise InputError(what, where=videos, hint="mend or remove these files and run the command again")
+
+
+def found_recordings(
+    videos: Path, captions: Path | None, wanted: Iterable[str] | None, language: str | None
+) -> Sequence[Recording]:
+    """The files of the wanted videos; a remark says which have none."""
+    found, missing = recordings(videos, captions=captions, wanted=wanted, language=language)
+    if not found:
+        hint = f"no file here is called after {shortened(missing[0])}" if missing else None
+        raise InputError("holds none of the labelled videos", where=videos, hint=hint)
+    if missing:
+        named = ", ".join(missing[:_LISTED]) + (", …" if len(missing) > _LISTED else "")
+        LOGGER.warning("%d of %d labelled videos have no file: %s", len(missing), len(missing) + len(found), named)
+    return found
+
+
+def make_store(
+    found: Sequence[Recording], folder: Path, options: ExtractionOptions, jobs: int, engine: str = "local"
+) -> list[Dealt]:
+    """Make the features of recordings under a progress bar."""
+    with console.status("loading encoders"):
+        job = feature_job(found, folder, options)
+    return [*console.progress(job.run(jobs, engine), "encoding videos", len(found))]

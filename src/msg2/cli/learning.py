@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import logging
 import multiprocessing
 import os
 import signal
@@ -40,6 +39,7 @@ from msg2.inference import DEFAULT, METHODS, SweepPoint, method_and_options, stu
 from msg2.inference import sweep as sweep_delta
 from msg2.inference.learnt import Statistic
 from msg2.options import PrecisionOptions
+from msg2.remarks import LOGGER, kept_remarks
 from msg2.task import Task
 
 _PAPER = PrecisionOptions()
@@ -109,7 +109,7 @@ def infer(
         results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
     for result in results:
         for level, message in result.messages:
-            logging.getLogger("msg2").log(level, message)
+            LOGGER.log(level, message)
     contents = {path: with_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)}
     if stats is not None:
         contents[stats] = _csv(Statistic, ((result.graph.task, result.statistics) for result in results))
@@ -156,7 +156,7 @@ def sweep(
     try:
         contents[plot] = sweep_plot([points for _, points in tried], title)
     except MissingExtraError as missing:
-        logging.getLogger("msg2").warning("no plot: %s", missing)
+        LOGGER.warning("no plot: %s", missing)
     write_together(contents)
     for name, points in tried:
         rows = [(p.delta, p.edges, f"{p.held:.4f}", f"{p.fit:.4f}", p.chosen) for p in points]
@@ -206,13 +206,8 @@ def _learn(
     with_statistics: bool,
     report: Callable[[str], None] | None = None,
 ) -> _Result:
-    logger, collected = logging.getLogger("msg2"), console.Remarks()
-    before, logger.handlers = logger.handlers, [collected]
-    logger.setLevel(logging.INFO)
-    try:
+    with kept_remarks() as collected:
         found = study(task, method, seed=seed, report=report, **options)
-    finally:
-        logger.handlers = before
     return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.kept)
 
 

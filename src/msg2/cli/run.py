@@ -9,23 +9,32 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
+from msg2.cli.features import (
+    Captions,
+    FrameEncoder,
+    Jobs,
+    PhraseModel,
+    SpeechModel,
+    TextEncoder,
+    found_recordings,
+    make_store,
+)
 from msg2.cli.learning import Delta, Method, Seed, method_options
 from msg2.cli.reading import Data, TaskName, read_tasks
 from msg2.cli.states import Encoder, Variant
 from msg2.cli.training import between_epochs, task_folders
 from msg2.errors import InputError, shortened
 from msg2.graph import SubtaskGraph
-from msg2.media.narration import narration_job
-from msg2.media.store import FeatureStore, open_store
-from msg2.media.text import text_encoder
-from msg2.options import RunOptions, TextOptions
+from msg2.media.store import open_store
+from msg2.options import ExtractionOptions, RunOptions
 from msg2.pipeline import Run, Sources, state_prediction
 from msg2.pipeline import run as run_task
 from msg2.readers import read_graph
+from msg2.remarks import LOGGER
 from msg2.states.variants import variant as known_variant
 from msg2.task import Task
 
-_RUN = RunOptions()
+_RUN, _EXTRACTION = RunOptions(), ExtractionOptions()
 
 
 def run(
@@ -34,12 +43,13 @@ def run(
     features: Annotated[
         Path | None, typer.Option(metavar="STORE", help="The feature store of the videos (default: DATA/features).")
     ] = None,
-    captions: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Make the features from captions (WebVTT): OUT/features.")
-    ] = None,
-    text_encoder: Annotated[
-        str, typer.Option(metavar="words|PATH", help="How captions become vectors, see `msg2 features`.")
-    ] = TextOptions().encoder,
+    labels: Annotated[Path | None, typer.Option(metavar="TABLE", help="The labels, where DATA are the videos.")] = None,
+    captions: Captions = None,
+    frame_encoder: FrameEncoder = _EXTRACTION.frame_encoder,
+    text_encoder: TextEncoder = _EXTRACTION.text_encoder,
+    speech: SpeechModel = _EXTRACTION.speech,
+    phrases: PhraseModel = _EXTRACTION.phrases,
+    jobs: Jobs = 1,
     truth: Annotated[
         Path | None, typer.Option(metavar="GRAPH", help="The true graph, to score against (default: DATA/truth.json).")
     ] = None,
@@ -51,24 +61,37 @@ def run(
     delta: Delta = None,
     seed: Seed = _RUN.seed,
 ) -> None:
-    """The whole way: train the state predictor, fill in the labels, learn the graph before and after, draw a page.
+    """The whole way: features, the state predictor, the labels filled in, the graph before and after, a page.
 
-    DATA may be a folder made by `msg2 simulate --features`: the features and the truth in it are used. Interrupted and
-    given again, the command goes on.
+    DATA are labels, with features or videos beside them as `msg2 simulate` leaves them; or videos, with --labels; or
+    labels alone, with --captions. Interrupted and given again, the command goes on.
 
-    Example: `msg2 simulate "Make Coffee" -o coffee --features`, then `msg2 run coffee -o result`
+    Example: `msg2 run videos --labels steps.csv -o result`
     """
-    if features is not None and captions is not None:
-        raise typer.BadParameter("--features and --captions exclude each other")
+    if features is not None and (captions is not None or labels is not None):
+        raise typer.BadParameter("--features excludes --captions and --labels")
     options = method_options(method, delta, None, None, None)
     with console.usage():
         known_variant(variant)
-    sources = Sources.at(data)
+    sources = Sources.at(data) if labels is None else Sources(labels, None, data, None, None)
     tasks = read_tasks(sources.labels, task, repeats="keep")
     trues = _truths(truth or sources.truth, tasks)
     performed = {} if sources.performed is None else _by_name(read_tasks(sources.performed, repeats="keep"))
     state_prediction()
-    store = _store(features or sources.features, captions, text_encoder, output, data)
+    known, videos = features or sources.features, sources.videos or captions
+    if known is not None:
+        store = open_store(known)
+    elif videos is not None:
+        extraction = ExtractionOptions(frame_encoder, text_encoder, speech, phrases)
+        wanted = [video.id for one in tasks for video in one]
+        found = found_recordings(videos, captions, wanted, None)
+        for dealt in make_store(found, output / "features", extraction, jobs):
+            if dealt.failure is not None:
+                LOGGER.warning("%s has no features: %s", dealt.video, dealt.failure)
+        store = open_store(output / "features")
+    else:
+        hint = "give videos with --labels, a store with --features, or captions with --captions"
+        raise InputError("there are neither features nor videos beside the labels", where=data, hint=hint)
     chosen = RunOptions(variant=variant, encoder=encoder, epochs=epochs, method=method, seed=seed)
     folders = dict(zip([one.name for one in tasks], task_folders(tasks, output), strict=True))
     done = []
@@ -107,19 +130,6 @@ def say_runs(done: list[Run]) -> None:
         console.say("")
         for kind, path in one.files.items():
             console.say(f"{kind:8} {path}")
-
-
-def _store(features: Path | None, captions: Path | None, encoder: str, output: Path, data: Path) -> FeatureStore:
-    if captions is not None:
-        with console.status(encoder):
-            job = narration_job(captions, output / "features", text_encoder(encoder))
-        for _ in console.progress(job.run(), "encoding captions", len(job.pending)):
-            pass
-        features = output / "features"
-    if features is None:
-        hint = "give a store with --features, or captions with --captions"
-        raise InputError("there are no features beside the labels", where=data, hint=hint)
-    return open_store(features)
 
 
 def _truths(path: Path | None, tasks: list[Task]) -> dict[str, SubtaskGraph]:

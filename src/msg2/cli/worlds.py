@@ -13,7 +13,7 @@ from msg2.cli.reading import given
 from msg2.cli.run import say_runs
 from msg2.cli.training import between_epochs
 from msg2.errors import InputError
-from msg2.options import SEED, DemoOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.options import SEED, DemoOptions, NoiseOptions, RandomWorldOptions, RenderOptions, WorldOptions
 from msg2.pipeline import Run, write_simulation
 from msg2.pipeline import demo as run_demo
 from msg2.worlds import random_world, violation_rate, world, worlds
@@ -101,10 +101,20 @@ def simulate(
     features: Annotated[
         bool, typer.Option("--features", help="Also what the videos show and say, as a feature store: OUT/features.")
     ] = False,
+    render: Annotated[
+        bool,
+        typer.Option(
+            "--render", help="Also the videos themselves, drawn, with captions and (with espeak-ng) sound: OUT/videos."
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="--render: videos that are drawn at a time.")
+    ] = None,
 ) -> None:
     """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
 
-    OUT/truth/performed.csv is the same table of what was really performed, labelled or not.
+    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes the
+    whole way from there.
 
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
@@ -121,6 +131,8 @@ def simulate(
         "repeated": repeated, "mislabelled": mislabelled, "overlapping": overlapping,
     }  # fmt: skip
     shape = {"steps": steps, "depth": depth, "or_rate": or_rate}
+    if jobs is not None and not render:
+        raise typer.BadParameter("--jobs goes with --render")
     with console.usage():
         noise = replace(NoiseOptions(), **given(rates))
         options = replace(WorldOptions(noise=noise), **given({"videos": videos}))
@@ -131,7 +143,9 @@ def simulate(
         else:
             chosen = world(name)
     simulation = simulate_world(chosen, options, seed)
-    written = write_simulation(output, simulation, seed, features=features)
+    drawn = RenderOptions(jobs=jobs or 1) if render else None
+    with console.bar("drawing videos") as show:
+        written = write_simulation(output, simulation, seed, features=features, render=drawn, report=show)
     rate = violation_rate(simulation.task, simulation.graph)
     console.say(f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph.")
     console.say("\n".join(map(str, written)))

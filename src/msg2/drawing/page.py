@@ -63,21 +63,9 @@ def to_html(graph: SubtaskGraph, drawn: Picture, svg: str, sections: str = "") -
 
     `sections` are HTML that follows, see `msg2.drawing.sections`.
     """
-    title = as_text(graph.task)
     places = {step: number for number, step in enumerate(graph.steps)}
     rows = "\n".join(_row(graph, step, places) for step in graph.steps)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(one_line(graph.task))}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{_summary(graph)}</p>
+    body = f"""<p>{_summary(graph)}</p>
 <figure>
 {inline(svg)}</figure>
 <p>Left to right, what comes first. <span class="key"></span>can be done at once; &amp; needs all of what leads to it,
@@ -91,7 +79,24 @@ def to_html(graph: SubtaskGraph, drawn: Picture, svg: str, sections: str = "") -
 </tbody>
 </table>
 </div>
-{sections}</body>
+{sections}"""
+    return document(graph.task, body)
+
+
+def document(title: str, body: str) -> str:
+    """A whole page: its title is a name, its body HTML."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(one_line(title))}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{as_text(title)}</h1>
+{body}</body>
 </html>
 """
 

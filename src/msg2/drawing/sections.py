@@ -28,7 +28,7 @@ def filling_section(task: Task, performed: Task | None = None) -> str:
         video: {segment.step for segment in segments} - truth.get(video, set()) for video, segments in added.items()
     }  # fmt: skip
     right = "" if truth is None else f" {count - sum(map(len, wrong.values()))} of them were really done."
-    steps = _table(
+    steps = table(
         [
             "Step",
             "Videos with its label",
@@ -38,7 +38,7 @@ def filling_section(task: Task, performed: Task | None = None) -> str:
         ],
         [_step_row(task, step, added, None if truth is None else wrong) for step in task.steps],
     )
-    videos = _table(
+    videos = table(
         ["Video", "Added"],
         [
             [as_text(video), ", ".join(_added(one, one.step in wrong.get(video, ())) for one in segments)]
@@ -62,8 +62,8 @@ def comparison_section(svg: str, scores: Mapping[str, Scores]) -> str:
         ]
         for name, found in scores.items()
     ]
-    table = f"<p>Against the true graph, in percent:</p>\n{_table(['Graph', *_SCORES.values()], rows)}" if rows else ""
-    return f"<h2>Before: from the annotated labels alone</h2>\n{table}<figure>\n{inline(_ID.sub('', svg))}</figure>\n"
+    scored = f"<p>Against the true graph, in percent:</p>\n{table(['Graph', *_SCORES.values()], rows)}" if rows else ""
+    return f"<h2>Before: from the annotated labels alone</h2>\n{scored}<figure>\n{inline(_ID.sub('', svg))}</figure>\n"
 
 
 def _step_row(
@@ -90,7 +90,7 @@ def _added(segment: Segment, wrong: bool) -> str:
     return f"<s>{name}</s>{sure}" if wrong else f"{name}{sure}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Cells are HTML, the first of a row its heading."""
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     body = "\n".join(

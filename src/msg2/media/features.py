@@ -15,7 +15,8 @@ class Features:
     """The features of one video; times are seconds, in ascending order, vectors are float32.
 
     `frame_times` has shape (F,) and `frames` (F, width); `sentence_times` has shape (S, 2), start and end of each
-    sentence, and `sentences` (S, width). F or S is 0 where a video has no picture or no narration.
+    sentence, and `sentences` (S, width). F or S is 0 where a video has no picture or no narration. `texts` are the
+    words of the sentences, or none where only their vectors are known.
 
     >>> Features(np.array([0.0, 1.0]), np.ones((2, 4)), np.zeros((0, 2)), np.zeros((0, 4))).frames.dtype
     dtype('float32')
@@ -25,6 +26,7 @@ class Features:
     frames: NDArray[np.float32]
     sentence_times: NDArray[np.float64]
     sentences: NDArray[np.float32]
+    texts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kinds = (
@@ -42,6 +44,8 @@ class Features:
             raise InputError("sentences need times of shape (S, 2) and vectors of shape (S, width)")
         if len(self.sentences) != len(self.sentence_times):
             raise InputError(f"{len(self.sentences)} sentences have {len(self.sentence_times)} times")
+        if self.texts and len(self.texts) != len(self.sentences):
+            raise InputError(f"{len(self.sentences)} sentences have {len(self.texts)} texts")
         for name, times in (("frame_times", self.frame_times), ("sentence_times", self.sentence_times[:, 0])):
             if (np.diff(times) < 0).any():
                 raise InputError(f"{name} is not in ascending order")

@@ -32,6 +32,8 @@ class Encoders:
     sentence_width: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     """Package -> version, of every package that had a part in the numbers."""
+    settings: Mapping[str, str | float] = field(default_factory=dict)
+    """What else the vectors depend on, such as how often a frame was taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Entry:
     frames: int
     sentences: int
     source_sha256: str | None = None
-    """Of the file that the features were made from, where it is one."""
+    """Of the file, or files, that the features were made from."""
+    narration: str | None = None
+    """Where the sentences come from: captions or speech, and the language where it is known."""
 
     @property
     def order(self) -> tuple[bool, str, str]:
@@ -66,10 +70,10 @@ class Manifest:
     def dumps(self) -> str:
         """The text of `manifest.json`: the same for the same content, whatever the order it came in."""
         encoder = asdict(self.encoders)
-        versions = dict(sorted(encoder.pop("versions").items()))
+        versions, settings = (dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings"))
         videos = [asdict(entry) for entry in sorted(self.entries, key=lambda entry: entry.order)]
-        document = {"format": FORMAT, "encoder": encoder, "versions": versions, "videos": videos}
-        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        document = {"format": FORMAT, "encoder": encoder, "versions": versions, "settings": settings}
+        return json.dumps(document | {"videos": videos}, ensure_ascii=False, indent=1) + "\n"
 
 
 def manifest_in(folder: Path) -> Manifest:
@@ -95,12 +99,14 @@ def _manifest(document: Any, where: str) -> Manifest:
         raise InputError(what, where=f"{where}.format")
     made = member(document, "encoder", dict, where)
     versions = member(document, "versions", dict, where)
+    settings = member(document, "settings", dict, where) if "settings" in document else {}  # older stores have none
     encoders = Encoders(
         _text_or_null(made, "frames", f"{where}.encoder"),
         _text_or_null(made, "sentences", f"{where}.encoder"),
         _count(made, "frame_width", f"{where}.encoder"),
         _count(made, "sentence_width", f"{where}.encoder"),
         {package: member(versions, package, str, f"{where}.versions") for package in versions},
+        settings,
     )
     listed = member(document, "videos", list, where)
     entries = [_entry(value, f"{where}.videos[{index}]") for index, value in enumerate(listed)]
@@ -112,7 +118,6 @@ def _manifest(document: Any, where: str) -> Manifest:
 
 
 def _entry(value: Any, where: str) -> Entry:
-    source = _text_or_null(value, "source_sha256", where)
     entry = Entry(
         _text_or_null(value, "task", where),
         member(value, "video", str, where),
@@ -120,7 +125,8 @@ def _entry(value: Any, where: str) -> Entry:
         member(value, "sha256", str, where),
         _count(value, "frames", where),
         _count(value, "sentences", where),
-        source,
+        _text_or_null(value, "source_sha256", where),
+        _text_or_null(value, "narration", where) if "narration" in value else None,  # older stores do not say
     )
     if not re.fullmatch(r"[a-z0-9-]+\.safetensors", entry.file):
         raise InputError(f"{shortened(entry.file)} is not the name of a feature file", where=f"{where}.file")

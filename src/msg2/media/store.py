@@ -7,12 +7,14 @@ needs: the manifest, written last and in one step, is the moment at which the ne
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msg2.errors import InputError, MissingExtraError, shortened
 from msg2.files import safe_names, write_whole
@@ -125,10 +127,32 @@ def _unpacked(content: bytes, entry: Entry, encoders: Encoders) -> Features:
         if (str(array.dtype), array.shape) != (_KINDS[name], shapes[name]):
             what = f"{name} is {array.dtype} of shape {array.shape}, not {_KINDS[name]} of shape {shapes[name]}"
             raise InputError(what)
-    return Features(**found)
+    return Features(**found, texts=_texts(content))
+
+
+def _texts(content: bytes) -> tuple[str, ...]:
+    """The words of the sentences: JSON in the header of the file, which is as long as its first eight bytes say."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        texts = json.loads(header.get("__metadata__", {}).get("texts", "[]"))
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise ValueError("not a list of texts")
+    except ValueError as error:
+        raise InputError(f"its texts cannot be read ({error})") from None
+    return tuple(texts)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------
+
+_OURS = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors|\.msg2-[0-9a-f]{16}")
+"""Names of the files that a store writes, and of their temporary ones."""
+
+
+class Origin(NamedTuple):
+    """Where the features of a video come from; see `Entry`."""
+
+    sha256: str
+    narration: str | None = None
 
 
 def write_store(
@@ -137,11 +161,11 @@ def write_store(
     encoders: Encoders,
     *,
     kept: Iterable[Entry] = (),
-    sources: Mapping[Key, str] | None = None,
+    origins: Mapping[Key, Origin] | None = None,
 ) -> FeatureStore:
     """Write the features of videos and the entries `kept` of the store that is there, and forget all else of it.
 
-    `sources` are the hashes of the files that features were made from.
+    What an interrupted run has left behind is removed, too.
 
     >>> import numpy as np
     >>> from tempfile import TemporaryDirectory
@@ -152,27 +176,31 @@ def write_store(
     (2, 4)
     """
     folder = Path(folder)
-    before = open_store(folder).manifest.entries if (folder / NAME).exists() else ()
+    if (folder / NAME).exists():
+        open_store(folder)  # what is not a store of ours is not written over
     for key, features in entries.items():
         _check_widths(key, features, encoders)
     listed = {(entry.task, entry.video): entry for entry in kept}
     for key, features in entries.items():
-        listed[key] = _written(folder, key, features, (sources or {}).get(key))
+        listed[key] = _written(folder, key, features, (origins or {}).get(key))
     manifest = Manifest(encoders, tuple(sorted(listed.values(), key=lambda entry: entry.order)))
     write_whole(folder / NAME, manifest.dumps())
-    for name in {entry.file for entry in before} - {entry.file for entry in manifest.entries}:
-        with suppress(OSError):  # a file that cannot be removed only takes up room
-            (folder / name).unlink()
+    needed = {entry.file for entry in manifest.entries}
+    for path in folder.iterdir():
+        if path.name not in needed and _OURS.fullmatch(path.name):
+            with suppress(OSError):  # a file that cannot be removed only takes up room
+                path.unlink()
     return FeatureStore(folder, manifest)
 
 
-def _written(folder: Path, key: Key, features: Features, source: str | None) -> Entry:
-    content: bytes = _safetensors().save({name: getattr(features, name) for name in _KINDS})
+def _written(folder: Path, key: Key, features: Features, origin: Origin | None) -> Entry:
+    texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
+    content: bytes = _safetensors().save({name: getattr(features, name) for name in _KINDS}, texts)
     sha256 = _sha256(content)
     task, video = key
     name = f"{safe_names([video])[0]}-{sha256[:16]}.safetensors"
     write_whole(folder / name, content)
-    return Entry(task, video, name, sha256, len(features.frames), len(features.sentences), source)
+    return Entry(task, video, name, sha256, len(features.frames), len(features.sentences), *(origin or ()))
 
 
 def _check_widths(key: Key, features: Features, encoders: Encoders) -> None:

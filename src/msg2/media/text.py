@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, MissingExtraError, shortened
+from msg2.errors import InputError
+from msg2.media.checkpoints import Checkpoint, checkpoint, fingerprint, loading, of_length_one, ready, versions
 from msg2.media.features import Features
 from msg2.options import TextOptions
 from msg2.task import Sentence
@@ -39,19 +38,26 @@ class TextEncoder(Protocol):
     def versions(self) -> Mapping[str, str]:
         """Package -> version, of every package that has a part in the numbers."""
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def __call__(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """The vectors."""
 
 
 def text_encoder(name: str | None = None, options: TextOptions | None = None) -> TextEncoder:
-    """The encoder of that name: "words", the folder of a sentence encoder, or its name on the Hugging Face hub.
+    """The encoder of that name: "words", or a sentence encoder or CLIP model: its folder, or its name on the hub.
 
     >>> text_encoder("words").width
     512
     """
     options = options or TextOptions()
     name = name or options.encoder
-    return HashedWords(options.width) if name == "words" else SentenceModel(name, options.batch)
+    if name == "words":
+        return HashedWords(options.width)
+    found = checkpoint(name, _WANTED)
+    if found.kind == "clip":
+        from msg2.media.clip import clip
+
+        return replace(clip(found).texts, batch=options.batch)
+    return SentenceModel(found, options.batch)
 
 
 def narration_features(sentences: Iterable[Sentence], encoder: TextEncoder) -> Features:
@@ -92,7 +98,7 @@ class HashedWords:
             for term, count in Counter([*words, *map(" ".join, pairwise(words))]).items():
                 place, sign = self._hashed(term)
                 vector[place] += sign * (1 + math.log(count))
-        return _of_length_one(vectors)
+        return of_length_one(vectors)
 
     def _hashed(self, term: str) -> tuple[int, int]:
         """The place and the sign of a term; Python's own `hash` would be another one in every process."""
@@ -100,17 +106,11 @@ class HashedWords:
         return (number >> 1) % self.width, 1 if number & 1 else -1
 
 
-def _of_length_one(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-
-
 # -- sentence encoders ------------------------------------------------------------------------------------------
 
 _POOLINGS = ("mean", "cls")
 _MODULES = ("Transformer", "Pooling", "Normalize")
-_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
-"""What is fetched of a model on the hub: no pickled weights, and none for other frameworks."""
+_WANTED = "sentence encoder"
 
 
 class SentenceModel:
@@ -120,26 +120,18 @@ class SentenceModel:
     model brings in `1_Pooling/config.json` says so. A folder is never looked for on the network.
     """
 
-    def __init__(self, path: str | Path, batch: int | None = None) -> None:
-        try:
-            import torch
-            import transformers
-        except ImportError:
-            raise MissingExtraError(f"the sentence encoder {shortened(str(path))}", "states") from None
-        folder = _folder(path)
-        self._pooling, self._batch, self._torch = _pooling(folder), batch or TextOptions().batch, torch
-        try:
-            with _quietly(transformers):
-                self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-                model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise _no_encoder(path, str(error)) from None
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._model = model.float().eval().to(device)
-        self._tokens = _most_tokens(folder, self._tokenizer, model.config)
-        self.width = int(model.config.hidden_size)
-        self.name = f"{path if folder != Path(path) else folder.resolve().name}@{self._fingerprint()}"
-        self.versions: Mapping[str, str] = {name: version(name) for name in ("numpy", "torch", "transformers")}
+    def __init__(self, path: str | Path | Checkpoint, batch: int | None = None) -> None:
+        found = path if isinstance(path, Checkpoint) else checkpoint(path, _WANTED)
+        self._pooling, self._batch = _pooling(found), batch or TextOptions().batch
+        with loading(found, _WANTED) as (torch, transformers):
+            place = {"pretrained_model_name_or_path": found.folder, "local_files_only": True}
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+            self._model = ready(transformers.AutoModel.from_pretrained(**place, trust_remote_code=False), torch)
+        self._torch = torch
+        self._tokens = _most_tokens(found, self._tokenizer, self._model.config)
+        self.width = int(self._model.config.hidden_size)
+        self.name = f"{found.name}@{fingerprint(self._model, self._pooling, self._tokens)}"
+        self.versions = versions()
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (n, width)."""
@@ -148,7 +140,7 @@ class SentenceModel:
             for first in range(0, len(texts), self._batch):
                 batch = list(texts[first : first + self._batch])
                 vectors[first : first + len(batch)] = self._pooled(batch).cpu().numpy()
-        return _of_length_one(vectors)
+        return of_length_one(vectors)
 
     def _pooled(self, texts: list[str]) -> Any:
         """The states of the tokens, shape (n, tokens, width), pooled to (n, width); padding has no part in it."""
@@ -160,70 +152,24 @@ class SentenceModel:
         present = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
         return (states * present).sum(1) / present.sum(1).clamp(min=1e-9)
 
-    def _fingerprint(self) -> str:
-        """Says which weights these are, wherever they lie."""
-        digest = hashlib.sha256(f"{self._pooling} {self._tokens}".encode())
-        for name, tensor in sorted(self._model.state_dict().items()):
-            digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()[:12]
 
-
-def _folder(path: str | Path) -> Path:
-    if Path(path).is_dir():
-        return Path(path)
-    import huggingface_hub
-
-    try:
-        return Path(huggingface_hub.snapshot_download(str(path), allow_patterns=_FILES))
-    except (OSError, ValueError) as error:
-        raise _no_encoder(path, "there is no such folder, and none came from the Hugging Face hub") from error
-
-
-def _no_encoder(path: str | Path, why: str) -> InputError:
-    hint = "give 'words', the folder of a model for transformers, or its name on the Hugging Face hub"
-    first = (why.strip().splitlines() or [""])[0]
-    return InputError(f"is not a sentence encoder ({shortened(first, 200)[1:-1]})", where=path, hint=hint)
-
-
-def _pooling(folder: Path) -> str:
+def _pooling(model: Checkpoint) -> str:
     """How the model pools, by its own account; the mean where it gives none."""
-    for module in _settings(folder / "modules.json", []):
+    for module in model.settings("modules.json", []):
         kind = module["type"].rpartition(".")[2]
         if kind not in _MODULES:
-            raise InputError(f"has a module {kind!r}, msg2 knows only {', '.join(_MODULES)}", where=folder)
-    settings = _settings(folder / "1_Pooling" / "config.json", {"pooling_mode": "mean"})
+            raise InputError(f"has a module {kind!r}, msg2 knows only {', '.join(_MODULES)}", where=model.folder)
+    settings = model.settings("1_Pooling/config.json", {"pooling_mode": "mean"})
     older = [key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
              for key, on in settings.items() if key.startswith("pooling_mode_") and on]  # fmt: skip
     chosen = settings.get("pooling_mode", older[0] if len(older) == 1 else older)
     if chosen not in _POOLINGS:
-        raise InputError(f"pools by {chosen}, msg2 knows only {' and '.join(_POOLINGS)}", where=folder)
+        raise InputError(f"pools by {chosen}, msg2 knows only {' and '.join(_POOLINGS)}", where=model.folder)
     return str(chosen)
 
 
-def _most_tokens(folder: Path, tokenizer: Any, config: Any) -> int:
+def _most_tokens(model: Checkpoint, tokenizer: Any, config: Any) -> int:
     """Longer sentences are cut: at the model's own setting, else at what it can take."""
     limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
-    setting = _settings(folder / "sentence_bert_config.json", {}).get("max_seq_length")
+    setting = model.settings("sentence_bert_config.json", {}).get("max_seq_length")
     return int(setting or min(limit for limit in limits if limit))
-
-
-def _settings(path: Path, default: Any) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", where=path) from None
-
-
-@contextmanager
-def _quietly(transformers: Any) -> Iterator[None]:
-    """No progress bars and remarks of the package while it loads a model."""
-    log = transformers.utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()

@@ -1,12 +1,14 @@
-"""Captions: what is said in a video, sentence by sentence. WebVTT files, one per video, named after it.
+"""Captions: what is said in a video. WebVTT or SRT files, one per video (or one per language), named after it.
 
-A file belongs to a video if its name, without the suffix, is the video's id or ends in `_` and the id, as CrossTask's
-`{task}_{video}.vtt` does. `name_finder` is that rule, here and for everything that is made from captions.
+A name without its suffix belongs to a video if it is the video's id, maybe with variants such as `.en`, `.en.auto` or
+`.f137` after it; if not, a name that ends in ` [id]` (as yt-dlp writes it), in `_id` (as CrossTask does) or in `-id`
+(youtube-dl), maybe with variants too. The first of these kinds that occurs counts. Of the variants of one name, the
+wanted language is taken, else the name without variants, else English; names that differ otherwise are an error.
+`name_finder` is that rule, here and for videos and all that is made from them.
 """
 
 from __future__ import annotations
 
-import html
 import logging
 import re
 from collections import defaultdict
@@ -15,22 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError, shortened
+from msg2.options import LANGUAGE
+from msg2.readers.cues import cues_in
 from msg2.readers.sources import Source
 from msg2.task import Sentence, Task, Video
 
 _log = logging.getLogger(__name__)
 
-_SIGNATURE = re.compile(r"WEBVTT(?:[ \t].*)?")
-_NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
-_TIME = r"(?:([0-9]{1,5}):)?([0-5][0-9]):([0-5][0-9])\.([0-9]{3})"
-_TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t].*)?")
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>|</>|<[0-9:.]+>")
-"""Voices, classes, italics and the like, and times within a cue; a lone `<` is text."""
-
-
-class _Line(NamedTuple):
-    row: int
-    text: str
+CAPTION_SUFFIXES = (".vtt", ".vtt.gz", ".srt", ".srt.gz")
 
 
 # -- files ------------------------------------------------------------------------------------------------------
@@ -49,130 +43,115 @@ def read_captions(path: str | Path) -> dict[str, tuple[Sentence, ...]]:
 
 
 def caption_files(path: str | Path) -> dict[str, Source]:
-    """The caption files (`.vtt`, maybe packed as `.vtt.gz`) of a folder, or one file whatever its suffix, by name."""
+    """The caption files (`.vtt`, `.srt`, maybe with `.gz`) of a folder, or one file whatever its suffix, by name."""
     source = Source.at(path)
     if not source.is_folder:
         return {source.stem: source}
     found: dict[str, Source] = {}
     for file in source.files:
-        if not file.path.name.lower().endswith((".vtt", ".vtt.gz")):
+        if not file.path.name.lower().endswith(CAPTION_SUFFIXES):
             continue
         if file.stem in found:
             what = f"is the second caption file of {shortened(file.stem)}, beside {found[file.stem].path.name}"
             raise InputError(what, where=file.path, hint="keep one of them")
         found[file.stem] = file
     if not found:
-        raise InputError("the folder holds no captions", where=path, hint="give a folder of .vtt files")
+        raise InputError("the folder holds no captions", where=path, hint="give a folder of .vtt or .srt files")
     return found
 
 
 def sentences_in(file: Source) -> tuple[Sentence, ...]:
-    """The cues of a WebVTT file in the order of the file, each a sentence of plain text; cues without text say nothing.
-
-    Comments, styles, names of cues and their settings are passed over.
-    """
-    header, *blocks = [*_blocks(file)] or [[_Line(1, "")]]
-    if header[0].row > 1 or not _SIGNATURE.fullmatch(header[0].text):
-        hint = "captions are WebVTT files, whose first line is WEBVTT"
-        raise InputError("is not a file of captions", where=file.row(1), hint=hint)
-    if any("-->" in line.text for line in header):
-        blocks.insert(0, header[1:])  # the empty line after the header was forgotten
-    cues = [cue for block in blocks if not _passed_over(block) for cue in _cues(block, file)]
-    return tuple(cue for cue in cues if cue.text)
+    """What a caption file says, a sentence of plain text per cue and every line once, in the order of the file."""
+    return tuple(cue.sentence for cue in cues_in(file))
 
 
-# -- WebVTT -----------------------------------------------------------------------------------------------------
-
-
-def _blocks(file: Source) -> Iterator[list[_Line]]:
-    """The runs of lines between empty ones; a line of spaces is not empty, as the format has it."""
-    block: list[_Line] = []
-    for row, line in enumerate(file.lines(), start=1):
-        text = line.rstrip("\r\n")
-        if text:
-            block.append(_Line(row, text))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def _passed_over(block: Sequence[_Line]) -> bool:
-    first = block[0].text
-    named_so = len(block) > 1 and "-->" in block[1].text and not first.startswith("NOTE")
-    return bool(_NO_CUE.fullmatch(first)) and not named_so
-
-
-def _cues(block: Sequence[_Line], file: Source) -> Iterator[Sentence]:
-    """The cues of a block, mostly one: a timing after an optional name, then its text up to the next timing."""
-    timings = [index for index, line in enumerate(block) if "-->" in line.text]
-    if not timings or timings[0] > 1:
-        hint = "a cue is a line such as 00:05.000 --> 00:07.500, then its text without empty lines"
-        raise InputError("the lines have no times", where=file.row(block[0].row), hint=hint)
-    for index, following in zip(timings, [*timings[1:], len(block)], strict=True):
-        start, end = _times(block[index], file)
-        yield Sentence(_plain(" ".join(line.text for line in block[index + 1 : following])), start, end)
-
-
-def _times(line: _Line, file: Source) -> tuple[float, float]:
-    """Start and end in seconds."""
-    match = _TIMING.fullmatch(line.text)
-    if match is None:
-        hint = "write times such as 00:05.000 --> 00:07.500 or 01:00:05.000 --> 01:00:07.500"
-        raise InputError(f"{shortened(line.text)} is not the timing of a cue", where=file.row(line.row), hint=hint)
-    numbers = [int(number or 0) for number in match.groups()]
-    start, end = (
-        (hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + thousandths) / 1000
-        for hours, minutes, seconds, thousandths in (numbers[:4], numbers[4:])
-    )
-    if end < start:
-        raise InputError(f"the cue ends at {end:g}, before its start at {start:g}", where=file.row(line.row))
-    return start, end
-
-
-def _plain(text: str) -> str:
-    """Text without tags, with entities resolved and every space a single one."""
-    return " ".join(html.unescape(_TAG.sub("", text)).split())
+def pieces_in(file: Source) -> tuple[Sentence, ...]:
+    """The same words with times as exact as the file has them: automatic captions give the time of each word."""
+    return tuple(piece for cue in cues_in(file) for piece in cue.pieces)
 
 
 # -- captions and videos ----------------------------------------------------------------------------------------
 
 
-def name_finder(names: Iterable[str]) -> Callable[[str], str | None]:
-    """Finds the one of `names` that belongs to a video: its id, else what ends in `_` and its id; None where none does.
+def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[str], str | None]:
+    """Finds the one of `names` that belongs to a video, None where none does; the rule is that of the module.
 
-    >>> find = name_finder(["40567_0TiNZJum-bk", "v1"])
-    >>> find("0TiNZJum-bk"), find("v1"), find("v2")
-    ('40567_0TiNZJum-bk', 'v1', None)
+    >>> find = name_finder(["40567_0TiNZJum-bk", "v1", "v1.de", "Toast [v2].de", "Toast [v2].en-US"])
+    >>> find("0TiNZJum-bk"), find("v1"), find("v2"), find("v3")
+    ('40567_0TiNZJum-bk', 'v1', 'Toast [v2].en-US', None)
+    >>> name_finder(["v1", "v1.de"], language="de")("v1")
+    'v1.de'
     """
-    whole = set(names)
-    endings = defaultdict(list)
-    for name in sorted(whole):
-        for underscore in re.finditer("_", name):
-            endings[name[underscore.end() :]].append(name)
+    fits: dict[str, list[_Fit]] = defaultdict(list)
+    for name in set(names):
+        for video, fit in _fits(name, language):
+            fits[video].append(fit)
 
     def found(video: str) -> str | None:
-        if video in whole:
-            return video
-        fitting = endings.get(video, [])
-        if len(fitting) > 1:
-            one, other = map(shortened, fitting[:2])
-            what = f"video {shortened(video)} could have the captions {one} or {other}"
-            raise InputError(what, hint="keep one of them, or name it exactly as the video")
-        return fitting[0] if fitting else None
+        if video not in fits:
+            return None
+        best, *others = sorted(fits[video])
+        for other in others:
+            same_kind, same_name = other.kind == best.kind, other.name == best.name
+            if same_kind and not same_name and (other.base != best.base or best.taste == _OTHER_VARIANT):
+                what = f"video {shortened(video)} could be {shortened(best.name)} or {shortened(other.name)}"
+                raise InputError(what, hint="keep one of them, or name it exactly as the video")
+        return best.name
 
     return found
 
 
-def narrated(task: Task, captions: Mapping[str, Sequence[Sentence]]) -> Task:
+_VARIANT = re.compile(r"[A-Za-z0-9+-]+")
+"""What may stand between dots at the end of a name: languages, formats, `auto`."""
+_OTHER_VARIANT = 3
+
+
+class _Fit(NamedTuple):
+    """How a name fits a video; the smallest is the best."""
+
+    kind: int
+    taste: int
+    variants: int
+    name: str
+    base: str
+    """The name without its variants."""
+
+
+def _fits(name: str, language: str | None) -> Iterator[tuple[str, _Fit]]:
+    """Every id that a video could have to which this name belongs."""
+    for cut in [*(dot.start() for dot in re.finditer(r"\.", name)), len(name)]:
+        base, variants = name[:cut], name[cut + 1 :].split(".") if cut < len(name) else []
+        taste = _taste(variants, language)
+        yield base, _Fit(0, taste, len(variants), name, base)
+        if all(map(_VARIANT.fullmatch, variants)):
+            for kind, (opening, closing) in enumerate([(r" \[", "]"), ("_", ""), ("-", "")], start=1):
+                if base.endswith(closing):
+                    for start in re.finditer(opening, base):
+                        id = base[start.end() : len(base) - len(closing)]
+                        yield id, _Fit(kind, taste, len(variants), name, base)
+
+
+def _taste(variants: Sequence[str], language: str | None) -> int:
+    """The wanted language first, then a name without variants, then English, then anything."""
+    if language and _in_language(variants, language):
+        return 0
+    if not variants:
+        return 1
+    return 2 if _in_language(variants, LANGUAGE) else _OTHER_VARIANT
+
+
+def _in_language(variants: Sequence[str], language: str) -> bool:
+    return any(f"{variant.lower()}-".startswith(f"{language.lower()}-") for variant in variants)
+
+
+def narrated(task: Task, captions: Mapping[str, Sequence[Sentence]], language: str | None = None) -> Task:
     """The task with the captions of its videos, found by `name_finder`; videos without captions stay as they are.
 
     >>> task = Task("toast", [], [Video("v1", []), Video("v2", [])])
     >>> [len(video.sentences) for video in narrated(task, {"7_v2": [Sentence("flip it", 1.5, 3.0)]})]
     [0, 1]
     """
-    name_of = name_finder(captions)
+    name_of = name_finder(captions, language)
     names = {video.id: name_of(video.id) for video in task}
     silent = sum(name is None for name in names.values())
     if silent:

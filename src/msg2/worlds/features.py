@@ -30,7 +30,7 @@ from msg2.worlds.simulation import Simulation
 
 Array = NDArray[np.float64]
 
-_SMALL_WORDS = frozenset({
+SMALL_WORDS = frozenset({
     "a", "an", "and", "around", "at", "behind", "by", "down", "from", "in", "into", "of", "off", "on", "onto", "out",
     "over", "the", "through", "to", "under", "up", "with",
 })  # fmt: skip
@@ -63,16 +63,14 @@ def simulated_features(simulation: Simulation, options: FeatureOptions, seed: in
     prototypes = drawn_prototypes(simulation, options, seed)
     found = {}
     for show in simulation.demonstrations:
-        rng = _stream(seed, simulation.task.name, "clutter", show.video)
+        rng = stream(seed, simulation.task.name, "clutter", show.video)
         found[show.video] = _rendered(script_of(simulation, show, options, seed), prototypes, options, rng)
     return found
 
 
 def script_of(simulation: Simulation, show: Demonstration, options: FeatureOptions, seed: int) -> Script:
     """What the video of `show` shows and says, as `simulated_features` with the same arguments renders it."""
-    return video_script(
-        show, simulation.graph.steps, options, _stream(seed, simulation.task.name, "script", show.video)
-    )
+    return video_script(show, simulation.graph.steps, options, stream(seed, simulation.task.name, "script", show.video))
 
 
 def drawn_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) -> Prototypes:
@@ -83,11 +81,11 @@ def drawn_prototypes(simulation: Simulation, options: FeatureOptions, seed: int)
     What a step leaves behind, when it is done, is its own alone.
     """
     steps, name = simulation.graph.steps, simulation.task.name
-    drawn = [_directions(_stream(seed, name, "step", step), options.width) for step in steps]
+    drawn = [_directions(stream(seed, name, "step", step), options.width) for step in steps]
     own = np.array(drawn).reshape(-1, 3, options.width).swapaxes(0, 1)
     common = common_words(steps)
     objects = {
-        word: _directions(_stream(seed, name, "word", word), options.width)[:2]
+        word: _directions(stream(seed, name, "word", word), options.width)[:2]
         for word in sorted(frozenset().union(*common))
     }
     looks = own[:2].copy()
@@ -104,7 +102,7 @@ def common_words(steps: Sequence[Step]) -> list[frozenset[str]]:
     >>> [sorted(words) for words in common_words(["fill kettle", "boil water in kettle", "pour in milk"])]
     [['kettle'], ['kettle'], []]
     """
-    words = [{word.removesuffix("s") for word in re.findall(r"\w+", step.casefold())} - _SMALL_WORDS for step in steps]
+    words = [{word.removesuffix("s") for word in re.findall(r"\w+", step.casefold())} - SMALL_WORDS for step in steps]
     counts = Counter(word for some in words for word in some)
     return [frozenset(word for word in some if counts[word] > 1) for some in words]
 
@@ -148,7 +146,7 @@ def _unit(vectors: Array) -> Array:
     return scaled
 
 
-def _stream(seed: int, *names: str) -> np.random.Generator:
+def stream(seed: int, *names: str) -> np.random.Generator:
     """A stream of random numbers that belongs to these names alone."""
     if seed < 0:
         raise InputError(f"the seed is {seed}, it must be 0 or more")

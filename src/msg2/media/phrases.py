@@ -1,0 +1,129 @@
+"""Narration -> verb phrases with their times, by a spaCy model; what a phrase is, `msg2.media.grammar` says.
+
+Speech has no full stops and captions break off within sentences: all pieces are joined to one running text, which the
+model cuts into sentences itself. Notes such as [Music] are not spoken, and no phrase goes over them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from msg2.errors import InputError, MissingExtraError, shortened
+from msg2.media.grammar import Phrase, phrases_in
+from msg2.options import PhraseOptions
+from msg2.task import Sentence
+
+_NOTE = re.compile(r"\[[^\[\]]*\]")
+_NEEDED = ("parser", "lemmatizer")
+
+
+class Phrases:
+    """Finds verb phrases with an English model of spaCy: the name of an installed package, or a folder.
+
+    The model has to have a parser, part-of-speech tags and a lemmatizer.
+    """
+
+    def __init__(self, model: str | Path, options: PhraseOptions | None = None) -> None:
+        try:
+            import spacy
+        except ImportError:
+            raise MissingExtraError("finding verb phrases", "media") from None
+        try:
+            self._nlp = spacy.load(model, exclude=["ner"])
+        except (OSError, ValueError, ImportError, KeyError) as error:
+            hint = "give the folder of a spaCy model, or the name of one that is installed, such as en_core_web_sm"
+            first = shortened(str(error).strip().splitlines()[0], 160)[1:-1]
+            raise InputError(f"is not a model of spaCy ({first})", where=model, hint=hint) from None
+        if missing := [part for part in _NEEDED if part not in self._nlp.pipe_names]:
+            raise InputError(f"is a spaCy model without a {missing[0]}", where=model, hint="take a whole pipeline")
+        self._options = options or PhraseOptions()
+        about = self._nlp.meta
+        kept = ", sentences kept" if self._options.keep_sentences else ""
+        self.name = f"{about['lang']}_{about['name']} {about['version']}@{_fingerprint(self._nlp.path)}{kept}"
+        self.versions: Mapping[str, str] = {"spacy": version("spacy")}
+
+    def extracted(self, text: str) -> list[str]:
+        """The verb phrases of a text: "crack and whisk the eggs" has "crack eggs" and "whisk eggs"."""
+        return [phrase.text for phrase in phrases_in(self._nlp(text))]
+
+    def of(self, pieces: Sequence[Sentence]) -> tuple[Sentence, ...]:
+        """The verb phrases of narration in pieces (captions, or single words), each from its first to its last word.
+
+        If sentences are kept, those without a phrase come as they are spoken.
+        """
+        text = RunningText.of(pieces)
+        found = []
+        for doc, first in self._nlp.pipe(text.stretches(self._options.longest), as_tuples=True):
+            for sentence in doc.sents:
+                phrases = phrases_in(sentence)
+                if not phrases and self._options.keep_sentences:
+                    phrases = [Phrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
+                found += [text.spoken(words, first + start, first + end) for words, start, end in phrases if words]
+        return tuple(sorted(found, key=lambda one: (one.start, one.end)))
+
+
+class RunningText(NamedTuple):
+    """The texts of pieces, in the order of their starts and one space apart, and when each character is spoken."""
+
+    text: str
+    places: tuple[int, ...]
+    """Where each piece begins in the text."""
+    pieces: tuple[Sentence, ...]
+
+    @staticmethod
+    def of(pieces: Sequence[Sentence]) -> RunningText:
+        """Pieces without text say nothing.
+
+        >>> RunningText.of([Sentence("jack up", 1.0, 2.0), Sentence("the car", 2.0, 3.0)]).text
+        'jack up the car'
+        """
+        ordered = tuple(sorted((piece for piece in pieces if piece.text), key=lambda piece: piece.start))
+        places = accumulate((len(piece.text) + 1 for piece in ordered), initial=0)
+        return RunningText(" ".join(piece.text for piece in ordered), tuple(places)[:-1], ordered)
+
+    def stretches(self, longest: int) -> Iterator[tuple[str, int]]:
+        """The text between notes, cut between words into parts of at most about `longest` characters, with places."""
+        notes = [*_NOTE.finditer(self.text)]
+        starts, ends = [0, *(note.end() for note in notes)], [*(note.start() for note in notes), len(self.text)]
+        for start, end in zip(starts, ends, strict=True):
+            while start < end:
+                space = self.text.find(" ", start + longest, end)
+                cut = end if space < 0 else space
+                yield self.text[start:cut], start
+                start = cut + 1
+
+    def spoken(self, words: str, start: int, end: int) -> Sentence:
+        """A sentence with the times of the characters from `start` to before `end`.
+
+        >>> RunningText.of([Sentence("jack", 1.0, 2.0), Sentence("it up", 4.0, 5.0)]).spoken("jack it", 0, 7)
+        Sentence(text='jack it', start=1.0, end=4.4)
+        """
+        return Sentence(words, self._seconds(start, 0), self._seconds(end - 1, 1))
+
+    def _seconds(self, character: int, after: int) -> float:
+        """When a character is spoken, or (`after` = 1) has been: the characters of a piece share its time evenly.
+
+        A piece that is still on the screen when the next one comes has been spoken by then.
+        """
+        index = bisect_right(self.places, character) - 1
+        piece = self.pieces[index]
+        end = piece.end
+        if index + 1 < len(self.pieces) and piece.start < self.pieces[index + 1].start:
+            end = min(end, self.pieces[index + 1].start)
+        share = min((character - self.places[index] + after) / len(piece.text), 1.0)
+        return round(piece.start + share * (end - piece.start), 3)
+
+
+def _fingerprint(folder: Path) -> str:
+    """Says which weights these are, wherever they lie."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,160 @@
+"""CLIP: a small model without training, saved and loaded as a real one is, against direct calls of transformers."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from msg2.errors import InputError, MissingExtraError
+from msg2.media import clip as room
+from msg2.media.clip import Clip, clip
+from msg2.media.pictures import picture_encoder
+from msg2.media.text import text_encoder
+from msg2.options import PictureOptions, TextOptions
+
+SAID = ["flip the bread", "a", "", "jack up the car " * 40, "ψωμί 🍞"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CLIP model of a few thousand parameters, in the files of a real one."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    place = tmp_path_factory.mktemp("models") / "clip-tiny"
+    letters = sorted(pytest.importorskip("tokenizers").pre_tokenizers.ByteLevel.alphabet())
+    pieces = ["<|startoftext|>", "<|endoftext|>", *letters, *(letter + "</w>" for letter in letters)]
+    tokenizer = transformers.CLIPTokenizer(
+        vocab={piece: k for k, piece in enumerate(pieces)}, merges=[], model_max_length=77
+    )
+    layers = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    ends = {"vocab_size": len(pieces), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    config = transformers.CLIPConfig(
+        text_config=layers | ends, vision_config=layers | {"image_size": 32, "patch_size": 8}, projection_dim=24
+    )
+    torch.manual_seed(0)
+    transformers.CLIPModel(config).save_pretrained(place)
+    tokenizer.save_pretrained(place)
+    transformers.CLIPImageProcessorPil(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Clip:
+    return Clip(folder)
+
+
+def images() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    shapes = [(32, 32), (48, 88), (224, 126), (20, 20), (33, 32)]
+    return [rng.integers(0, 256, (*shape, 3), dtype=np.uint8) for shape in shapes] + [np.zeros((40, 40, 3), np.uint8)]
+
+
+def unit(vectors: Any) -> np.ndarray:
+    array = vectors.pooler_output.detach().cpu().numpy()
+    return array / np.linalg.norm(array, axis=1, keepdims=True)
+
+
+def test_pictures_are_those_of_transformers(folder: Path, model: Clip) -> None:
+    import torch
+    from PIL import Image
+    from transformers import CLIPImageProcessorPil, CLIPModel
+
+    prepare, direct = CLIPImageProcessorPil.from_pretrained(folder), CLIPModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        pixels = prepare([Image.fromarray(image) for image in images()], return_tensors="pt")
+        theirs = unit(direct.get_image_features(**pixels))
+    ours = model.pictures(images())
+    assert (ours.dtype, ours.shape, model.pictures.width) == (np.float32, (6, 24), 24)
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(ours, axis=1), 1, atol=1e-6)
+
+
+def test_texts_are_those_of_transformers(folder: Path, model: Clip) -> None:
+    import torch
+    from transformers import AutoTokenizer, CLIPModel
+
+    tokenizer, direct = AutoTokenizer.from_pretrained(folder), CLIPModel.from_pretrained(folder).eval()
+    ours = model.texts(SAID)
+    for text, vector in zip(SAID, ours, strict=True):
+        tokens = tokenizer([text], truncation=True, return_tensors="pt")
+        assert tokens["input_ids"].shape[1] <= 77
+        with torch.no_grad():
+            np.testing.assert_allclose(vector, unit(direct.get_text_features(**tokens))[0], atol=1e-6)
+
+
+def test_batches_have_no_part_in_it(folder: Path, model: Clip) -> None:
+    for batch in (1, 4):
+        pictures = picture_encoder(str(folder), PictureOptions(batch=batch))
+        np.testing.assert_allclose(pictures(images()), model.pictures(images()), atol=1e-6)
+        texts = text_encoder(str(folder), TextOptions(batch=batch))
+        np.testing.assert_allclose(texts(SAID), model.texts(SAID), atol=1e-6)
+    assert model.pictures([]).shape == model.texts([]).shape == (0, 24)
+
+
+def test_both_sides_of_one_model_in_memory(folder: Path) -> None:
+    pictures, texts = picture_encoder(str(folder)), text_encoder(str(folder))
+    assert pictures.name == texts.name
+    assert pictures.name.startswith("clip-tiny@")
+    assert pictures.versions.keys() == {"numpy", "pillow", "torch", "transformers"}
+    assert clip(folder) is clip(folder)
+    assert len(room._in_use) == 1
+    del pictures, texts
+    gc.collect()
+    assert len(room._in_use) == 0
+
+
+def test_a_name_says_which_model_wherever_it_lies(
+    folder: Path, model: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "other")
+    mark = model.pictures.name.rpartition("@")[2]
+    asked: list[str] = []
+
+    def fetched(name: str, allow_patterns: list[str]) -> str:
+        asked.append(name)
+        return str(copy)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    assert text_encoder("some/clip").name == picture_encoder("some/clip").name == f"some/clip@{mark}"
+    assert asked == ["some/clip", "some/clip"]
+    gc.collect()
+    settings = json.loads((copy / "preprocessor_config.json").read_text())
+    (copy / "preprocessor_config.json").write_text(json.dumps(settings | {"image_mean": [0.5, 0.5, 0.5]}))
+    assert picture_encoder(str(copy)).name.startswith("other@")
+    assert not picture_encoder(str(copy)).name.endswith(mark)
+
+
+def test_older_weights_give_the_same_features(folder: Path, tmp_path: Path) -> None:
+    older = shutil.copytree(folder, tmp_path / "older")
+    torch, tensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    torch.save(tensors.load_file(older / "model.safetensors"), older / "pytorch_model.bin")
+    (older / "model.safetensors").unlink()
+    np.testing.assert_allclose(Clip(older).texts(SAID), Clip(folder).texts(SAID), atol=1e-6)
+
+
+def test_what_is_no_clip(folder: Path, tmp_path: Path) -> None:
+    bare = shutil.copytree(folder, tmp_path / "bare")
+    (bare / "model.safetensors").unlink()
+    (bare / "pytorch_model.bin").write_bytes(b"pickled")
+    with pytest.raises(InputError, match="is not a CLIP model"):
+        Clip(bare)
+    (bare / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(InputError, match=r"is not a CLIP model \(its config.json says 'bert'\)"):
+        picture_encoder(str(bare))
+    (bare / "config.json").write_text("{")
+    with pytest.raises(InputError, match=r"config.json: cannot be read"):
+        text_encoder(str(bare))
+
+
+def test_without_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+        picture_encoder(str(folder))
