@@ -83,27 +83,52 @@ def test_results_that_were_taken_are_not_kept() -> None:
 # -- programs ---------------------------------------------------------------------------------------------------
 
 PROGRAM = """
-import sys
+import os, sys, time
 from msg2.media.engines import ENGINES
 engine, jobs, *items = sys.argv[1:]
 for item, result in ENGINES[engine](eval, items, int(jobs)):
     print(repr((item, repr(result))), flush=True)
+    time.sleep(float(os.environ.get("PAUSE", 0)))
 """
 SLEEP = "__import__('time').sleep(60)"
 
 
+@pytest.mark.parametrize("pause", [0, 60], ids=["while it waits", "while it takes care of a result"])
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_ends_everything_at_once(apart, jobs: int) -> None:
-    program = apart.start(sys.executable, "-c", PROGRAM, "local", jobs, "1", SLEEP, SLEEP, SLEEP)
+def test_an_interrupt_ends_everything_at_once(apart, jobs: int, pause: int) -> None:
+    program = apart.start(
+        sys.executable, "-c", PROGRAM, "local", jobs, "1", SLEEP, SLEEP, SLEEP, PAUSE=str(pause)
+    )  # fmt: skip
     assert program.stdout.readline() == "('1', '1')\n"
     time.sleep(0.2)
+    assert_interrupted(program, apart)
+
+
+def assert_interrupted(program, apart) -> None:
     began = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)  # as Ctrl-C does: to all processes of the terminal
     _, complaint = program.communicate(timeout=30)
     assert time.monotonic() - began < 10
     assert program.returncode == -signal.SIGINT
-    assert complaint.count("KeyboardInterrupt") == 1, "a process of the pool has complained, too"
+    assert complaint.count("KeyboardInterrupt") == 1, "another process has complained, too"
     assert not apart.running(patience=5)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.05, 0.1])
+def test_an_interrupt_in_the_middle_of_a_long_result(apart, moment: float) -> None:
+    items = [f"__import__('numpy').zeros({3_000_000 + number})" for number in range(500)]
+    program = apart.start(sys.executable, "-c", PROGRAM, "local", 2, "1", *items)
+    assert program.stdout.readline() == "('1', '1')\n"
+    time.sleep(moment)
+    assert_interrupted(program, apart)
+
+
+def test_a_process_that_dies_in_the_middle_of_its_answer_is_dead() -> None:
+    """`eval` sees the pipe of its caller: it announces 256 bytes there, writes four, and is gone."""
+    half = "__import__('os').write(pipe.fileno(), bytes([0, 0, 1, 0]) + b'half') and __import__('os')._exit(3)"
+    found = dict(in_processes(eval, [half, "1 + 1"], 2))
+    assert isinstance(found[half], Died)
+    assert found["1 + 1"] == 2
 
 
 def test_processes_end_with_a_program_that_is_killed(apart) -> None:

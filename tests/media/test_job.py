@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -238,7 +240,7 @@ def test_a_local_ray_gives_the_same_bytes(videos: Path, tmp_path: Path, apart) -
     assert content(tmp_path / "ray") == made(videos, tmp_path / "local")[1]
 
 
-# -- ten sudden ends --------------------------------------------------------------------------------------------
+# -- sudden ends ------------------------------------------------------------------------------------------------
 
 
 def test_a_run_that_was_killed_ten_times_ends_in_the_same_bytes(tmp_path: Path, film, apart) -> None:
@@ -265,6 +267,26 @@ def test_a_run_that_was_killed_ten_times_ends_in_the_same_bytes(tmp_path: Path, 
     assert len(content(store)) == 21
     in_the_middle = [count for code, count in seen if code == -9 and 0 < count < 20]
     assert len(set(in_the_middle)) >= 4, seen
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_interrupted_run_ends_at_once_and_keeps_what_is_done(tmp_path: Path, film, apart, count: int) -> None:
+    videos, store = tmp_path / "videos", tmp_path / "store"
+    videos.mkdir()
+    whole = film(videos / "v0.mp4", [place / 20 for place in range(100)], size=(180, 320)).read_bytes()
+    for number in range(1, 30):
+        (videos / f"v{number}.mp4").write_bytes(whole)
+    program = apart.start(COMMAND, "features", videos, "-o", store, "--every", 0.05, "--jobs", count)
+    while done(store) < 1 and program.poll() is None:
+        time.sleep(0.001)
+    began = time.monotonic()
+    os.killpg(program.pid, signal.SIGINT)
+    assert program.communicate(timeout=30) == ("", "msg2: interrupted\n")
+    assert time.monotonic() - began < 10
+    assert program.returncode == 130
+    assert not apart.running(patience=5)
+    assert 0 < done(store) < 30
+    assert_intact(store)
 
 
 def done(store: Path) -> int:

@@ -16,7 +16,6 @@ from msg2.media.job import Dealt, feature_job
 from msg2.media.recordings import Recording, recordings
 from msg2.media.store import open_store
 from msg2.options import ExtractionOptions, FrameOptions, PhraseOptions, SpeechOptions
-from msg2.remarks import LOGGER
 
 _OPTIONS = ExtractionOptions()
 _LISTED = 20
@@ -127,14 +126,14 @@ def features(
 def found_recordings(
     videos: Path, captions: Path | None, wanted: Iterable[str] | None, language: str | None
 ) -> Sequence[Recording]:
-    """The files of the wanted videos; a remark says which have none."""
+    """The files of the wanted videos; a warning says which have none."""
     found, missing = recordings(videos, captions=captions, wanted=wanted, language=language)
     if not found:
         hint = f"no file here is called after {shortened(missing[0])}" if missing else None
         raise InputError("holds none of the labelled videos", where=videos, hint=hint)
     if missing:
         named = ", ".join(missing[:_LISTED]) + (", …" if len(missing) > _LISTED else "")
-        LOGGER.warning("%d of %d labelled videos have no file: %s", len(missing), len(missing) + len(found), named)
+        console.tell(f"warning: {len(missing)} of {len(missing) + len(found)} labelled videos have no file: {named}")
     return found
 
 

@@ -52,13 +52,21 @@ def media_info(path: str | Path) -> MediaInfo:
         return MediaInfo(_length(container), film(container) is not None, bool(container.streams.audio))
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[InputContainer]:
-    """The container; whatever FFmpeg cannot do with it is wrong with the file."""
+def decoder_version() -> dict[str, str]:
+    """PyAV -> its version, which has a part in what pictures look like; without it, an error says what to install."""
     try:
         import av
     except ImportError:
         raise MissingExtraError("reading videos", "media") from None
+    return {"av": av.__version__}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[InputContainer]:
+    """The container; whatever FFmpeg cannot do with it is wrong with the file."""
+    decoder_version()
+    import av
+
     _check_readable(path)
     try:
         # As a file and nothing else: a name may look like an address, a playlist may point to one.

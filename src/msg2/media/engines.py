@@ -11,11 +11,10 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection, wait
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from msg2.errors import MissingExtraError
 
@@ -48,35 +47,58 @@ def in_processes(
         for item in items:
             yield item, work(item)
         return
-    left = dict(enumerate(items))
-    while left:
-        with suppress(BrokenProcessPool):
-            yield from _pooled(work, left, jobs)
-        # A process died and took all others with it. It was at one of the first that are left: each of these gets a
-        # process of its own, and the one that kills again is known.
-        for number in [*left][: 2 * jobs + 1]:
-            alone = {number: left.pop(number)}
-            try:
-                yield from _pooled(work, alone, 1)
-            except BrokenProcessPool:
-                yield alone[number], Died()
+    left = [*reversed(items)]
+    busy: dict[Connection, Item] = {}
+    with ExitStack() as ending:
+        for _ in range(min(jobs, len(left))):
+            _give(_started(work, ending), left, busy)
+        while busy:
+            for pipe in cast(list[Connection], wait([*busy])):
+                item = busy.pop(pipe)
+                try:
+                    error, result = pipe.recv()
+                except (EOFError, OSError):  # it died, maybe in the middle of its answer
+                    error, result = None, Died()
+                    pipe = _started(work, ending) if left else pipe
+                if error is not None:
+                    raise error
+                if left:  # the next one is worked on while this result is taken care of
+                    _give(pipe, left, busy)
+                yield item, result
 
 
-def _pooled(work: Callable[[Item], Result], left: dict[int, Item], jobs: int) -> Iterator[tuple[Item, Result]]:
-    """The results of what is `left`, which becomes less."""
+def _give(pipe: Connection, left: list[Item], busy: dict[Connection, Item]) -> None:
+    busy[pipe] = left.pop()
+    with suppress(BrokenPipeError):  # a process that has died by now is noticed when its answer is read
+        pipe.send(busy[pipe])
+
+
+def _started(work: Callable[[Item], Result], ending: ExitStack) -> Connection:
+    """The way to a new process, which is over when `ending` is."""
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(left)), spawned, initializer=_end_with_parent) as pool:
-        ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the workers inherit it: an interrupt is told once
-        numbers = {pool.submit(work, item): number for number, item in left.items()}
-        signal.signal(signal.SIGINT, ours)
+    ours, theirs = spawned.Pipe()
+    # At the end of the program, a daemon is not waited for.
+    process = spawned.Process(target=_serve, args=(work, theirs), daemon=True)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process inherits it: an interrupt is told once
+    process.start()
+    theirs.close()
+    for end in (ours.close, process.join, process.terminate):  # the last one comes first
+        ending.callback(end)
+    signal.signal(signal.SIGINT, before)
+    return ours
+
+
+def _serve(work: Callable[[Item], Result], pipe: Connection) -> None:
+    """Answer with (None, result) or (error, None), in a process of its own."""
+    _end_with_parent()
+    while True:
+        answer: tuple[Exception | None, Result | None]
+        item = pipe.recv()
         try:
-            for future in as_completed(numbers):
-                result = future.result()
-                yield left.pop(numbers.pop(future)), result  # a future that is kept would keep its result
-        except BaseException:
-            for worker in multiprocessing.active_children():  # else the pool waits until they are done
-                worker.terminate()
-            raise
+            answer = None, work(item)
+        except Exception as error:
+            answer = error, None
+        pipe.send(answer)
 
 
 def _end_with_parent() -> None:

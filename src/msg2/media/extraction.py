@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from msg2.media.decoding import decoder_version
 from msg2.media.features import Features
 from msg2.media.manifest import Encoders
 from msg2.media.phrases import Phrases
@@ -54,8 +55,10 @@ class Extractor:
     def encoders(self) -> Encoders:
         """All that the features depend on, beside the files they are made from."""
         parts = [part for part in (self.pictures, self.texts, self.speech, self.phrases) if part is not None]
+        versions = {package: version for part in parts for package, version in part.versions.items()}
         settings: dict[str, str | float] = {}
         if self.pictures is not None:
+            versions |= decoder_version()
             settings |= {"every": self.options.frames.every, "size": self.options.frames.size}
         for name, part in (("speech", self.speech), ("phrases", self.phrases)):
             if part is not None:
@@ -65,7 +68,7 @@ class Extractor:
             self.texts.name,
             0 if self.pictures is None else self.pictures.width,
             self.texts.width,
-            {package: version for part in parts for package, version in part.versions.items()},
+            versions,
             settings,
         )
 
