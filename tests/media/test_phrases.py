@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.media.grammar import Phrase, phrases_in
 from msg2.media.phrases import Phrases, RunningText
+from msg2.media.spoken import Dictionary, begins_with_order
 from msg2.options import PhraseOptions
 from msg2.task import Sentence
 
@@ -54,7 +55,8 @@ BY_HAND = {
     "put/VB/ROOT/put bread/NN/obj/put in/IN/case/pan the/DT/det/pan pan/NN/obl/put": ["put bread in pan"],
     "take/VB/ROOT/take it/PRP/dobj/take out/IN/prep/take of/IN/prep/out pan/NN/pobj/of": ["take it out of pan"],
     "take/VB/ROOT/take it/PRP/dobj/take out/RP/prt/take of/IN/prep/out pan/NN/pobj/of": ["take it out of pan"],
-    "put/VB/ROOT/put it/PRP/dobj/put back/RB/advmod/put on/IN/prep/back wheels/NNS/pobj/on": ["put it on wheels"],
+    "put/VB/ROOT/put it/PRP/dobj/put back/RB/advmod/put on/IN/prep/back wheels/NNS/pobj/on":
+        ["put back it on wheels"],
     "crack/VB/ROOT/crack and/CC/cc/crack whisk/VB/conj/crack the/DT/det/eggs eggs/NNS/dobj/whisk":
         ["crack eggs", "whisk eggs"],
     "try/VB/ROOT/try and/CC/cc/try lift/VB/conj/try it/PRP/dobj/lift": ["lift it"],
@@ -101,7 +103,17 @@ BY_HAND = {
         ["use wood screws"],
     "check/VB/ROOT/check owners/NNS/dobj/check manual/NN/dobj/check": ["check owners manual"],
     "use/VB/ROOT/use egg/NN/nmod/wash and/CC/cc/egg milk/NN/conj/egg wash/NN/dobj/use": ["use milk wash"],
+    "use/VB/ROOT/use quarter/NN/compound/cup cup/NN/compound/measures measures/NNS/dobj/use": ["use cup measures"],
+    "use/VB/ROOT/use alder/NN/amod/boards boards/NNS/dobj/use": ["use alder boards"],
+    "add/VB/ROOT/add milk/NN/compound/salt oil/NN/compound/salt sugar/NN/compound/salt salt/NN/dobj/add "
+    "and/CC/cc/salt eggs/NNS/conj/salt": ["add salt", "add milk", "add oil", "add sugar", "add eggs"],
+    "add/VB/ROOT/add milk/NN/compound/butter cold/JJ/amod/butter butter/NN/dobj/add and/CC/cc/butter eggs/NNS/conj/butter":
+        ["add butter", "add milk", "add eggs"],
+    "add/VB/ROOT/add cups/NNS/dobj/add of/IN/prep/cups milk/NN/pobj/of a/DT/det/pinch pinch/NN/appos/cups "
+    "of/IN/prep/pinch salt/NN/pobj/6": ["add cups of milk", "add pinch of salt"],
+    "tighten/VB/ROOT/tighten nuts/NNS/dobj/tighten the/DT/det/rest rest/NN/dobj/tighten": ["tighten nuts"],
     "drill/VB/compound/holes holes/NNS/ROOT/holes": ["drill holes"],
+    "eggs/NNS/dobj/crack crack/VB/ROOT/crack": ["crack eggs"],
     "see/VB/ROOT/see the/DT/dobj/see": [],
     "stir/VB/ROOT/stir in/IN/prep/stir the/DT/det/sugar sugar/NN/pobj/in with/IN/prep/stir it/PRP/pobj/with":
         ["stir in sugar with it"],
@@ -113,6 +125,38 @@ BY_HAND = {
     "need/VB/ROOT/need eggs/NNS/compound/milk milk/NN/dobj/need and/CC/cc/milk bread/NN/conj/milk":
         ["need milk", "need eggs", "need bread"],
     "put/VB/ROOT/put it/PRP/dobj/put back/RB/advmod/put on/IN/prep/put": ["put on it"],
+    "put/VB/ROOT/put it/PRP/dobj/put in/IN/prep/put stirring/VBG/pcomp/in": ["put in it"],
+    "check/VB/ROOT/check it/PRP/dobj/check out/RB/advmod/there there/RB/advmod/check": ["check it"],
+    "finish/VB/ROOT/finish it/PRP/dobj/finish off/RP/prt/it": ["finish off it"],
+    "screw/VB/ROOT/screw off/RP/prep/screw the/DT/det/lid lid/NN/pobj/off": ["screw off lid"],
+    "fill/VB/ROOT/fill it/PRP/dobj/fill with/IN/prep/fill eggs/NNS/nsubj/facing facing/VBG/pcomp/with":
+        ["fill it with eggs"],
+    "turn/VB/ROOT/turn it/PRP/dobj/turn in/IN/prep/turn a/DT/det/while while/NN/pobj/in on/IN/prep/turn top/NN/pobj/on":
+        ["turn it on top"],
+    "remove/VB/ROOT/remove nuts/NNS/nsubj/lift lift/VBP/ccomp/remove the/DT/det/car car/NN/dobj/lift":
+        ["remove nuts", "lift car"],
+    "remove/VB/ROOT/remove it/PRP/nsubj/lift do/VB/aux/lift not/RB/neg/lift lift/VB/ccomp/remove car/NN/dobj/lift":
+        ["remove it", "lift car"],
+    "think/VB/ROOT/think nuts/NNS/nsubj/lift lift/VBP/ccomp/think cars/NNS/dobj/lift": ["lift cars"],
+    "find/VB/ROOT/find it/PRP/nsubj/makes makes/VBZ/ccomp/find toast/NN/dobj/makes": ["makes toast"],
+    "use/VB/ROOT/use that/IN/mark/lift you/PRP/nsubj/lift lift/VBP/ccomp/use it/PRP/dobj/lift":
+        ["use that", "lift it"],
+    "pour/VB/ROOT/pour that/IN/dobj/pour": ["pour that"],
+    "need/VB/ROOT/need it/PRP/nsubj/high high/JJ/ccomp/need": ["need it"],
+    "use/VB/ROOT/use a/DT/det/table table/NN/nsubj/saw saw/VBD/ccomp/use": ["use table saw"],
+    "have/VB/ROOT/have people/NNS/nsubj/coming coming/VBG/ccomp/have": [],
+    "get/VB/ROOT/get the/DT/det/hot pan/NN/npadvmod/hot hot/JJ/dobj/get": ["get pan"],
+    "rip/VB/ROOT/rip these/DT/dobj/rip down/RP/prt/rip two/CD/nummod/boards boards/NNS/dobj/rip": ["rip down these"],
+    "eggs/NNS/nsubj/are are/VBP/ROOT/are whisked/VBN/acomp/are": ["whisk eggs"],
+    "it/PRP/nsubjpass/done is/VBZ/auxpass/done done/VBN/ROOT/done": [],
+    "eggs/NNS/nsubj/work work/VBP/ROOT/work which/WDT/dobj/cracked I/PRP/nsubj/cracked cracked/VBD/ccomp/work": [],
+    "use/VB/ROOT/use eggs/NNS/dobj/use which/WDT/dobj/cracked I/PRP/nsubj/cracked cracked/VBD/ccomp/use":
+        ["use eggs", "crack eggs"],
+    "use/VB/ROOT/use bread/NN/dobj/use you/PRP/appos/bread like/VBP/intj/use": ["use bread", "like bread"],
+    "spot/NN/ROOT/spot where/WRB/advmod/lift you/PRP/nsubj/want want/VBP/relcl/spot to/TO/aux/lift lift/VB/xcomp/want":
+        [],
+    "crack/VB/ROOT/crack but/CC/cc/crack do/VB/aux/whisk not/RB/neg/whisk whisk/VB/conj/crack eggs/NNS/dobj/whisk":
+        ["crack eggs", "whisk eggs"],
     "it/PRP/nsubj/are are/VBP/ROOT/are eggs/NNS/dobj/are": [],
     "lift/VB/ROOT/lift it/PRP/dobj/lift by/IN/prep/lift turn/VBG/pcomp/by nuts/NNS/dobj/turn": ["lift it", "turn nuts"],
 }  # fmt: skip
@@ -140,6 +184,55 @@ def test_words_with_hyphens_are_whole() -> None:
         lemmas=["pre", "-", "drill", "hole"],
     )  # fmt: skip
     assert [phrase.text for phrase in phrases_in(doc)] == ["pre-drill holes"]
+
+
+# -- speech, put right with a dictionary ------------------------------------------------------------------------
+
+WORDS = Dictionary(
+    nouns=frozenset({"cinnamon", "sugar", "color", "dish", "block", "right"}),
+    verbs=frozenset({"lower", "raise", "block", "dish", "measure"}),
+    adjectives=frozenset({"crispy", "right", "lower"}),
+)
+MENDED = {
+    "add/VB/ROOT/add cinnamon/JJ/amod/sugar sugar/NN/dobj/add": (["add sugar"], ["add cinnamon sugar"]),
+    "get/VB/ROOT/get crispy/NN/compound/color color/NN/dobj/get": (["get crispy color"], ["get color"]),
+    "lower/JJR/ROOT/lower the/DT/det/car car/NN/dobj/lower": ([], ["lower car"]),
+    "measure/NN/ROOT/measure and/CC/cc/measure cut/VB/conj/measure it/PRP/dobj/cut":
+        (["cut it"], ["measure it", "cut it"]),
+    "the/DT/det/block block/NN/ROOT/block it/PRP/dobj/block": ([], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", MENDED)
+def test_tags_that_a_dictionary_puts_right(sentence: str) -> None:
+    before, after = MENDED[sentence]
+    for dictionary, expected in ((Dictionary(), before), (WORDS, after)):
+        assert [phrase.text for phrase in phrases_in(dictionary.mended(parsed(sentence)))] == expected
+
+
+ORDERS = {
+    "turn/VB/ROOT/turn to/IN/prep/turn the/DT/det/raise right/JJ/amod/raise raise/NN/pobj/to it/PRP/dobj/raise now/RB/advmod/turn":
+        ["raise"],
+    "use/VB/ROOT/use jack/NN/compound/block block/NN/dobj/use the/DT/det/tire tire/NN/appos/block": ["block"],
+    "use/VB/ROOT/use jacks/NNS/dobj/use lower/RB/advmod/use down/RP/prt/use the/DT/det/car car/NN/npadvmod/use": ["lower"],
+    "use/VB/ROOT/use a/DT/det/block block/NN/dobj/use the/DT/det/tire tire/NN/appos/block": [],
+    "use/VB/ROOT/use big/JJ/amod/dish dish/NN/dobj/use the/DT/det/tire tire/NN/appos/dish": [],
+    "use/VB/ROOT/use egg/NN/compound/dish dish/NN/dobj/use it/PRP/nsubj/works works/VBZ/conj/use": [],
+    "use/VB/ROOT/use egg/NN/compound/sugar sugar/NN/dobj/use the/DT/det/tire tire/NN/appos/sugar": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", ORDERS)
+def test_orders_that_are_taken_for_nouns(sentence: str) -> None:
+    doc = parsed(sentence)
+    assert [order.text for order in WORDS.orders(doc[:])] == ORDERS[sentence]
+    assert Dictionary().orders(doc[:]) == []
+
+
+def test_what_begins_with_an_order() -> None:
+    assert begins_with_order(parsed("lift/VB/ROOT/lift it/PRP/dobj/lift"))
+    assert not begins_with_order(parsed("look/VB/ROOT/look here/RB/advmod/look"))
+    assert not begins_with_order(parsed("you/PRP/nsubj/lift lift/VBP/ROOT/lift it/PRP/dobj/lift"))
 
 
 # -- running text -----------------------------------------------------------------------------------------------
@@ -232,7 +325,7 @@ OWN = {
     "the shelf can be painted and sanded": ["paint shelf", "sand shelf"],
     "I wanna cut the board in half": ["cut board in half"],
     "take the bread out of the oven": ["take bread out of oven"],
-    "put the wheel back on the hub": ["put wheel on hub"],
+    "put the wheel back on the hub": ["put back wheel on hub"],
     "the first thing we need to do is to find the studs": ["do thing", "find studs"],
     "the screws that hold the shelf are loose": ["hold shelf"],
     "the mixture which was poured into the pan is hot": ["pour mixture into pan"],
@@ -258,6 +351,16 @@ OWN = {
     "add a teaspoon of cinnamon and a pinch of salt": ["add teaspoon of cinnamon", "add pinch of salt"],
     "you want to make sure that the car is in park": [],
     "I like to put some butter on it": ["put butter on it"],
+    "turn the screw to the right raise the vehicle": ["turn screw to right", "raise vehicle"],
+    "remove all the nuts take the wheel off": ["remove nuts", "take off wheel"],
+    "step two heat a griddle": ["heat griddle"],
+    "now add the cinnamon sugar": ["add cinnamon sugar"],
+    "of course you need a quarter cup of milk": ["need cup of milk"],
+    "I am making a table saw": ["make table saw"],
+    "the toast is done": [],
+    "then turn the lug nuts clockwise": ["turn lug nuts"],
+    "loosen but do not remove the nuts": ["loosen nuts", "remove nuts"],
+    "we slide it back": ["slide back it"],
 }  # fmt: skip
 
 
@@ -277,6 +380,13 @@ def test_phrases_have_the_times_of_their_words(english: Phrases) -> None:
     words = ["take", "the", "nut", "off", "[Music]", "and", "put", "it", "in", "the", "hubcap"]
     timed = [Sentence(word, second, second + 0.5) for second, word in enumerate(words)]
     assert english.of(timed) == (Sentence("take off nut", 0, 3.5), Sentence("put it in hubcap", 6, 10.5))
+
+
+@pytest.mark.models
+def test_sentences_that_are_cut_before_an_order_keep_their_times(english: Phrases) -> None:
+    words = "turn the screw to the right raise the vehicle".split()
+    timed = [Sentence(word, second, second + 0.5) for second, word in enumerate(words)]
+    assert english.of(timed) == (Sentence("turn screw to right", 0, 5.5), Sentence("raise vehicle", 6, 8.5))
 
 
 @pytest.mark.models

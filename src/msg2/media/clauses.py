@@ -1,12 +1,12 @@
 """The object of a verb in a parsed clause, by its labels and by what English leaves out.
 
-The parse is spaCy's, with the labels of its English models (dobj, prt, pobj) or of Universal Dependencies (obj,
-compound:prt, obl with case). The object is the first of these that there is:
+The object is the first of these that there is:
 
 - what is labelled so, unless it is who is told ("show you how"); a relative pronoun stands for the noun before it;
 - who bears it: the subject of a passive ("the eggs are whisked", "get ripped") or of a result ("have the boards cut"),
   the noun before a participle ("the jack used here") or before a clause with a gap ("the nuts you have to remove");
-- who is brought to do or to be something: "allow you to lift", "make it thicker";
+- who is brought to do or to be something ("allow you to lift", "make it thicker"), and what speech without full stops
+  makes look like that ("remove the nuts take the tire off");
 - what follows a particle that is taken for a preposition: "stir in the sugar";
 - the object of the next verb: "crack and whisk the eggs".
 
@@ -15,68 +15,92 @@ Questions and clauses are no objects.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from msg2.media.nouns import CIRCUMSTANCES, NAME, NOUN, OBJECT, Token, asks, children, introduced, nominal
 
-Token: TypeAlias = Any
-"""A `spacy.tokens.Token`."""
-
-OBJECT = {"dobj", "obj"}
-NAME = {"compound", "nmod", "flat"}
 RELATIVE = {"relcl", "acl:relcl"}
-NOUN = {"NOUN", "PROPN", "X"}
+PARTICLE = {"prt", "compound:prt"}
+_PASSIVE = {"auxpass", "aux:pass"}
 _PASSIVE_SUBJECT = {"nsubjpass", "nsubj:pass"}
 _SUBJECT = {"nsubj", "csubj", *_PASSIVE_SUBJECT}
-_NOMINAL = NOUN | {"PRON", "NUM", "DET", "SYM"}
 _PARTICIPLE = {"VBN", "VBD"}
 
 # Closed classes of English, where labels alone do not tell.
-_NO_OBJECTS = {"a", "an", "the", "i", "he", "she", "we", "they"}
-_PERSONS = {"me", "you", "ya", "him", "her", "us"}
+_PERSONS = {"me", "you", "ya", "him", "her", "us", "guys", "everybody", "everyone"}
 _TELLING = {"show", "tell", "teach", "ask", "remind", "promise", "warn", "give"}
 """Verbs after which a person is who receives, not what is handled."""
-_WANTING = {"want", "need", "like", "love", "prefer", "expect", "wish", "let"}
-"""Verbs of which a clause is the object: "want you to lift it"."""
-_INTRANSITIVE = {"be", "go", "come"}
-_ADDING = {"put", "add", "pour", "stir", "mix", "fold", "throw", "toss"}
+_WANTING = {"want", "need", "like", "love", "prefer", "expect", "wish"}
+"""Verbs of which a clause with "to" is the object: "want you to lift it"."""
+_THINKING = {
+    "let", "see", "watch", "hear", "feel", "think", "know", "hope", "say", "remember", "guess", "mean", "figure", "look",
+    "believe", "notice", "decide", "happen", "realize", "suppose", "imagine", "bet", "assume", "ensure", "swear",
+}  # fmt: skip
+"""Verbs of which any clause is the object: "I think the pan is hot", "let it cool"."""
+_CAUSING = {"make": {"VB"}, "have": _PARTICIPLE | {"VBG"}, "get": _PARTICIPLE | {"VBG"}}
+"""Verbs that say nothing themselves before such a verb: "make it look good", "get the toast cooked"."""
+_ADDING = {
+    "put", "add", "pour", "stir", "mix", "fold", "throw", "toss", "crack", "whisk", "beat", "drop", "screw", "glue",
+    "clamp", "slip", "turn", "switch",
+}  # fmt: skip
 """Verbs that are nothing without an object: what follows the preposition of "put on the wheel" is one."""
-_CAUSING = {"have", "get"}
+_INTRANSITIVE = {"be", "go", "come", "let"}
 _COMMENTING = {"see", "know", "imagine", "remember"}
-_CIRCUMSTANCES = {"time", "way", "day", "moment", "reason", "place"}
-"""Nouns whose relative clauses say when, where, how or why: "the way you drive" has no object."""
+_STATES = {"done", "stuck", "tired", "gone", "finished"}
+"""Participles that are adjectives: "it is done"."""
 
 
 def object_of(verb: Token) -> tuple[Token, Token | None]:
     """The verb whose prepositions go with the object (another one where it is shared), and the object, if any."""
     labelled = [child for child in children(verb, OBJECT) if nominal(child)]
     things = [thing for thing in labelled if not _is_told(thing, verb)]
-    if not _acts(verb) or _comments(verb) or _causes(verb, things):
+    acts = verb.pos_ in {"VERB", "AUX"} and verb.lemma_ not in _INTRANSITIVE
+    if not acts or _comments(verb) or _causes(verb, things):
         return verb, None
     if things:
-        return verb, _known(_chosen(things), verb)
+        return verb, _known(_whole(_described(_chosen(things)), verb), verb)
     if labelled:  # somebody is told something, maybe what stands before: "the trick I showed you"
         return verb, _borne(verb) or _offered(verb)
     found = _borne(verb) or _brought(verb) or _after_particle(verb)
     return (verb, found) if found is not None else _shared(verb)
 
 
-def _acts(verb: Token) -> bool:
-    """Whether this is a verb that can have an object; an order may be taken for a noun ("jack up the car")."""
-    others = [other for other in children(verb, {"conj"}) if other.pos_ == "VERB"]  # "measure and cut the wood"
-    order = verb.pos_ in NOUN and verb.is_sent_start and bool(children(verb, OBJECT) or others)
-    return (verb.pos_ in ("VERB", "AUX") or order) and verb.lemma_ not in _INTRANSITIVE
+# -- labelled objects -------------------------------------------------------------------------------------------
 
 
 def _chosen(things: list[Token]) -> Token:
     """Of several labelled objects, the first that begins a noun phrase of its own, after who receives them.
 
-    "cook me an egg", "check your owners manual" and, as a list, "you need a jack a wrench and a tire".
+    "cook me an egg", "check your owners manual" and, as a list, "you need a jack a wrench and a tire"; but what follows
+    "rip these down" belongs to something else.
     """
+    if any(things[0].i < particle.i < things[-1].i for particle in children(things[0].head, PARTICLE)):
+        return things[0]
     nouns = [thing for thing in things if thing.pos_ in NOUN] or things[-1:]
-    return nouns[0] if all(map(_introduced, nouns[1:])) else nouns[-1]
+    return nouns[0] if all(map(introduced, nouns[1:])) else nouns[-1]
 
 
-def _introduced(noun: Token) -> bool:
-    return any(child.dep_ in {"det", "poss", "nummod"} for child in noun.lefts)
+def _described(thing: Token) -> Token:
+    """The noun before an adjective that is taken for the object: "get the pan hot", "turn the nuts clockwise"."""
+    nouns = children(thing, NAME | {"npadvmod"}) if thing.pos_ == "ADJ" or thing.lower_ == "guys" else []
+    return nouns[-1] if nouns and nouns[-1].pos_ in NOUN else thing
+
+
+def _whole(noun: Token, verb: Token) -> Token:
+    """The last noun of a name, where it is taken for a verb: "saw" of "use a table saw", "nuts" of "the wheel nuts"."""
+    after = noun.nbor(1) if noun.i + 1 < len(noun.doc) else noun
+    clause = after.dep_ == "ccomp" and after.head == verb and not children(after, OBJECT)
+    ends = after.tag_ == "VBZ" or (after.tag_ == "VBD" and not after.lower_.endswith("ed"))
+    return after if clause and ends and noun.tag_ == "NN" else noun
+
+
+def _known(thing: Token, verb: Token) -> Token | None:
+    """The object itself, or for a relative pronoun the noun that it stands for; None where nobody knows."""
+    if not asks(thing):
+        return thing
+    while verb.dep_ == "xcomp":
+        verb = verb.head
+    before = thing.nbor(-1) if thing.i and thing.tag_ == "WDT" else thing
+    noun = verb.head if verb.dep_ in RELATIVE else before
+    return noun if nominal(noun) and not asks(noun) else None
 
 
 def _is_told(thing: Token, verb: Token) -> bool:
@@ -93,21 +117,28 @@ def _comments(verb: Token) -> bool:
 def _causes(verb: Token, things: list[Token]) -> bool:
     """Whether this is the first verb of "get the toast cooked"; what is done is the second one."""
     after = [child for thing in things for child in children(thing, {"acl"}) if verb.lemma_ == "get"]
-    if things and verb.lemma_ in _CAUSING:
+    if things and verb.lemma_ in {"have", "get"}:
         after += children(verb, {"ccomp"})
     return any(child.tag_ in _PARTICIPLE and not children(child, _SUBJECT | {"aux", "mark"}) for child in after)
 
 
+# -- objects by other labels ------------------------------------------------------------------------------------
+
+
 def _borne(verb: Token) -> Token | None:
     """Who bears what the verb says without being labelled as its object."""
+    if verb.lower_ in _STATES:
+        return None
     if subjects := children(verb, _PASSIVE_SUBJECT):
         return _known(subjects[-1], verb)
-    if children(verb, {"auxpass", "aux:pass"}) and verb.dep_ == "xcomp":
+    if children(verb, _PASSIVE) and verb.dep_ == "xcomp":
         return _raised(verb)
     participle = verb.tag_ in _PARTICIPLE and not children(verb, {"aux", "mark"})
+    if participle and verb.dep_ in {"acomp", "conj"} and verb.head.lemma_ == "be":  # "the shelf is old and painted red"
+        return next((_known(subject, verb.head) for subject in children(verb.head, {"nsubj"})), None)
     if participle and verb.dep_ == "conj" and not children(verb, _SUBJECT):
-        return _borne(verb.head) if children(verb.head, {"auxpass", "aux:pass"}) else None
-    if participle and verb.dep_ == "ccomp" and verb.head.lemma_ in _CAUSING:
+        return _borne(verb.head) if children(verb.head, _PASSIVE) else None
+    if participle and verb.dep_ == "ccomp" and verb.head.lemma_ in {"have", "get"}:
         return next(iter(children(verb, {"nsubj"}) or children(verb.head, OBJECT)), None)
     if participle and verb.dep_ == "acl" and nominal(verb.head):
         return verb.head
@@ -133,100 +164,72 @@ def _offered(verb: Token) -> Token | None:
 
 def _before_gap(verb: Token) -> Token | None:
     """The noun before a relative clause in which this verb lacks an object: "the nuts you have to remove"."""
+    if verb.tag_ == "VBP" and verb.dep_ in {"prep", "intj"}:  # "any bread you like"
+        return next(iter(children(verb.head, OBJECT)), None)
     clause = verb
     while clause.dep_ == "xcomp" and not children(clause.head, OBJECT):
         clause = clause.head
-    if clause.dep_ not in RELATIVE or not nominal(clause.head) or clause.head.lemma_ in _CIRCUMSTANCES:
+    if clause.dep_ not in RELATIVE or not nominal(clause.head) or clause.head.lemma_ in CIRCUMSTANCES:
         return None
     subjects = children(clause, _SUBJECT)
     complete = children(verb, {"xcomp", "ccomp", "acomp", "attr"}) or any(map(without_object, verb.children))
-    other_gap = any(map(asks, subjects)) or any(child.tag_ == "WRB" for child in clause.children)
+    other_gap = any(map(asks, subjects)) or any(child.tag_ == "WRB" for child in (*clause.children, *verb.children))
     return clause.head if (subjects or _infinitive(clause)) and not complete and not other_gap else None
 
 
 def _brought(verb: Token) -> Token | None:
-    """The object of "allow you to lift" or "make it thicker", which the parser has as the subject of what follows."""
-    if verb.lemma_ in _WANTING | _TELLING:
-        return None
-    for clause in children(verb, {"ccomp"}):
-        described = clause.tag_.startswith(("JJ", "RB")) or (clause.tag_ == "VBN" and verb.lemma_ not in _CAUSING)
-        finite = [child for child in children(clause, {"aux", "auxpass", "cop", "mark"}) if child.tag_ != "TO"]
-        if (described or _infinitive(clause) or verb.lemma_ == "help") and not finite:
-            for subject in children(clause, {"nsubj"}):
-                return None if asks(subject) else subject
+    """The object of "allow you to lift" or "make it thicker", labelled as a part of the clause that follows."""
+    for clause in children(verb, {"ccomp"} if verb.lemma_ not in _THINKING | _TELLING else set()):
+        first = next((word for word in clause.lefts if word.i > verb.i and word.dep_ in {"nsubj", "mark"}), None)
+        if first is None:
+            continue
+        if first.dep_ == "mark":  # "use that I'm going to ..."
+            if first.lower_ == "that" and first.i == verb.i + 1 and verb.lemma_ not in _WANTING:
+                return first
+        elif nominal(first) and not _stands_alone(clause, first) and _takes(verb, first, clause):
+            return _whole(first, verb)
     return None
+
+
+def _stands_alone(clause: Token, subject: Token) -> bool:
+    """Whether a clause has a verb that agrees with its subject, or is a question: "I find it makes sense"."""
+    helped = any(child.tag_ != "TO" and child.lower_ != "do" for child in children(clause, {"aux", "cop", *_PASSIVE}))
+    asked = any(token.tag_.startswith("W") for token in clause.subtree if token.i < clause.i)
+    return helped or asked or clause.lemma_ == "be" or (clause.tag_ == "VBZ" and subject.pos_ == "PRON")
+
+
+def _takes(verb: Token, thing: Token, clause: Token) -> bool:
+    """Whether the verb has the subject of the clause as its object, and not the whole clause."""
+    if verb.lemma_ in _WANTING:
+        return not _infinitive(clause)
+    if thing.lower_ == "you" and verb.lemma_ != "help":
+        return _infinitive(clause)
+    return clause.tag_ not in _CAUSING.get(verb.lemma_, ())
 
 
 def _after_particle(verb: Token) -> Token | None:
     """The object of "put on the wheel" and "stir in the sugar", where a particle is taken for a preposition."""
-    if verb.lemma_ in _ADDING and verb.i + 1 < len(verb.doc) and verb.nbor(1).lower_ in {"in", "on"}:
-        return next((thing for thing in children(verb.nbor(1), {"pobj"}) if nominal(thing) and not asks(thing)), None)
+    for child in children(verb, {"prep"}):
+        if child.i == verb.i + 1 and (child.tag_ == "RP" or (verb.lemma_ in _ADDING and child.lower_ in {"in", "on"})):
+            return next((thing for thing in children(child, {"pobj"}) if nominal(thing) and not asks(thing)), None)
     return None
 
 
 def _shared(verb: Token) -> tuple[Token, Token | None]:
-    """The object of the next verb, where nothing but conjunctions and adverbs stand between."""
-    if verb.lemma_ != "try":  # "try and lift it"
-        for follower in children(verb, {"conj"}):
-            between = (token.dep_ in {"cc", "punct", "conj", "advmod"} for token in verb.doc[verb.i + 1 : follower.i])
-            if follower.pos_ == "VERB" and not children(follower, _SUBJECT) and all(between):
-                return object_of(follower)
+    """The object of the next verb, where nothing but conjunctions, adverbs and "do not" stand between."""
+    for follower in children(verb, {"conj"} if verb.lemma_ != "try" else set()):  # "try and lift it"
+        words = verb.doc[verb.i + 1 : follower.i]
+        near = all(word.pos_ in {"CCONJ", "PUNCT", "ADV"} or word.dep_ in {"conj", "aux", "neg"} for word in words)
+        if near and follower.pos_ == "VERB" and not children(follower, _SUBJECT):
+            return object_of(follower)
     return verb, None
-
-
-def _known(thing: Token, verb: Token) -> Token | None:
-    """The object itself, or for a relative pronoun the noun that it stands for; None where nobody knows."""
-    if not asks(thing):
-        return thing
-    while verb.dep_ == "xcomp":
-        verb = verb.head
-    return verb.head if verb.dep_ in RELATIVE and nominal(verb.head) else None
-
-
-def conjuncts(noun: Token) -> list[Token]:
-    """What is coordinated with a noun, in the order of the text."""
-    others = [child for child in children(noun, {"conj"}) if nominal(child)]
-    if noun.dep_ in OBJECT:  # a list without commas
-        same = children(noun.head, {noun.dep_})
-        others += [other for other in same if other.i > noun.i and other.pos_ in NOUN and _introduced(other)]
-    others += [word for word in children(noun, NAME) if listed(word)]
-    return sorted((found for other in others for found in (other, *conjuncts(other))), key=lambda token: token.i)
-
-
-def listed(word: Token) -> bool:
-    """Whether this is an object of its own, taken for a part of a name: "ice or wet roads", "eggs milk and bread"."""
-    if any(other.pos_ == "ADJ" for other in children(word, {"conj"})):
-        return word.pos_ in NOUN
-    return word.tag_ == "NNS" and bool(children(word.head, {"conj"}))
-
-
-# -- words ------------------------------------------------------------------------------------------------------
-
-
-def nominal(token: Token) -> bool:
-    """Whether this can be an object: a noun, or what stands for one ("take two", "in half")."""
-    if token.tag_ == "PRP$" or (token.tag_ in ("DT", "PRP") and token.lower_ in _NO_OBJECTS):
-        return False
-    named = (
-        token.pos_ == "VERB" and children(token, {"det", "poss", "amod", "compound"}) and not children(token, OBJECT)
-    )
-    return token.pos_ in _NOMINAL or (token.dep_ in OBJECT | {"pobj"} and bool(token.pos_ == "ADJ" or named))
 
 
 def without_object(token: Token) -> bool:
     """Whether this is a preposition on its own, as in "put it in"."""
-    return token.dep_ == "prep" and not any(nominal(child) or child.dep_ != "pobj" for child in token.children)
-
-
-def asks(token: Token) -> bool:
-    """Whether this is a relative or interrogative pronoun."""
-    return token.tag_ in {"WDT", "WP", "WP$"}
+    inside = [child for child in token.children if child.tag_ not in {"VBG", "VB"}]
+    return token.dep_ == "prep" and not any(nominal(child) or child.dep_ != "pobj" for child in inside)
 
 
 def _infinitive(verb: Token) -> bool:
     return any(child.tag_ == "TO" for child in verb.children)
-
-
-def children(token: Token, labels: set[str]) -> list[Token]:
-    """The words that hang on this one by one of these labels, in the order of the text."""
-    return [child for child in token.children if child.dep_ in labels]

@@ -11,16 +11,19 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError, MissingExtraError, shortened
 from msg2.media.grammar import Phrase, phrases_in
+from msg2.media.spoken import Dictionary, Span, begins_with_order
 from msg2.options import PhraseOptions
 from msg2.task import Sentence
 
-_NOTE = re.compile(r"\[[^\[\]]*\]")
+_NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
+_NOTE = re.compile(rf"\[[^\[\]]*\]|\bstep (?:number )?{_NUMBER}\b\.?", re.IGNORECASE)
+"""What is not part of any sentence: "[Music]", and "step two" before the step itself."""
 _NEEDED = ("parser", "lemmatizer")
 
 
@@ -43,6 +46,7 @@ class Phrases:
             raise InputError(f"is not a model of spaCy ({first})", where=model, hint=hint) from None
         if missing := [part for part in _NEEDED if part not in self._nlp.pipe_names]:
             raise InputError(f"is a spaCy model without a {missing[0]}", where=model, hint="take a whole pipeline")
+        self._dictionary = Dictionary.of(self._nlp.get_pipe("lemmatizer"))
         self._options = options or PhraseOptions()
         about = self._nlp.meta
         kept = ", sentences kept" if self._options.keep_sentences else ""
@@ -51,7 +55,8 @@ class Phrases:
 
     def extracted(self, text: str) -> list[str]:
         """The verb phrases of a text: "crack and whisk the eggs" has "crack eggs" and "whisk eggs"."""
-        return [phrase.text for phrase in phrases_in(self._nlp(text))]
+        running = RunningText.of([Sentence(text, 0.0, 1.0)])
+        return [phrase.text for sentence, _ in self._sentences(running) for phrase in phrases_in(sentence)]
 
     def of(self, pieces: Sequence[Sentence]) -> tuple[Sentence, ...]:
         """The verb phrases of narration in pieces (captions, or single words), each from its first to its last word.
@@ -60,13 +65,28 @@ class Phrases:
         """
         text = RunningText.of(pieces)
         found = []
-        for doc, first in self._nlp.pipe(text.stretches(self._options.longest), as_tuples=True):
-            for sentence in doc.sents:
-                phrases = phrases_in(sentence)
-                if not phrases and self._options.keep_sentences:
-                    phrases = [Phrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
-                found += [text.spoken(words, first + start, first + end) for words, start, end in phrases if words]
+        for sentence, first in self._sentences(text):
+            phrases = phrases_in(sentence)
+            if not phrases and self._options.keep_sentences:
+                phrases = [Phrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
+            found += [text.spoken(words, first + start, first + end) for words, start, end in phrases if words]
         return tuple(sorted(found, key=lambda one: (one.start, one.end)))
+
+    def _sentences(self, text: RunningText) -> Iterator[tuple[Span, int]]:
+        """The parsed sentences of a text, each with the place in it from which its characters are counted.
+
+        A sentence in which an order hides is cut before it and parsed again, if then it does begin with an order.
+        """
+        for doc, first in self._nlp.pipe(text.stretches(self._options.longest), as_tuples=True):
+            for sentence in self._dictionary.mended(doc).sents:
+                places = [order.idx for order in self._dictionary.orders(sentence)]
+                cuts = [place for place in places if begins_with_order(self._nlp(doc.text[place : sentence.end_char]))]
+                if not cuts:
+                    yield sentence, first
+                    continue
+                for start, end in pairwise([sentence.start_char, *cuts, sentence.end_char]):
+                    part = self._dictionary.mended(self._nlp(doc.text[start:end]))
+                    yield from ((sentence, first + start) for sentence in part.sents)
 
 
 class RunningText(NamedTuple):

@@ -1,0 +1,100 @@
+"""What a model that has learnt from writing takes wrongly in speech, put right with the dictionary of its lemmatizer.
+
+In writing an order begins a sentence; in speech without full stops it follows anything, and is taken for a noun: "turn
+the screw to the right raise the vehicle". Nouns before nouns are taken for adjectives ("cinnamon sugar"), and the
+other way round ("crispy color").
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from msg2.media.nouns import OBJECT, Token, children
+
+Doc: TypeAlias = Any
+"""A `spacy.tokens.Doc`."""
+Span: TypeAlias = Any
+"""A `spacy.tokens.Span`."""
+
+_DESCRIBED = {"NN", "NNP", "JJ", "JJR", "RB"}
+_ACTIVE = {"VB", "VBP", "VBD"}
+_OF_NOUNS = {"pobj", "dobj", "obj", "compound", "appos", "nmod"}
+_DETERMINERS = {"det", "poss", "nummod", "predet"}
+_SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass", "csubj", "expl"}
+_PERSONS = {"i", "you", "he", "she", "we", "they"}
+_ENDING = {"right", "left", "next"}
+"""Adjectives that may end a sentence: "turn it to the right"."""
+
+
+class Dictionary(NamedTuple):
+    """Base forms by part of speech; without any, nothing is put right."""
+
+    nouns: frozenset[str] = frozenset()
+    verbs: frozenset[str] = frozenset()
+    adjectives: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(lemmatizer: Any) -> Dictionary:
+        """The dictionary of spaCy's lemmatizer by rules; other lemmatizers have none."""
+        if "lemma_index" not in lemmatizer.lookups:
+            return Dictionary()
+        table = lemmatizer.lookups.get_table("lemma_index")
+        return Dictionary(*(frozenset(table.get(part, ())) for part in ("noun", "verb", "adj")))
+
+    def mended(self, doc: Doc) -> Doc:
+        """The text, in which words that can only be nouns or adjectives, and those that have objects, are marked so."""
+        for token in doc:
+            noun, adjective = token.lower_ in self.nouns, token.lower_ in self.adjectives
+            before = token.nbor(-1) if token.i else token
+            if token.tag_ not in _DESCRIBED or before.text == "-":  # "non-dairy"
+                continue
+            if token.lower_ in self.verbs and _acts(token) and before.tag_ not in {"DT", "PRP$"}:
+                token.pos_, token.lemma_ = "VERB", token.lower_
+            elif token.tag_ == "JJ" and noun and not adjective:
+                token.pos_ = "NOUN"
+            elif token.tag_ in {"NN", "NNP"} and adjective and not noun:
+                token.pos_ = "ADJ"
+        return doc
+
+    def orders(self, sentence: Span) -> list[Token]:
+        """The words after the first that may begin an order, but are labelled as if they did not.
+
+        Each could be a verb, an object follows, and what stands before could end a sentence.
+        """
+        return [
+            token
+            for token in sentence[1:-1]
+            if token.lower_ in self.verbs and _mistaken(token) and _object_follows(token) and _may_end(token)
+        ]
+
+
+def begins_with_order(doc: Doc) -> bool:
+    """Whether a parsed text begins with a verb in its base form that has an object."""
+    return doc[0].tag_ in {"VB", "VBP"} and bool(children(doc[0], OBJECT))
+
+
+def _acts(token: Token) -> bool:
+    """Whether a word is labelled with an object, or shares the one of the next verb ("measure and cut the wood")."""
+    shares = token.is_sent_start and any(other.pos_ == "VERB" for other in children(token, {"conj"}))
+    return shares or any(thing.i > token.i for thing in children(token, OBJECT))
+
+
+def _mistaken(token: Token) -> bool:
+    return token.tag_ in _DESCRIBED or (token.tag_ in _ACTIVE and token.dep_ in _OF_NOUNS)
+
+
+def _object_follows(token: Token) -> bool:
+    """Whether the next word, maybe after a particle, begins a noun phrase that is not the subject of something else."""
+    follower = next((word for word in token.doc[token.i + 1 : token.i + 3] if word.tag_ != "RP"), token)
+    noun = follower.head if follower.dep_ in _DETERMINERS else follower
+    begins = follower.tag_ in {"DT", "PDT", "PRP$", "PRP", "CD"} and follower.lower_ not in _PERSONS
+    return begins and not (noun.dep_ in _SUBJECTS and noun.head != token)
+
+
+def _may_end(token: Token) -> bool:
+    """Whether the words before this one may end a sentence; where it is labelled with an object, most may."""
+    before = token.nbor(-1)
+    if before.tag_ in {"DT", "PRP$", "TO", "MD", "HYPH"}:
+        return False
+    describes = before.tag_.startswith("JJ") and before.dep_ == "amod" and before.lower_ not in _ENDING
+    return _acts(token) or not (describes or before.tag_ in {"IN", "CC", "CD", ","})
