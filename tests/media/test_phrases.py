@@ -107,10 +107,12 @@ BY_HAND = {
     "use/VB/ROOT/use alder/NN/amod/boards boards/NNS/dobj/use": ["use alder boards"],
     "add/VB/ROOT/add milk/NN/compound/salt oil/NN/compound/salt sugar/NN/compound/salt salt/NN/dobj/add "
     "and/CC/cc/salt eggs/NNS/conj/salt": ["add salt", "add milk", "add oil", "add sugar", "add eggs"],
-    "add/VB/ROOT/add milk/NN/compound/butter cold/JJ/amod/butter butter/NN/dobj/add and/CC/cc/butter eggs/NNS/conj/butter":
-        ["add butter", "add milk", "add eggs"],
+    "add/VB/ROOT/add milk/NN/compound/butter cold/JJ/amod/butter butter/NN/dobj/add and/CC/cc/butter "
+    "eggs/NNS/conj/butter": ["add butter", "add milk", "add eggs"],
     "add/VB/ROOT/add cups/NNS/dobj/add of/IN/prep/cups milk/NN/pobj/of a/DT/det/pinch pinch/NN/appos/cups "
     "of/IN/prep/pinch salt/NN/pobj/6": ["add cups of milk", "add pinch of salt"],
+    "add/VB/ROOT/add milk/NN/dobj/add a/DT/det/pinch pinch/NN/npadvmod/add of/IN/prep/pinch salt/NN/pobj/of":
+        ["add milk", "add pinch of salt"],
     "tighten/VB/ROOT/tighten nuts/NNS/dobj/tighten the/DT/det/rest rest/NN/dobj/tighten": ["tighten nuts"],
     "drill/VB/compound/holes holes/NNS/ROOT/holes": ["drill holes"],
     "eggs/NNS/dobj/crack crack/VB/ROOT/crack": ["crack eggs"],
@@ -179,11 +181,14 @@ def test_where_a_phrase_stands() -> None:
 def test_words_with_hyphens_are_whole() -> None:
     tokens, vocab = pytest.importorskip("spacy.tokens"), pytest.importorskip("spacy").blank("en").vocab
     doc = tokens.Doc(
-        vocab, words=["pre", "-", "drill", "holes"], spaces=[False, False, True, False], heads=[2, 2, 2, 2],
-        deps=["dep", "punct", "ROOT", "dobj"], tags=["JJ", "HYPH", "VB", "NNS"], pos=["ADJ", "PUNCT", "VERB", "NOUN"],
-        lemmas=["pre", "-", "drill", "hole"],
+        vocab, words=["pre", "-", "drill", "two", "-", "by", "-", "fours"], heads=[2, 2, 2, 7, 7, 7, 7, 2],
+        spaces=[False, False, True, False, False, False, False, False],
+        deps=["dep", "punct", "ROOT", "compound", "punct", "compound", "punct", "dobj"],
+        tags=["JJ", "HYPH", "VB", "NN", "HYPH", "NN", "HYPH", "NNS"],
+        pos=["ADJ", "PUNCT", "VERB", "NOUN", "PUNCT", "NOUN", "PUNCT", "NOUN"],
+        lemmas=["pre", "-", "drill", "two", "-", "by", "-", "four"],
     )  # fmt: skip
-    assert [phrase.text for phrase in phrases_in(doc)] == ["pre-drill holes"]
+    assert [phrase.text for phrase in phrases_in(doc)] == ["pre-drill two-by-fours"]
 
 
 # -- speech, put right with a dictionary ------------------------------------------------------------------------
@@ -191,10 +196,12 @@ def test_words_with_hyphens_are_whole() -> None:
 WORDS = Dictionary(
     nouns=frozenset({"cinnamon", "sugar", "color", "dish", "block", "right"}),
     verbs=frozenset({"lower", "raise", "block", "dish", "measure"}),
-    adjectives=frozenset({"crispy", "right", "lower"}),
+    adjectives=frozenset({"crispy", "right", "lower", "floating"}),
 )
 MENDED = {
     "add/VB/ROOT/add cinnamon/JJ/amod/sugar sugar/NN/dobj/add": (["add sugar"], ["add cinnamon sugar"]),
+    "use/VB/ROOT/use frying/VBG/amod/pan pan/NN/dobj/use": (["use pan"], ["use frying pan"]),
+    "use/VB/ROOT/use floating/VBG/amod/pan pan/NN/dobj/use": (["use pan"], ["use pan"]),
     "get/VB/ROOT/get crispy/NN/compound/color color/NN/dobj/get": (["get crispy color"], ["get color"]),
     "lower/JJR/ROOT/lower the/DT/det/car car/NN/dobj/lower": ([], ["lower car"]),
     "measure/NN/ROOT/measure and/CC/cc/measure cut/VB/conj/measure it/PRP/dobj/cut":
@@ -211,10 +218,11 @@ def test_tags_that_a_dictionary_puts_right(sentence: str) -> None:
 
 
 ORDERS = {
-    "turn/VB/ROOT/turn to/IN/prep/turn the/DT/det/raise right/JJ/amod/raise raise/NN/pobj/to it/PRP/dobj/raise now/RB/advmod/turn":
-        ["raise"],
+    "turn/VB/ROOT/turn to/IN/prep/turn the/DT/det/raise right/JJ/amod/raise raise/NN/pobj/to it/PRP/dobj/raise "
+    "now/RB/advmod/turn": ["raise"],
     "use/VB/ROOT/use jack/NN/compound/block block/NN/dobj/use the/DT/det/tire tire/NN/appos/block": ["block"],
-    "use/VB/ROOT/use jacks/NNS/dobj/use lower/RB/advmod/use down/RP/prt/use the/DT/det/car car/NN/npadvmod/use": ["lower"],
+    "use/VB/ROOT/use jacks/NNS/dobj/use lower/RB/advmod/use down/RP/prt/use the/DT/det/car car/NN/npadvmod/use":
+        ["lower"],
     "use/VB/ROOT/use a/DT/det/block block/NN/dobj/use the/DT/det/tire tire/NN/appos/block": [],
     "use/VB/ROOT/use big/JJ/amod/dish dish/NN/dobj/use the/DT/det/tire tire/NN/appos/dish": [],
     "use/VB/ROOT/use egg/NN/compound/dish dish/NN/dobj/use it/PRP/nsubj/works works/VBZ/conj/use": [],
@@ -384,7 +392,7 @@ def test_phrases_have_the_times_of_their_words(english: Phrases) -> None:
 
 @pytest.mark.models
 def test_sentences_that_are_cut_before_an_order_keep_their_times(english: Phrases) -> None:
-    words = "turn the screw to the right raise the vehicle".split()
+    words = ["turn", "the", "screw", "to", "the", "right", "raise", "the", "vehicle"]
     timed = [Sentence(word, second, second + 0.5) for second, word in enumerate(words)]
     assert english.of(timed) == (Sentence("turn screw to right", 0, 5.5), Sentence("raise vehicle", 6, 8.5))
 

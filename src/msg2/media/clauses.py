@@ -31,8 +31,9 @@ _TELLING = {"show", "tell", "teach", "ask", "remind", "promise", "warn", "give"}
 _WANTING = {"want", "need", "like", "love", "prefer", "expect", "wish"}
 """Verbs of which a clause with "to" is the object: "want you to lift it"."""
 _THINKING = {
-    "let", "see", "watch", "hear", "feel", "think", "know", "hope", "say", "remember", "guess", "mean", "figure", "look",
-    "believe", "notice", "decide", "happen", "realize", "suppose", "imagine", "bet", "assume", "ensure", "swear",
+    "let", "see", "watch", "hear", "feel", "think", "know", "hope", "say", "remember", "guess", "mean", "figure",
+    "look", "believe", "notice", "decide", "happen", "realize", "suppose", "imagine", "bet", "assume", "ensure",
+    "swear",
 }  # fmt: skip
 """Verbs of which any clause is the object: "I think the pan is hot", "let it cool"."""
 _CAUSING = {"make": {"VB"}, "have": _PARTICIPLE | {"VBG"}, "get": _PARTICIPLE | {"VBG"}}

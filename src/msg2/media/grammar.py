@@ -108,7 +108,7 @@ def _additions(token: Token) -> list[_Addition]:
 
 
 def _places(preposition: Token) -> list[Token]:
-    """The object of a preposition: a noun, or "here" and "there", or who does something ("with the valve facing out")."""
+    """The object of a preposition: a noun, "here", "there", or who does something ("with the valve facing out")."""
     inside = [child for child in preposition.children if child.dep_ == "pobj" or child.lower_ in _PLACES]
     clauses = children(preposition, {"pcomp"})
     subjects = [subject for clause in clauses for subject in children(clause, {"nsubj"})]
@@ -117,7 +117,8 @@ def _places(preposition: Token) -> list[Token]:
 
 
 def _joined(token: Token, text: str) -> str:
-    """`text` with "pre-" of "pre-drill" before it, which the tokenizer cuts off."""
-    before = token.doc[max(token.i - 2, 0) : token.i]
-    whole = len(before) == 2 and before[1].text == "-" and not any(part.whitespace_ for part in before)
-    return f"{before.text}{text}" if whole else text
+    """`text` after the "pre-" of "pre-drill" and the "two-by-" of "two-by-four", which the tokenizer cuts off."""
+    doc, start = token.doc, token.i
+    while start > 1 and doc[start - 1].text == "-" and not (doc[start - 1].whitespace_ or doc[start - 2].whitespace_):
+        start -= 2
+    return f"{doc[start : token.i].text}{text}"

@@ -81,15 +81,18 @@ def _part_of_name(word: Token) -> list[Token]:
 def conjuncts(noun: Token) -> list[Token]:
     """What is coordinated with a noun, in the order of the text."""
     others = [child for child in children(noun, {"conj"}) if nominal(child)]
-    amounts = [other for other in children(noun, {"appos"}) if any(child.lower_ == "of" for child in other.rights)]
-    others += [other for other in amounts if introduced(other)]  # "two cups of milk a pinch of salt"
-    if noun.dep_ in OBJECT:  # without conjunctions: "you need a jack a wrench"
-        for other in children(noun.head, {noun.dep_}):
-            next_to_it = other.i > noun.i and other.left_edge.nbor(-1) in noun.subtree
-            if next_to_it and other.pos_ in NOUN and introduced(other) and other.lemma_ not in CIRCUMSTANCES:
-                others.append(other)
     others += [word for word in _words_of_name(noun) if _listed(word)]
+    beside = children(noun.head, {noun.dep_, "npadvmod"}) if noun.dep_ in OBJECT else []
+    others += [other for other in (*children(noun, {"appos"}), *beside) if _follows(other, noun)]
     return sorted({found for other in others for found in (other, *conjuncts(other))}, key=lambda token: token.i)
+
+
+def _follows(other: Token, noun: Token) -> bool:
+    """Whether a noun phrase goes on with a list without conjunctions: "a jack a wrench", "milk a pinch of salt"."""
+    next_to_it = other.i > noun.i and other.left_edge.nbor(-1) in noun.subtree
+    amount = any(child.lower_ == "of" for child in other.rights) and noun.pos_ in NOUN
+    thing = other.pos_ in NOUN and introduced(other) and other.lemma_ not in CIRCUMSTANCES
+    return next_to_it and thing and (amount or other.dep_ in OBJECT)
 
 
 def _words_of_name(noun: Token) -> list[Token]:

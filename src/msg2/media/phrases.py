@@ -1,7 +1,8 @@
 """Narration -> verb phrases with their times, by a spaCy model; what a phrase is, `msg2.media.grammar` says.
 
 Speech has no full stops and captions break off within sentences: all pieces are joined to one running text, which the
-model cuts into sentences itself. Notes such as [Music] are not spoken, and no phrase goes over them.
+model cuts into sentences itself; what it takes wrongly, `msg2.media.spoken` puts right. Notes such as [Music] are not
+spoken, and no phrase goes over them.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Phrases:
         about = self._nlp.meta
         kept = ", sentences kept" if self._options.keep_sentences else ""
         self.name = f"{about['lang']}_{about['name']} {about['version']}@{_fingerprint(self._nlp.path)}{kept}"
-        self.versions: Mapping[str, str] = {"spacy": version("spacy")}
+        self.versions: Mapping[str, str] = {package: version(package) for package in ("msg2", "spacy")}  # rules, model
 
     def extracted(self, text: str) -> list[str]:
         """The verb phrases of a text: "crack and whisk the eggs" has "crack eggs" and "whisk eggs"."""

@@ -42,19 +42,28 @@ class Dictionary(NamedTuple):
         return Dictionary(*(frozenset(table.get(part, ())) for part in ("noun", "verb", "adj")))
 
     def mended(self, doc: Doc) -> Doc:
-        """The text, in which words that can only be nouns or adjectives, and those that have objects, are marked so."""
-        for token in doc:
-            noun, adjective = token.lower_ in self.nouns, token.lower_ in self.adjectives
-            before = token.nbor(-1) if token.i else token
-            if token.tag_ not in _DESCRIBED or before.text == "-":  # "non-dairy"
-                continue
-            if token.lower_ in self.verbs and _acts(token) and before.tag_ not in {"DT", "PRP$"}:
+        """The text, in which words that are taken for other parts of speech are marked as what they are."""
+        for token in doc if self.adjectives else ():
+            if self._is_verb(token):
                 token.pos_, token.lemma_ = "VERB", token.lower_
-            elif token.tag_ == "JJ" and noun and not adjective:
+            elif self._is_noun(token):
                 token.pos_ = "NOUN"
-            elif token.tag_ in {"NN", "NNP"} and adjective and not noun:
+            elif token.tag_ in {"NN", "NNP"} and token.lower_ in self.adjectives and token.lower_ not in self.nouns:
                 token.pos_ = "ADJ"
         return doc
+
+    def _is_verb(self, token: Token) -> bool:
+        """Whether a word that has an object is taken for something without: "lower the car"."""
+        named = token.i and (token.nbor(-1).tag_ in {"DT", "PRP$"} or token.nbor(-1).text == "-")
+        return token.tag_ in _DESCRIBED and token.lower_ in self.verbs and _acts(token) and not named
+
+    def _is_noun(self, token: Token) -> bool:
+        """Whether a word before a noun is one itself ("cinnamon sugar", "frying pan"); "non-dairy" is none."""
+        if token.tag_ == "VBG":
+            return token.dep_ in {"amod", "compound"} and token.lower_ not in self.adjectives
+        part = token.i and token.nbor(-1).text == "-"
+        only = token.lower_ in self.nouns and token.lower_ not in self.adjectives
+        return token.tag_ == "JJ" and only and not part
 
     def orders(self, sentence: Span) -> list[Token]:
         """The words after the first that may begin an order, but are labelled as if they did not.
