@@ -105,6 +105,24 @@ class OrderOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LikelihoodOptions:
+    """`likelihood`: how the search goes; none of it is a threshold of what is found."""
+
+    levels: tuple[float, ...] = (0.0001, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """Probabilities of a disorderly choice; the share of videos at each level is learnt."""
+    starts: tuple[float, ...] = (0.95, 0.8, 0.65)
+    """Climbs begin at the pairs that more than this share of the videos order alike, and at no order at all."""
+    tried: int = 12
+    """Pairs to add, and to remove, that are tried in earnest before each move: those that look best."""
+    moves: int = 10_000
+    """At most, in a climb."""
+    videos: int = 120
+    """Of more videos, so many serve for the climbs from all starts; the last climb is with all of them."""
+    refit: float = 0.01
+    """Nats that a new estimate of the noise must gain for the climb to go on."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeltaOptions:
     """How δ is chosen from the data: by the likelihood of held-out videos."""
 
@@ -619,6 +637,8 @@ class StatesExperimentOptions:
     """Names of household worlds; None: all twelve."""
     videos: int = 54
     """Demonstrations per world."""
+    rendered: int = 6
+    """Worlds, the first of them, of which `msg2 experiment rendered` draws videos: an hour on two cores."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Of the simulation, the features and the training. The thresholds of the witnesses were chosen on seed 0."""
     unlabelled: float = 0.25
@@ -794,6 +814,88 @@ class SpokenOptions:
     """Before a step begins and after it ends that count as around it."""
     listed: int = 15
     """Phrases of a step on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineOptions:
+    """How mistakes are told from habits, step by step (`msg2 check --online`)."""
+
+    by_mistake: float = 0.05
+    """How often a real requirement is broken, by a belief that counts as much as one clause of the graph does."""
+    rounds: int = 50
+    """Of expectation maximisation, with which the videos correct that belief."""
+    threshold: float = 0.5
+    """Operating point: a step is called a mistake from this probability on. Where both errors cost the same, 0.5 is the
+    point with the fewest of them, whatever the data; where a missed mistake costs c false alarms, it is 1 / (1 + c)."""
+
+    def __post_init__(self) -> None:
+        _check(0 < self.by_mistake <= 0.5, f"by-mistake is {self.by_mistake}, it must be above 0 and at most 0.5")
+        _check(self.rounds >= 1, f"rounds is {self.rounds}, it must be 1 or more")
+        _check_probability("threshold", self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapOptions:
+    """How sure a graph is: it is learnt again from videos drawn with replacement (`msg2 infer --samples`)."""
+
+    samples: int = 200
+    """Graphs that are learnt; 200 tell a probability of 0.9 to about ± 0.04."""
+    confidence: float | None = None
+    """Clauses that hold in a smaller share of the samples are dropped; None: nothing is."""
+
+    def __post_init__(self) -> None:
+        _check(self.samples >= 1, f"samples is {self.samples}, it must be 1 or more")
+        if self.confidence is not None:
+            _check_probability("confidence", self.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """When steps count as optional, or as taking each other's place."""
+
+    left_out: float = 0.1
+    """Share of the videos that lack an optional step, at least."""
+    exactly_one: float = 0.9
+    """Share of the videos with any of the interchangeable steps that show exactly one of them, at least."""
+    significance: float = 0.01
+    """Chance, over all pairs of a task (Bonferroni), to call unrelated steps interchangeable."""
+
+    def __post_init__(self) -> None:
+        for name in ("left_out", "exactly_one", "significance"):
+            _check_probability(name.replace("_", "-"), getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastOptions:
+    """The learned next-step model, and how far it looks ahead."""
+
+    likeness: float = 0.3
+    """κ: what a past situation weighs per difference from the present one, in the choice among similar ones."""
+    term_penalties: tuple[float, ...] = (100.0, 30.0, 10.0, 3.0)
+    """λ_T: of each step's own answer to what was done; the best for held-out videos is taken."""
+    weight_penalties: tuple[float, ...] = (30.0, 3.0)
+    """λ_w: of the weights that all steps share."""
+    folds: int = 5
+    """Of the videos: for the penalties, and for counts that a situation is not part of."""
+    most_videos: int = 500
+    """More than these are thinned out evenly."""
+    beam: int = 200
+    """Continuations that are followed at once; more make probabilities several steps ahead exact."""
+    interval: tuple[float, float] = (0.1, 0.9)
+    """Quantiles of the seconds to the next step that are given beside the median."""
+    gaps: int = 5
+    """Pairs of steps that were seen fewer times than this get the waiting time after the last step, whatever follows."""
+
+    def __post_init__(self) -> None:
+        _check(0 < self.likeness < 1, f"likeness is {self.likeness}, it must be between 0 and 1")
+        for name in ("term_penalties", "weight_penalties"):
+            values = getattr(self, name)
+            _check(bool(values) and min(values) > 0, f"{name.replace('_', '-')} are {values}, they must be above 0")
+        for name, least in (("folds", 2), ("most_videos", 2), ("beam", 1), ("gaps", 1)):
+            value = getattr(self, name)
+            _check(value >= least, f"{name.replace('_', '-')} is {value}, it must be {least} or more")
+        low, high = self.interval
+        _check(0 <= low <= high <= 1, f"interval is {self.interval}, it must be two quantiles from 0 to 1")
 
 
 def _check(good: bool, what: str) -> None:

@@ -47,8 +47,9 @@ MEASURED = (LABELS, ORACLE, PROBE, *PREDICTORS)
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Render, encode and measure every world; what is done is kept beside the results, and not done again."""
     whole = StatesExperimentOptions.full() if options.full else StatesExperimentOptions()
-    chosen = replace(whole, seeds=whole.seeds[:1])
-    names = chosen.worlds or tuple(one.name for one in worlds())
+    names = whole.worlds or tuple(one.name for one in worlds())
+    chosen = replace(whole, seeds=whole.seeds[:1], worlds=names if options.full else names[: whole.rendered])
+    names = chosen.worlds or ()
     with ExitStack() as stack:
         root = options.folder / "rendered" if options.folder else Path(stack.enter_context(TemporaryDirectory()))
         pool = stack.enter_context(ProcessPoolExecutor(options.jobs, get_context("spawn"), _quiet))
@@ -69,7 +70,7 @@ def _quiet() -> None:
 def _measured(root: Path, options: StatesExperimentOptions, name: str) -> Found:
     """What every row holds in one world; kept in a file beside its videos and features."""
     (seed,), folder = options.seeds, root / safe_names([name])[0]
-    file, made_with = folder / "found.json", json.loads(json.dumps(asdict(options)))
+    file, made_with = folder / "found.json", json.loads(json.dumps(asdict(replace(options, worlds=None))))
     known = _known(file)
     if known.get("options") == made_with:
         return known["found"]  # type: ignore[no-any-return]
