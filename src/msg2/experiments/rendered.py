@@ -7,13 +7,10 @@ the experiment `states`, with which it can be compared.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +22,7 @@ from msg2.experiments.states_tables import bar, gains, graphs
 from msg2.experiments.tables import Cell as Value
 from msg2.experiments.tables import Result, Table
 from msg2.files import safe_names, write_whole
+from msg2.media.engines import Died, in_processes
 from msg2.media.job import feature_job
 from msg2.media.recordings import recordings
 from msg2.media.store import open_store
@@ -37,6 +35,7 @@ from msg2.options import (
     StatesExperimentOptions,
     WorldOptions,
 )
+from msg2.remarks import kept_remarks
 from msg2.worlds import simulate, world, worlds
 from msg2.worlds.render import write_videos
 
@@ -50,21 +49,16 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
     names = whole.worlds or tuple(one.name for one in worlds())
     chosen = replace(whole, seeds=whole.seeds[:1], worlds=names if options.full else names[: whole.rendered])
     names = chosen.worlds or ()
+    found: dict[str, Found] = {}
     with ExitStack() as stack:
         root = options.folder / "rendered" if options.folder else Path(stack.enter_context(TemporaryDirectory()))
-        pool = stack.enter_context(ProcessPoolExecutor(options.jobs, get_context("spawn"), _quiet))
-        measure = partial(_measured, root, chosen)
-        waiting = {pool.submit(measure, name): name for name in names}
-        found: dict[str, Found] = {}
-        for future in as_completed(waiting):
-            found[waiting[future]] = future.result()
-            report(f"{len(found)} of {len(names)} worlds ({waiting[future]})")
+        for name, made in in_processes(partial(_measured, root, chosen), names, options.jobs):
+            if isinstance(made, Died):
+                hint = "it may have run out of memory: take fewer --jobs"
+                raise InputError(f"the process that measured {name} has been ended from outside", hint=hint)
+            found[name] = made
+            report(f"{len(found)} of {len(names)} worlds ({name})")
     return Result("rendered", tables(found, chosen), {"options": asdict(chosen), "worlds": found})
-
-
-def _quiet() -> None:
-    """Remarks on single graphs would drown the news."""
-    logging.getLogger("msg2").setLevel(logging.ERROR)
 
 
 def _measured(root: Path, options: StatesExperimentOptions, name: str) -> Found:
@@ -83,7 +77,8 @@ def _measured(root: Path, options: StatesExperimentOptions, name: str) -> Found:
             raise InputError(dealt.failure)
     store = open_store(folder / "features")
     seen = {video: store.read((None, video)) for _, video in store.entries}
-    found = {row: measured_row(row, simulation, seen, seed, options) for row in MEASURED}
+    with kept_remarks():  # those on single graphs would drown the news
+        found = {row: measured_row(row, simulation, seen, seed, options) for row in MEASURED}
     write_whole(file, json.dumps({"options": made_with, "found": found}, indent=1) + "\n")
     return found
 

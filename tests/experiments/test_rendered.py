@@ -1,0 +1,46 @@
+"""The experiment on rendered videos: one small world from mp4 to tables, and what is kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("av")
+
+from msg2.experiments import rendered
+from msg2.experiments.states_cells import LABELS, PROBE
+from msg2.options import ExperimentOptions, StatesExperimentOptions, TrainingOptions
+
+BRIEF = TrainingOptions(epochs=2, device="cpu")
+TINY = StatesExperimentOptions(
+    worlds=("Perform CPR", "Make Coffee"), videos=4, rendered=1, transformers=BRIEF, witnesses=BRIEF, resamples=50,
+)  # fmt: skip
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worlds and sizes of TINY; in this process, where they are patched."""
+    monkeypatch.setattr(rendered, "StatesExperimentOptions", lambda: TINY)
+    monkeypatch.setattr(rendered, "in_processes", lambda work, items, jobs: ((item, work(item)) for item in items))
+
+
+def test_from_videos_to_tables_and_not_twice(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ExperimentOptions(folder=tmp_path)
+    news: list[str] = []
+    result = rendered.run(None, options, news.append)
+    assert news == ["1 of 1 worlds (Perform CPR)"]
+    found = result.facts["worlds"]["Perform CPR"]
+    assert set(found) == set(rendered.MEASURED)
+    assert 0 <= found[PROBE]["accuracy"] <= 1
+    assert found[LABELS]["graphs"].keys() == {"0.96", "0.8", "auto"}
+    videos = tmp_path / "rendered" / "perform-cpr" / "videos"
+    assert len([*videos.glob("*.mp4")]) == len([*videos.glob("*.vtt")]) == 4
+    monkeypatch.setattr(rendered, "measured_row", None)  # nothing is measured again
+    assert rendered.run(None, options, news.append) == result
+    other = replace(TINY, unlabelled=0.5)
+    monkeypatch.setattr(rendered, "StatesExperimentOptions", lambda: other)
+    with pytest.raises(TypeError):  # with other options, it would be
+        rendered.run(None, options, news.append)
