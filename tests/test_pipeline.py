@@ -60,7 +60,7 @@ def test_a_run_holds_together(coffee: Simulation, folder: Path, tmp_path: Path) 
 
 def test_what_lies_beside_the_labels(folder: Path, tmp_path: Path) -> None:
     assert Sources.at(folder) == Sources(
-        folder / "steps.csv", folder / "features", folder / "truth.json", folder / "truth" / "performed.csv"
+        folder / "steps.csv", folder / "features", None, folder / "truth.json", folder / "truth" / "performed.csv"
     )
     assert Sources.at(tmp_path / "steps.csv") == Sources(tmp_path / "steps.csv", None, None, None)
 
