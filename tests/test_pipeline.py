@@ -62,7 +62,7 @@ def test_what_lies_beside_the_labels(folder: Path, tmp_path: Path) -> None:
     assert Sources.at(folder) == Sources(
         folder / "steps.csv", folder / "features", None, folder / "truth.json", folder / "truth" / "performed.csv"
     )
-    assert Sources.at(tmp_path / "steps.csv") == Sources(tmp_path / "steps.csv", None, None, None)
+    assert Sources.at(tmp_path / "steps.csv") == Sources(tmp_path / "steps.csv", None, None, None, None)
 
 
 def test_the_demonstration_holds_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ class LikelihoodOptions:
 
     levels: tuple[float, ...] = (0.0001, 0.02, 0.05, 0.1, 0.2, 0.4)
     """Probabilities of a disorderly choice; the share of videos at each level is learnt."""
-    starts: tuple[float, ...] = (0.95, 0.8, 0.65)
+    starts: tuple[float, ...] = (0.95, 0.8)
     """Climbs begin at the pairs that more than this share of the videos order alike, and at no order at all."""
     tried: int = 12
     """Pairs to add, and to remove, that are tried in earnest before each move: those that look best."""
@@ -850,6 +850,19 @@ class BootstrapOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibrationOptions:
+    """How probabilities of the bootstrap are compared with the truth (`msg2 experiment calibration`)."""
+
+    worlds: int = 10
+    """Random worlds; the seeds are 0, 1, …"""
+    videos: int = 20
+    """Of each world."""
+    samples: int = 50
+    bins: int = 10
+    world: RandomWorldOptions = field(default_factory=lambda: RandomWorldOptions(steps=12, depth=4, or_rate=0.25))
+
+
+@dataclass(frozen=True, slots=True)
 class RoleOptions:
     """When steps count as optional, or as taking each other's place."""
 
@@ -871,9 +884,9 @@ class ForecastOptions:
 
     likeness: float = 0.3
     """κ: what a past situation weighs per difference from the present one, in the choice among similar ones."""
-    term_penalties: tuple[float, ...] = (100.0, 30.0, 10.0, 3.0)
+    term_penalties: tuple[float, ...] = (30.0, 10.0, 3.0)
     """λ_T: of each step's own answer to what was done; the best for held-out videos is taken."""
-    weight_penalties: tuple[float, ...] = (30.0, 3.0)
+    weight_penalties: tuple[float, ...] = (30.0,)
     """λ_w: of the weights that all steps share."""
     folds: int = 5
     """Of the videos: for the penalties, and for counts that a situation is not part of."""
@@ -883,8 +896,14 @@ class ForecastOptions:
     """Continuations that are followed at once; more make probabilities several steps ahead exact."""
     interval: tuple[float, float] = (0.1, 0.9)
     """Quantiles of the seconds to the next step that are given beside the median."""
+    sharpness: float = 2.0
+    """How much more alike step names count than half alike ones, where a task borrows from others."""
+    lent_penalty: float = 3.0
+    """λ_w of the weights that other tasks lend."""
+    rehearsals: int = 40
+    """Videos per task on which the weights that it lends are tried."""
     gaps: int = 5
-    """Pairs of steps that were seen fewer times than this get the waiting time after the last step, whatever follows."""
+    """Pairs of steps that were seen fewer times than this get the waiting time after the last step alone."""
 
     def __post_init__(self) -> None:
         _check(0 < self.likeness < 1, f"likeness is {self.likeness}, it must be between 0 and 1")
