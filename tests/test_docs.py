@@ -171,6 +171,7 @@ COLUMNS = {
     "msgi+": "msgi+",
     "msg2, δ": "msg2, δ = {delta}",
     "msg2, δ auto": "msg2, δ auto",
+    "likelihood": "likelihood",
     "bigram": "bigram",
 }
 """Columns of the README's table, and the rows of the experiments they show."""

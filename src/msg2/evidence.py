@@ -80,6 +80,32 @@ class Evidence:
         table = np.column_stack([position[self.video], self.step, self.start, self.end])[kept]
         return _gathered(self.steps, names, table)
 
+    def repeated(self, times: NDArray[np.int64]) -> Evidence:
+        """The evidence with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
+
+        >>> from msg2.task import Segment, Video
+        >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")]), Video("w", [Segment("b"), Segment("a")])])
+        >>> Evidence.of(task).repeated(np.array([3, 0])).before.tolist()
+        [[0, 3], [0, 0]]
+        """
+        first = np.cumsum(times) - times
+        copies = times[self.video]
+        chosen = np.repeat(np.arange(len(self.step)), copies)
+        copy = np.arange(len(chosen)) - np.repeat(np.cumsum(copies) - copies, copies)
+        video = first[self.video[chosen]] + copy
+        names = tuple(np.repeat(np.array(self.videos, dtype=object), times))
+        return _gathered(
+            self.steps, names, np.column_stack([video, self.step[chosen], self.start[chosen], self.end[chosen]])
+        )
+
+    def with_more(self, other: Evidence) -> Evidence:
+        """The evidence of the videos of both; `other` is about the same steps."""
+        tables = [
+            np.column_stack([one.video + shift, one.step, one.start, one.end])
+            for one, shift in ((self, 0), (other, len(self.videos)))
+        ]
+        return _gathered(self.steps, self.videos + other.videos, np.concatenate(tables))
+
     def of_first_labels(self) -> Evidence:
         """The evidence of the first occurrence of each step in each video: counts then are counts of videos."""
         keys = self.video * len(self.steps) + self.step

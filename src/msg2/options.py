@@ -902,8 +902,9 @@ class ForecastOptions:
     """λ_w of the weights that other tasks lend."""
     rehearsals: int = 40
     """Videos per task on which the weights that it lends are tried."""
-    gaps: int = 5
-    """Pairs of steps that were seen fewer times than this get the waiting time after the last step alone."""
+    gaps: int = 9
+    """Pairs of steps that were seen fewer times than this get the waiting time after the last step alone: the next of
+    n gaps is between the shortest and the longest with probability (n − 1) / (n + 1)."""
 
     def __post_init__(self) -> None:
         _check(0 < self.likeness < 1, f"likeness is {self.likeness}, it must be between 0 and 1")
@@ -915,6 +916,16 @@ class ForecastOptions:
             _check(value >= least, f"{name.replace('_', '-')} is {value}, it must be {least} or more")
         low, high = self.interval
         _check(0 <= low <= high <= 1, f"interval is {self.interval}, it must be two quantiles from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOptions:
+    """The learning curve with and without other tasks (`msg2 experiment transfer`)."""
+
+    sizes: tuple[int, ...] = (5, 10, 20, 40)
+    """Training videos; after these, all there are."""
+    splits: int = 3
+    """Seeded splits into training and test videos; the seeds are 0, 1, …"""
 
 
 def _check(good: bool, what: str) -> None:

@@ -45,7 +45,7 @@ def evaluate(ranker: Ranker, videos: Iterable[Video]) -> NextStepScore:
     for video in videos:
         sequence = video.sequence()
         total += len(sequence)
-        correct += sum(_chance(ranker(sequence[:place]), came) for place, came in enumerate(sequence))
+        correct += sum(chance(ranker(sequence[:place]), came) for place, came in enumerate(sequence))
     return NextStepScore(correct, total)
 
 
@@ -69,7 +69,7 @@ def split(task: Task, options: SplitOptions | None = None) -> tuple[Task, Task]:
     return task.with_videos(video for video in task if video.id not in held_out), task.with_videos(test)
 
 
-def _chance(probabilities: Mapping[Step, float], came: Step) -> float:
+def chance(probabilities: Mapping[Step, float], came: Step) -> float:
     """The chance that a random choice among the most probable steps is the one that `came`."""
     best = max(probabilities.values(), default=0.0) - _TIE
     leaders = [name for name, probability in probabilities.items() if probability >= best]

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from msg2.cli import console
+from msg2.cli.knowledge import Forbid, KnowledgeFile, Require, known
 from msg2.cli.reading import (
     Data,
     Order,
@@ -35,14 +36,18 @@ from msg2.drawing.plots import sweep_plot
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
-from msg2.inference import DEFAULT, METHODS, SweepPoint, method_and_options, study
+from msg2.inference import DEFAULT, METHODS, Knowledge, SweepPoint, method_and_options, study
 from msg2.inference import sweep as sweep_delta
+from msg2.inference.confidence import Each
 from msg2.inference.learnt import Statistic
-from msg2.options import PrecisionOptions
+from msg2.media.engines import Died, in_processes
+from msg2.options import BootstrapOptions, PrecisionOptions
 from msg2.remarks import LOGGER, kept_remarks
 from msg2.task import Task
 
 _PAPER = PrecisionOptions()
+_ENDED = "a process that was learning has been ended from outside"
+_FEWER = "it may have run out of memory: take fewer --jobs"
 
 Method = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.")]
 Delta = Annotated[
@@ -66,8 +71,25 @@ Literals = Annotated[
         help=f"Steps in a precondition. msg2: {_PAPER.max_literals}; another or none: the paper's greedy search.",
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen.")]
-Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that are learnt at the same time.")]
+Seed = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen, and of --samples.")
+]
+Jobs = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Tasks (of one task: samples) that are learnt at the same time.")
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help=f"Learn again from N samples of the videos: how probable is each edge? With --confidence: "
+        f"{BootstrapOptions().samples}.",
+    ),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(metavar="P", min=0, max=1, help="Keep what holds in this share of the samples at least."),
+]
 
 
 def infer(
@@ -86,6 +108,11 @@ def infer(
     stats: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
     ] = None,
+    require: Require = None,
+    forbid: Forbid = None,
+    knowledge: KnowledgeFile = None,
+    confidence: Confidence = None,
+    samples: Samples = None,
     overlap: Overlap = None,
     repeats: Repeats = None,
     order: Order = None,
@@ -100,11 +127,16 @@ def infer(
     tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
     paths = _paths(tasks, output, data)
     _refuse_clashes([*paths, *([] if stats is None else [stats])], data)
-    learn = partial(_learn, method=method, seed=seed, options=options, with_statistics=stats is not None)
+    told = known(require, forbid, knowledge, tasks)
+    bootstrap = None
+    if samples is not None or confidence is not None:
+        bootstrap = BootstrapOptions(**given({"samples": samples, "confidence": confidence}))
+    settings = {"seed": seed, "bootstrap": bootstrap, **options}
+    learn = partial(_learn, method=method, told=told, settings=settings, with_statistics=stats is not None)
     reading = given({"repeats": repeats, "overlap": overlap, "order": order})
     if len(tasks) == 1:
         with console.status("learning") as report:
-            results = [learn(tasks[0], report=report)]
+            results = [learn(tasks[0], report=report, each=partial(_samples, jobs))]
     else:
         results = list(console.progress(_each(learn, tasks, jobs), "learning", len(tasks)))
     for result in results:
@@ -201,14 +233,25 @@ class _Result:
 def _learn(
     task: Task,
     method: str,
-    seed: int,
-    options: dict[str, Any],
+    told: Knowledge,
+    settings: dict[str, Any],
     with_statistics: bool,
     report: Callable[[str], None] | None = None,
+    each: Each | None = None,
 ) -> _Result:
     with kept_remarks() as collected:
-        found = study(task, method, seed=seed, report=report, **options)
+        found = study(task, method, knowledge=told.about(task.steps), report=report, each=each, **settings)
     return _Result(found.graph, list(found.statistics()) if with_statistics else [], collected.kept)
+
+
+def _samples(jobs: int, sample: Callable[[int], SubtaskGraph], numbers: Sequence[int]) -> Iterator[SubtaskGraph]:
+    """As `map`, in processes."""
+    found = dict(in_processes(sample, numbers, min(jobs, os.cpu_count() or 1)))
+    for number in numbers:
+        graph = found[number]
+        if isinstance(graph, Died):
+            raise InputError(_ENDED, hint=_FEWER)
+        yield graph
 
 
 def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator[_Result]:
@@ -225,8 +268,7 @@ def _each(learn: partial[_Result], tasks: Sequence[Task], jobs: int) -> Iterator
             for result in results:
                 yield result.result()
         except BrokenProcessPool:
-            hint = "it may have run out of memory: take fewer --jobs"
-            raise InputError("a process that was learning has been ended from outside", hint=hint) from None
+            raise InputError(_ENDED, hint=_FEWER) from None
         except BaseException:
             for worker in multiprocessing.active_children():  # else the pool waits until they are done
                 worker.terminate()

@@ -1,9 +1,12 @@
-"""Curves beside the pictures: how many edges a graph has, and how well it fits, against the threshold δ."""
+"""Curves beside the pictures: edges and fit of a graph against the threshold δ, and how far probabilities are true."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
 from statistics import fmean
 from typing import Any
 
@@ -20,23 +23,7 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
 
     Dotted lines are the chosen δ. Several tasks are thin lines under their mean. The same points give the same bytes.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("drawing the sweep", "plot") from error
-
-    # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
-    settings: dict[Any, Any] = {
-        "svg.hashsalt": "msg2",
-        "text.parse_math": False,
-        "font.family": "sans-serif",
-        "font.size": 10,
-    }
-    with mpl.rc_context(settings):
-        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-        FigureCanvasAgg(figure)
+    with _figure("drawing the sweep", (7.2, 4.2)) as (figure, stream):
         left = figure.subplots()
         right = left.twinx()
         for axis, value, colour, dashes in ((left, "edges", _EDGES, "-"), (right, "fit", _FIT, "--")):
@@ -66,6 +53,72 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
         left.set_ylim(bottom=0)
         left.grid(axis="y", alpha=0.25)
         left.set_title(cut(one_line(title), 80))
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()
+
+
+def reliability_plot(curves: Mapping[str, Sequence[tuple[float, float, int]]], title: str) -> bytes:
+    """How often what was said to be probable is true, as the content of an SVG file.
+
+    A curve is (predicted probability, share that is true, how many) for every bin; many make a large dot. On the dotted
+    line the two are equal, below it the predictions are too sure.
+    """
+    with _figure("drawing the calibration", (5.2, 5.2)) as (figure, stream):
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], ":", color=style.INK, linewidth=1)
+        for (name, bins), marker in zip(curves.items(), cycle("osD^v")):
+            (line,) = axes.plot([b[0] for b in bins], [b[1] for b in bins], linewidth=1.6, label=name)
+            sizes = [8 + 6 * math.log1p(b[2]) for b in bins]
+            axes.scatter([b[0] for b in bins], [b[1] for b in bins], sizes, color=line.get_color(), marker=marker)
+        axes.set_xlabel("probability by the bootstrap")
+        axes.set_ylabel("share that is true")
+        axes.set_aspect("equal")
+        axes.grid(alpha=0.25)
+        axes.legend(loc="upper left")
+        axes.set_title(cut(one_line(title), 60))
+    return stream.getvalue()
+
+
+def learning_plot(curves: Mapping[str, Sequence[tuple[float, float]]], shown: str, title: str) -> bytes:
+    """What more videos bring, as the content of an SVG file.
+
+    A curve is (number of videos, value) for every size; `shown` says what the value is. The scale of videos is
+    logarithmic.
+    """
+    with _figure("drawing the learning curve", (6.2, 4.2)) as (figure, stream):
+        axes = figure.subplots()
+        for (name, points), marker in zip(curves.items(), cycle("osD^v")):
+            axes.plot([p[0] for p in points], [p[1] for p in points], linewidth=1.8, marker=marker, label=name)
+        axes.set_xscale("log")
+        sizes = sorted({point[0] for points in curves.values() for point in points})
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.minorticks_off()
+        axes.set_xlabel("training videos")
+        axes.set_ylabel(shown)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="lower right")
+        axes.set_title(cut(one_line(title), 70))
+    return stream.getvalue()
+
+
+@contextmanager
+def _figure(doing: str, inches: tuple[float, float]) -> Iterator[tuple[Any, io.BytesIO]]:
+    """A figure to draw on, and what then holds its SVG: the same bytes on every run."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(doing, "plot") from error
+
+    # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
+    settings: dict[Any, Any] = {
+        "svg.hashsalt": "msg2",
+        "text.parse_math": False,
+        "font.family": "sans-serif",
+        "font.size": 10,
+    }
+    with mpl.rc_context(settings):
+        figure, stream = Figure(figsize=inches, layout="constrained"), io.BytesIO()
+        FigureCanvasAgg(figure)
+        yield figure, stream
+        figure.savefig(stream, format="svg", metadata={"Date": None})

@@ -34,6 +34,7 @@ ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "msg2, δ auto": ("msg2", {}),
     "msgi+": ("msgi+", {}),
     "msgi": ("msgi", {}),
+    "likelihood": ("likelihood", {}),
 }
 
 

@@ -24,6 +24,7 @@ ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "msg2, δ = 0.8": ("msg2", {"delta": 0.8}),
     "msg2, δ auto": ("msg2", {}),
     "msg2, greedy, δ auto": ("msg2", {"max_literals": None}),
+    "likelihood": ("likelihood", {}),
 }
 COLUMNS = ("accuracy", "spoc", "compatibility", "edges.f1")
 

@@ -29,6 +29,9 @@ def explain(step: Step, precondition: Formula, evidence: object) -> str:
     if precondition == TRUE:
         return "\n".join([*lines, "No video shows this step."] if known.get("videos") == 0 else lines)
     match known:
+        case {"confidence": float(confidence)}:
+            lines.append(f"So say {round(100 * confidence)} % of the samples of the videos.")
+    match known:
         case {"videos": int(videos), "holds": int(holds)} if videos:
             lines.append(f"It held in {holds} of the {videos} videos with this step ({round(100 * holds / videos)} %).")
     match known:

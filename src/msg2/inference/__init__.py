@@ -8,26 +8,35 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from msg2.errors import InputError, shortened
 from msg2.evidence import Evidence
 from msg2.graph import Formula, SubtaskGraph
-from msg2.inference import choice, decision, order, precision
+from msg2.inference import choice, decision, likelihood, order, precision
+from msg2.inference.confidence import Each, Learn, Shares, bootstrapped, confident, with_probabilities
+from msg2.inference.knowledge import Knowledge, Learning, Obeying
 from msg2.inference.layers import purity
 from msg2.inference.learnt import Learnt, Statistic, evidence_entries
 from msg2.options import (
+    BootstrapOptions,
     DecisionOptions,
     DeltaOptions,
     EvidenceOptions,
     InferenceOptions,
+    LikelihoodOptions,
     OrderOptions,
     PrecisionOptions,
 )
 from msg2.task import Step, Task
 
-__all__ = ["METHODS", "Method", "Study", "SweepPoint", "infer", "method_and_options", "study", "sweep"]
+__all__ = [
+    "METHODS", "Knowledge", "Method", "Shares", "Study", "SweepPoint", "infer", "method_and_options", "study", "sweep",
+]  # fmt: skip
 
 DEFAULT = InferenceOptions()
 
@@ -39,7 +48,7 @@ class Method:
     """A way to learn a graph: its options class and its function."""
 
     options: type[Any]
-    learn: Callable[[Evidence, Any], Learnt]
+    learn: Learning
 
 
 METHODS: Mapping[str, Method] = {
@@ -47,6 +56,7 @@ METHODS: Mapping[str, Method] = {
     "msgi": Method(DecisionOptions, decision.learn_msgi),
     "msgi+": Method(DecisionOptions, decision.learn_msgi_plus),
     "always-before": Method(OrderOptions, order.learn),
+    "likelihood": Method(LikelihoodOptions, likelihood.learn),
 }
 
 
@@ -57,9 +67,14 @@ class Study:
     graph: SubtaskGraph
     evidence: Evidence
     learnt: Learnt
+    shares: Shares | None = None
+    """Of bootstrap samples, where there are any."""
 
     def statistics(self) -> Iterator[Statistic]:
-        """Purity of every ordered pair and score of every candidate: what δ and α are chosen by."""
+        """Purity of every ordered pair and score of every candidate: what δ and α are chosen by.
+
+        And where there are samples, the probability of every ancestor relation and of every clause.
+        """
         steps, before = self.evidence.steps, self.evidence.of_first_labels().before
         shares = purity(self.evidence.before)
         for m, n in product(range(len(steps)), repeat=2):
@@ -71,32 +86,61 @@ class Study:
             videos = int(self.graph.evidence[name]["videos"])
             for rank, candidate in enumerate(candidates):
                 yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
+        if self.shares is not None:
+            for m, n in np.argwhere(self.shares.ancestors.T).tolist():
+                chosen, share = steps[n] in self.graph.ancestors(steps[m]), float(self.shares.ancestors[n, m])
+                yield Statistic("ancestor", steps[m], steps[n], share, int(before[n, m] + before[m, n]), chosen)
+            for name, formula in self.graph.preconditions.items():
+                videos = int(self.graph.evidence[name]["videos"])
+                for clause in formula.clauses():
+                    yield Statistic("clause", name, str(clause), self.shares.clause(name, clause), videos, True)
 
 
 Report: TypeAlias = Callable[[str], None]
 """Is told, in words, what is being done: for work that may take long."""
 
 
-def infer(task: Task, method: str = DEFAULT.method, *, seed: int = DEFAULT.seed, **options: Any) -> SubtaskGraph:
+def infer(
+    task: Task,
+    method: str = DEFAULT.method,
+    *,
+    seed: int = DEFAULT.seed,
+    knowledge: Knowledge | None = None,
+    bootstrap: BootstrapOptions | None = None,
+    **options: Any,
+) -> SubtaskGraph:
     """The subtask graph of a task, with the evidence behind every precondition.
 
-    `options` are those of the method (see `msg2.options`); `seed` shuffles the folds with which δ "auto" is chosen.
+    `options` are those of the method (see `msg2.options`); `seed` shuffles the folds with which δ "auto" is chosen, and
+    draws the samples of `bootstrap`, which say how sure the graph is. `knowledge` is obeyed exactly.
 
     >>> from msg2.task import Segment, Video
     >>> task = Task("tea", ["boil", "pour"], [Video(v, [Segment("boil"), Segment("pour")]) for v in "12"])
     >>> print(infer(task, delta=0.9).precondition("pour"))
     boil
     """
-    return study(task, method, seed=seed, **options).graph
+    return study(task, method, seed=seed, knowledge=knowledge, bootstrap=bootstrap, **options).graph
 
 
 def study(
-    task: Task, method: str = DEFAULT.method, *, seed: int = DEFAULT.seed, report: Report | None = None, **options: Any
+    task: Task,
+    method: str = DEFAULT.method,
+    *,
+    seed: int = DEFAULT.seed,
+    knowledge: Knowledge | None = None,
+    bootstrap: BootstrapOptions | None = None,
+    report: Report | None = None,
+    each: Each | None = None,
+    **options: Any,
 ) -> Study:
-    """As `infer`, keeping what the graph was learnt from."""
+    """As `infer`, keeping what the graph was learnt from; `each` may share the samples out, see `bootstrapped`."""
     evidence = Evidence.of(task)
     how, chosen = method_and_options(method, options)
     facts: dict[str, Any] = {}
+    if knowledge is not None and knowledge.pairs:
+        knowledge.check(task)
+        how = replace(how, learn=Obeying(how.learn, knowledge))
+        facts["knowledge"] = knowledge.to_json()
     if getattr(chosen, "delta", None) == "auto":
         tried = choice.trials(evidence, _learner(how, chosen, report), DeltaOptions(), seed)
         delta = choice.best(tried).delta if tried else max(DeltaOptions().grid)
@@ -107,13 +151,23 @@ def study(
             "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in tried},
         }
         _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
-    learnt = how.learn(evidence, chosen)
+    learn: Learn = partial(how.learn, options=chosen)
+    learnt, shares = learn(evidence), None
+    if bootstrap is not None:
+        if report is not None:
+            report(f"learning from {bootstrap.samples} samples of the videos")
+        shares = bootstrapped(evidence, learn, bootstrap, seed, each)
+        facts["bootstrap"] = {**asdict(bootstrap), "seed": seed}
+        if bootstrap.confidence is not None:
+            learnt = confident(evidence.steps, learnt, shares, bootstrap.confidence)
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(evidence.videos)}
     graph = SubtaskGraph(task.name, task.steps, learnt.preconditions, made)
     entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
+    if shares is not None:
+        entries = {n: with_probabilities(entry, n, graph.precondition(n), shares) for n, entry in entries.items()}
     for note in (*learnt.notes, *_doubts(evidence, entries)):
         _log.warning("%s: %s", task.name, note)
-    return Study(replace(graph, evidence={name: entries[name] for name in graph.steps}), evidence, learnt)
+    return Study(replace(graph, evidence={name: entries[name] for name in graph.steps}), evidence, learnt, shares)
 
 
 @dataclass(frozen=True, slots=True)

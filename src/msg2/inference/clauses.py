@@ -1,0 +1,129 @@
+"""What preconditions say must have happened, clause by clause, and preconditions of which only some clauses are left.
+
+A clause of a step is a condition that holds whenever the step is eligible: a step that must come first, or an OR. The
+steps that a step needs have clauses of their own, and these are clauses of the step as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, step
+from msg2.inference.learnt import Learnt
+from msg2.task import Step
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses of every step of a graph, its own and those of the steps it needs."""
+
+    graph: SubtaskGraph
+
+    @cached_property
+    def necessary(self) -> Mapping[Step, frozenset[Step]]:
+        """For every step those that must come first, whichever way is taken."""
+        needed: dict[Step, frozenset[Step]] = {}
+        for name in self.graph.steps:  # a step comes after all that it needs
+            needed[name] = required_by(self.graph.precondition(name), needed)
+        return needed
+
+    def of(self, name: Step) -> list[Formula]:
+        """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
+        needed = [step(one) for one in reversed(self.graph.steps) if one in self.necessary[name]]
+        return [*needed, *self._alternatives(name)]
+
+    def has(self, name: Step, clause: Formula) -> bool:
+        """Whether the clause holds whenever the step is eligible; one with a NOT only where it is written so.
+
+        >>> from msg2.graph import any_of
+        >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+        >>> Clauses(graph).has("c", any_of([step("a"), step("z")]))
+        True
+        """
+        sure = dict.fromkeys(self.necessary[name], True)
+        if "not" in clause.kinds:
+            return clause in self.graph.precondition(name).clauses()
+        if clause.given(sure) == TRUE:
+            return True
+        return clause.kind != "step" and any(
+            all(self._after(branch, clause.given(sure)) for branch in alternative.operands)
+            for alternative in self._alternatives(name)
+        )
+
+    def _after(self, branch: Formula, clause: Formula) -> bool:
+        """Whether the clause holds once the branch does."""
+        return clause.given(dict.fromkeys(required_by(branch, self.necessary), True)) == TRUE
+
+    def _alternatives(self, name: Step) -> list[Formula]:
+        """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
+        return [
+            clause
+            for one in self.graph.steps
+            if one == name or one in self.necessary[name]
+            for clause in self.graph.precondition(one).clauses()
+            if clause.kind == "any" and "not" not in clause.kinds
+        ]
+
+
+def required_by(formula: Formula, needed: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
+    """The steps that are completed, whichever way was taken, where `formula` holds; `needed` as `Clauses.necessary`.
+
+    >>> from msg2.graph import any_of
+    >>> sorted(required_by(any_of([step("b"), step("c")]), {"b": frozenset("a"), "c": frozenset("a")}))
+    ['a']
+    """
+    parts = [required_by(operand, needed) for operand in formula.operands]
+    match formula.kind:
+        case "step":
+            return needed[formula.name] | {formula.name}
+        case "all":
+            return frozenset().union(*parts)
+        case "any":
+            return frozenset.intersection(*parts)
+    return frozenset()
+
+
+def kept(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
+    """The preconditions of `graph` with only those clauses that `keep(step, clause)` accepts, each as a whole.
+
+    A clause that a step only had through another one, which is gone, is written out:
+
+    >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+    >>> print(kept(graph, lambda name, clause: (name, clause) != ("c", step("b")))["c"])
+    a
+    """
+    said = Clauses(graph)
+    result: dict[Step, Formula] = {}
+    needed: dict[Step, frozenset[Step]] = {}
+    for name in graph.steps:  # a step comes after all that it needs
+        own = graph.precondition(name).clauses()
+        result[name] = all_of(clause for clause in own if keep(name, clause))
+        touched = any(result[one] != graph.precondition(one) for one in (name, *said.necessary[name]))
+        for clause in said.of(name) if touched else ():
+            if clause.kind == "step":
+                there = clause.name in required_by(result[name], needed)
+            else:
+                there = Clauses(SubtaskGraph("", graph.steps, result)).has(name, clause)
+            more = all_of([result[name], clause])
+            if not there and keep(name, clause) and more != FALSE:  # a NOT of it may have been learnt
+                result[name] = more
+        needed[name] = required_by(result[name], needed)
+    return result
+
+
+def tidied(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
+    """The preconditions of `graph`; those that are not as they were `before` without what already follows."""
+    short = graph.reduced().preconditions
+    return {
+        name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
+        for name, formula in ((name, graph.precondition(name)) for name in graph.steps)
+    }
+
+
+def changed(learnt: Learnt, preconditions: Mapping[Step, Formula]) -> Learnt:
+    """What was learnt with other preconditions; where they differ, no candidate has been scored."""
+    same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
+    candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
+    return replace(learnt, preconditions=preconditions, candidates=candidates)
