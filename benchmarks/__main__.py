@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.inference import BASELINE, Timing, growth, peak_megabytes, seconds, synthetic, timings
+from benchmarks.inference import BASELINE, RUNS, Timing, growth, peak_megabytes, seconds, synthetic, timings
 from msg2.readers import read_all
 
 VIDEOS = (1000, 2000, 4000, 8000)
@@ -22,8 +22,11 @@ def main() -> int:
         show("18 CrossTask tasks together", timings(read_all(data)))
     else:
         print(f"CrossTask is not in {data} (set MSG2_DATA): left out")
-    for steps, videos in ((60, 10_000), (300, 2_000)):
+    for steps, videos in ((25, 20), (60, 1_000)):
         show(f"{steps} steps, {videos} videos", timings([synthetic(steps, videos)], repeats=1))
+    quick = [run for run in RUNS if run != "likelihood"]
+    for steps, videos in ((60, 10_000), (300, 2_000)):
+        show(f"{steps} steps, {videos} videos", timings([synthetic(steps, videos)], quick, repeats=1))
         print(f"peak memory so far: {peak_megabytes():.0f} MB\n")
     failed = False
     for what, sizes, tasks, most in (

@@ -22,6 +22,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "always-before": ("always-before", {"delta": 0.8}),
     "msg2": ("msg2", {"delta": 0.8}),
     "msg2, delta auto": ("msg2", {}),
+    "likelihood": ("likelihood", {}),
 }
 BASELINE = "always-before"
 

@@ -924,7 +924,7 @@ class TransferOptions:
 
     sizes: tuple[int, ...] = (5, 10, 20, 40)
     """Training videos; after these, all there are."""
-    splits: int = 3
+    splits: int = 5
     """Seeded splits into training and test videos; the seeds are 0, 1, …"""
 
 

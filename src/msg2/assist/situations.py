@@ -27,7 +27,7 @@ class Situations:
     """n situations among N steps.
 
     `done` (n, N) and `last`, `second` (n, N + 1) are one-hot, the last column for "none yet"; `recency` (n, N) is
-    2^−(steps since); `length` (n,) is the number of steps done.
+    2^−(steps since).
     """
 
     prefixes: Sequence[Places]
@@ -114,7 +114,7 @@ def counted(seen: Situations, known: Counts) -> Numbers:
     """Features from counts, shape (n, N, 6); 0 for steps that are done.
 
     log p(n | last) and log p(n | second last), among the steps left, smoothed by the share of videos with n; the log of
-    that share; how surely n comes after what is done, and before what is left (mean log-odds-like purities); and how
+    that share; how surely n comes after what is done, and before what is left (mean log purities); and how
     far its usual place is from here.
     """
     left = seen.left

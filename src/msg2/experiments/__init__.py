@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msg2.experiments import calibration, captaincook4d, graphs, mistakes, next_step, recovery
+from msg2.experiments import calibration, captaincook4d, graphs, mistakes, next_step, recovery, transfer
 from msg2.experiments.tables import Result, Table
 from msg2.options import ExperimentOptions
 
@@ -45,6 +45,7 @@ def _rendered(data: Path | None, options: ExperimentOptions, report: Callable[[s
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     "next-step": Experiment("next step on CrossTask, labels only (Table 2)", "crosstask", next_step.run),
+    "transfer": Experiment("next step with few videos, and what other tasks lend", "crosstask", transfer.run),
     "captaincook4d": Experiment("edges against human task graphs", "captaincook4d", captaincook4d.run),
     "mistakes": Experiment("mistakes as they happen, one recording left out", "captaincook4d", mistakes.run),
     "graphs": Experiment("twelve worlds with known graphs (Table 1)", None, graphs.run),

@@ -1,0 +1,43 @@
+"""The strongest simple baseline of the next step: a logistic regression on what is done and what was done last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from msg2.assist import Ranker
+from msg2.assist.choice import Choices, Moments, Penalty, fitted
+from msg2.assist.forecast import places, places_of
+from msg2.assist.situations import Situations, situations
+from msg2.graph import SubtaskGraph
+from msg2.task import Step, Task
+
+_PENALTY = 1.0
+"""As scikit-learn has it by default (C = 1)."""
+
+
+def logistic(task: Task) -> Ranker:
+    """Learnt from the videos of `task`; one coefficient per step done, step done last, and step to come.
+
+    >>> from msg2.task import Segment, Video
+    >>> task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc")) for n in range(9)])
+    >>> best = logistic(task)(["a"])
+    >>> max(best, key=best.get)
+    'b'
+    """
+    graph = SubtaskGraph(task.name, task.steps, {})  # only fixes the order of steps
+    seen, came = places_of([places(video.sequence(), graph) for video in task], len(graph.steps))
+    model = fitted(Choices(_moments(seen), came), Penalty(_PENALTY, _PENALTY), np.zeros(0))
+
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
+        prefix = places(done, graph)
+        chances = np.exp(model.log_probabilities(_moments(situations([prefix], len(graph.steps))))[0]).tolist()
+        return {name: chances[place] for place, name in enumerate(graph.steps) if place not in prefix}
+
+    return probabilities_after
+
+
+def _moments(seen: Situations) -> Moments:
+    context = np.hstack([np.ones((len(seen.done), 1)), seen.done, seen.last])
+    return Moments(context, np.zeros((*seen.done.shape, 0)), seen.left)
