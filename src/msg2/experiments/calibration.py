@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.drawing.plots import reliability_plot
 from msg2.errors import MissingExtraError
 from msg2.experiments.tables import Result, Table
 from msg2.files import write_whole
@@ -89,6 +88,8 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
         )
     bins = {row: one.bins(chosen.bins) for row, one in found.items()}
     if options.folder is not None:
+        from msg2.drawing.plots import reliability_plot  # pictures, where they are wanted
+
         curves = {row: [(b.predicted, b.true, b.count) for b in some] for row, some in bins.items()}
         try:
             write_whole(options.folder / "calibration.svg", reliability_plot(curves, "Ancestor relations of worlds"))

@@ -11,7 +11,6 @@ import numpy as np
 from msg2.assist import Ranker, bigram, learned, recency, split
 from msg2.assist.calibration import Prediction, predictions, reliability
 from msg2.assist.transfer import TextEncoder, borrowed
-from msg2.drawing.plots import learning_plot
 from msg2.errors import MissingExtraError
 from msg2.experiments.next_step import DELTA
 from msg2.experiments.tables import Cell, Result, Table
@@ -51,6 +50,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     accuracy = {key: _mean(found, lambda of: 100 * mean(one.right for one in of)) for key, found in made.items()}
     loss = {key: _mean(found, lambda of: reliability(of).log_loss) for key, found in made.items()}
     if options.folder is not None:
+        from msg2.drawing.plots import learning_plot  # pictures, where they are wanted
+
         everything = mean(len(training) for training in whole)
         curves = {row: [(size or everything, accuracy[row, size]) for size in sizes] for row in ROWS}
         try:
