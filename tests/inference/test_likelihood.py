@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -14,9 +15,9 @@ from msg2.evidence import Evidence
 from msg2.graph import all_of, any_of, step
 from msg2.inference import infer
 from msg2.inference.alternatives import _integrated, grouped
-from msg2.inference.choices import Choices, Noise
 from msg2.inference.layers import closure
 from msg2.inference.likelihood import Prior, Search, _starts
+from msg2.inference.noise import Noise
 from msg2.options import LikelihoodOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.task import Segment, Task, Video
 from msg2.worlds import random_world, simulate
@@ -66,16 +67,14 @@ sequences = st.lists(st.permutations("abcd").map("".join).flatmap(lambda s: st.i
 @given(sequences, st.integers(0, 10**6))
 def test_the_score_is_the_one_of_the_definition(found: list[str], seed: int) -> None:
     task, rng = task_of(*found), np.random.default_rng(seed)
-    choices = Choices.of(Evidence.of(task))
-    relation = FOUR[rng.integers(len(FOUR))]
+    search = Search.on(Evidence.of(task), OPTIONS)
     noise = Noise(np.array(OPTIONS.levels), rng.dirichlet(np.ones(len(OPTIONS.levels))))
-    under = choices.under(relation)
-    total = noise.total(noise.of_videos(choices, under.count, under.hit))
-    assert total == pytest.approx(score_by_hand(task, relation, noise), abs=1e-9)
-    other = FOUR[rng.integers(len(FOUR))]
-    count, hit = under.outcome(choices, other)
-    assert (count == choices.under(other).count).all()
-    assert (hit == choices.under(other).hit).all()
+    here, there = (FOUR[number] for number in rng.integers(len(FOUR), size=2))
+    fit = replace(search.begun(here), noise=noise)
+    assert fit.score - fit.prior == pytest.approx(score_by_hand(task, here, noise), abs=1e-9)
+    moved = search.moved(fit, there)
+    assert moved.score - moved.prior == pytest.approx(score_by_hand(task, there, noise), abs=1e-9)
+    assert (moved.case == search.begun(there).case).all()
 
 
 FOUR = orders(4)
@@ -93,11 +92,11 @@ def test_the_search_ends_where_no_single_move_helps_and_never_below_a_start(foun
     search = Search.on(evidence, OPTIONS)
     for start in _starts(evidence, OPTIONS):
         end = search.climbed(start)
-        begin = search._refitted(search._fit(start, Noise.unknown(OPTIONS.levels)))
+        begin = search.refitted(search.begun(start))
         assert end.score >= begin.score - 1e-9
         for relation in FOUR:
             if (relation != end.relation).sum() == 1:
-                assert search.rise(end, relation) <= OPTIONS.refit + 1e-6
+                assert search.moved(end, relation).score <= end.score + OPTIONS.refit + 1e-6
 
 
 def test_the_best_of_all_orders_is_found() -> None:
@@ -105,7 +104,7 @@ def test_the_best_of_all_orders_is_found() -> None:
     evidence = Evidence.of(task)
     search = Search.on(evidence, OPTIONS)
     climbed = max(search.climbed(start).score for start in _starts(evidence, OPTIONS))
-    best = max(search._refitted(search._fit(one, Noise.unknown(OPTIONS.levels))).score for one in FOUR)
+    best = max(search.refitted(search.begun(one)).score for one in FOUR)
     assert climbed == pytest.approx(best, abs=OPTIONS.refit)
 
 

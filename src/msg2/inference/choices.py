@@ -7,37 +7,44 @@ Under a strict partial order the next step is one of the eligible ones, all alik
 Open are the steps of the video that are not begun yet. A step is eligible when none of those that must come before it
 is still waiting; what the video never shows was skipped, or done and not labelled, and keeps nobody waiting. Neither
 does a step that is late: once a step that needed it has been begun, people go on as if it had been done.
-Every video has its own ε, drawn from a few levels whose shares are learnt: one chaotic video costs little.
+
+What holds of a step is kept as one bit a choice: another order is compared with all choices in a few operations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 
-Relation = NDArray[np.bool_]
+Relation: TypeAlias = NDArray[np.bool_]
 """Shape (N, N), transitive: [a, b] where a must come before b."""
+
+Bits: TypeAlias = NDArray[np.uint64]
+"""One bit for each of the E choices, shape (…, ⌈E / 64⌉); bits beyond E are 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
     """E choices in V videos of N steps, ordered by video; moments at which one step only is left say nothing.
 
-    `begun_now` (E,) is the step that was begun. `open` (E, N) could have been; `waiting` (E, N), float32 0 or 1, keeps
-    others waiting (all that is open, but for what begins at the same moment); `begun` (E, N) was begun earlier.
-    `first` (V,) is where each video's choices begin.
+    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. Bits of each step: where
+    it is `now` begun, is `open`, keeps others `waiting` (all that is open, but for what begins at the same
+    moment), and was `begun` earlier.
     """
 
-    begun_now: NDArray[np.intp]
-    open: NDArray[np.bool_]
-    waiting: NDArray[np.float32]
-    begun: NDArray[np.float32]
-    first: NDArray[np.intp]
+    video: NDArray[np.intp]
+    step: NDArray[np.intp]
+    open_count: NDArray[np.int16]
+    now: Bits
+    open: Bits
+    waiting: Bits
+    begun: Bits
 
     @staticmethod
     def of(evidence: Evidence) -> Choices:
@@ -45,8 +52,9 @@ class Choices:
 
         >>> from msg2.task import Segment, Task, Video
         >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
-        >>> Choices.of(Evidence.of(task)).open.tolist()
-        [[True, True]]
+        >>> choices = Choices.of(Evidence.of(task))
+        >>> unpacked(choices.open, len(choices)).tolist()
+        [[1], [1]]
         """
         firsts = evidence.of_first_labels()
         order = np.lexsort((firsts.step, firsts.start, firsts.video))
@@ -56,127 +64,82 @@ class Choices:
         every = begins[video]
         with np.errstate(invalid="ignore"):
             still_open, begun = every >= start, every < start
-        waiting = still_open & (every != start)
-        waiting[np.arange(len(step)), step] = True
+        now = step[:, None] == np.arange(len(firsts.steps))
+        waiting = still_open & (every != start) | now
         telling = still_open.sum(axis=1) > 1
-        kept = video[telling]
-        return Choices(
-            step[telling],
-            still_open[telling],
-            waiting[telling].astype(np.float32),
-            begun[telling].astype(np.float32),
-            np.flatnonzero(np.diff(kept, prepend=-1)),
-        )
+        bits = (packed(flags[telling].T) for flags in (now, still_open, waiting, begun))
+        numbers = np.unique(video[telling], return_inverse=True)[1]
+        return Choices(numbers, step[telling], still_open[telling].sum(axis=1, dtype=np.int16), *bits)
+
+    def __len__(self) -> int:
+        return len(self.video)
 
     @cached_property
-    def number(self) -> NDArray[np.intp]:
-        """0 … E − 1, to pick one column of every row."""
-        return np.arange(len(self.begun_now))
-
-    @cached_property
-    def open_count(self) -> NDArray[np.int64]:
-        """|open|, shape (E,)."""
-        return np.asarray(self.open.sum(axis=1))
-
-    @cached_property
-    def video(self) -> NDArray[np.intp]:
-        """The number of each choice's video, shape (E,)."""
-        lengths = np.diff(self.first, append=len(self.begun_now))
-        return np.repeat(np.arange(len(self.first)), lengths)
-
-    def keeping(self, relation: Relation) -> NDArray[np.float32]:
-        """What still keeps others waiting under `relation`, float32 of shape (E, N): what is late no longer does."""
-        late = self.begun @ relation.astype(np.float32).T > 0
-        kept: NDArray[np.float32] = self.waiting * ~late
-        return kept
+    def first(self) -> NDArray[np.intp]:
+        """Where each video's choices begin, shape (V,)."""
+        return np.flatnonzero(np.diff(self.video, prepend=-1))
 
     def under(self, relation: Relation) -> Eligible:
         """What is eligible under `relation`."""
-        keeping = self.keeping(relation)
-        eligible = self.open & (keeping @ relation.astype(np.float32) == 0)
-        hit = eligible[self.number, self.begun_now]
-        return Eligible(relation, keeping, eligible, eligible.sum(axis=1), hit)
+        none = np.zeros_like(relation)
+        free = Eligible(none, self.waiting, self.open, np.bitwise_or.reduce(self.now), self.open_count)
+        return free.under(relation, self)
 
 
 @dataclass(frozen=True, eq=False)
 class Eligible:
-    """What is eligible under a `relation`: `steps` (E, N), how many of them, `count` (E,), and whether what was begun
-    is one of them, `hit` (E,); `keeping` as in `Choices`.
+    """What is eligible under a `relation`: bits of each step where it is, `steps`, and where it keeps others waiting,
+    `keeping`; the bits where what was begun is eligible, `hit`, and how many are, `count` (E,).
     """
 
     relation: Relation
-    keeping: NDArray[np.float32]
-    steps: NDArray[np.bool_]
-    count: NDArray[np.int64]
-    hit: NDArray[np.bool_]
+    keeping: Bits
+    steps: Bits
+    hit: Bits
+    count: NDArray[np.int16]
 
-    def outcome(self, choices: Choices, other: Relation) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """`count` and `hit` under another relation; only what can differ is computed."""
+    def under(self, other: Relation, choices: Choices) -> Eligible:
+        """The same under another relation; only what can differ is computed."""
         differs = self.relation != other
-        if not differs.any():
-            return self.count, self.hit
-        sources = np.flatnonzero(differs.any(axis=1))
-        late = choices.begun @ other[sources].astype(np.float32).T > 0
-        change = choices.waiting[:, sources] * ~late - self.keeping[:, sources]
-        moved = sources[change.any(axis=0)]
-        columns = np.flatnonzero(differs.any(axis=0) | (self.relation[moved] | other[moved]).any(axis=0))
-        to = other[:, columns].astype(np.float32)
-        now = choices.open[:, columns] & (self.keeping @ to + change @ to[sources] == 0)
-        place = np.full(len(other), -1)
-        place[columns] = np.arange(len(columns))
-        begun = place[choices.begun_now]
-        hit = np.where(begun < 0, self.hit, now[choices.number, begun])
-        return self.count + now.sum(axis=1) - self.steps[:, columns].sum(axis=1), hit
+        keeping, affected = self.keeping.copy(), differs.any(axis=0)
+        for source in np.flatnonzero(differs.any(axis=1)):
+            late = np.bitwise_or.reduce(choices.begun[other[source]])
+            keeping[source] = choices.waiting[source] & ~late
+            if not np.array_equal(keeping[source], self.keeping[source]):
+                affected |= self.relation[source] | other[source]
+        steps, hit, count = self.steps.copy(), self.hit.copy(), self.count
+        columns = np.flatnonzero(affected)
+        for column in columns:
+            blocked = np.bitwise_or.reduce(keeping[other[:, column]])
+            steps[column] = choices.open[column] & ~blocked
+            hit = (hit & ~choices.now[column]) | (steps[column] & choices.now[column])
+        changed = columns[(steps[columns] != self.steps[columns]).any(axis=1)]
+        if len(changed):
+            count = count + _sum(steps[changed], len(choices)) - _sum(self.steps[changed], len(choices))
+        return Eligible(other, keeping, steps, hit, count)
+
+    def by_rule(self) -> NDArray[np.int16]:
+        """Among how many what was begun was eligible, shape (E,); 0 where it was not."""
+        return np.asarray(self.count * unpacked(self.hit, len(self.count)))
 
 
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """How orderly videos are: `levels` of ε, shape (J,), and the share of videos at each of them, shape (J,)."""
-
-    levels: NDArray[np.float64]
-    shares: NDArray[np.float64]
-
-    @staticmethod
-    def unknown(levels: tuple[float, ...]) -> Noise:
-        """Before any video was looked at: all levels alike."""
-        return Noise(np.array(levels), np.full(len(levels), 1 / len(levels)))
-
-    def of_videos(self, choices: Choices, count: NDArray[np.int64], hit: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """log p of all choices of a video at each level, shape (V, J); `count` and `hit` as in `Eligible`."""
-        by_rule = np.where(hit, 1 / np.maximum(count, 1), 0.0)
-        chances = by_rule[:, None] * (1 - self.levels) + self.levels / choices.open_count[:, None]
-        if not len(chances):
-            return np.zeros((0, len(self.levels)))
-        return np.add.reduceat(np.log(chances), choices.first, axis=0)
-
-    @property
-    def prior(self) -> float:
-        """log p of the shares, up to a constant: Dirichlet, worth one video in all."""
-        return float(np.log(self.shares).mean())
-
-    def total(self, of_videos: NDArray[np.float64]) -> float:
-        """Σ_v log Σ_j share_j · p_j(v), and the prior of the shares."""
-        return float(_log_of_sums(of_videos + np.log(self.shares)).sum()) + self.prior
-
-    def posterior(self, of_videos: NDArray[np.float64]) -> NDArray[np.float64]:
-        """p(level | video), shape (V, J)."""
-        weighed = of_videos + np.log(self.shares)
-        return np.asarray(np.exp(weighed - _log_of_sums(weighed)[:, None]))
-
-    def refitted(self, of_videos: NDArray[np.float64], rounds: int = 50) -> Noise:
-        """With the shares that are most probable given the videos (EM); `total` never falls."""
-        noise = self
-        for _ in range(rounds):
-            counts = noise.posterior(of_videos).sum(axis=0) + 1 / len(self.levels)
-            better = Noise(self.levels, counts / counts.sum())
-            done = better.total(of_videos) - noise.total(of_videos) < 1e-6
-            noise = better
-            if done:
-                break
-        return noise
+def packed(flags: NDArray[np.bool_]) -> Bits:
+    """Flags of shape (rows, E) as bits."""
+    rows, size = flags.shape
+    padded = np.zeros((rows, -(-size // 64) * 64), dtype=np.bool_)
+    padded[:, :size] = flags
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def _log_of_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
-    highest = logs.max(axis=1, initial=-np.inf)
-    return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))
+def unpacked(bits: Bits, size: int) -> NDArray[np.uint8]:
+    """Bits of shape (…, ⌈E / 64⌉) as zeros and ones of shape (…, E).
+
+    >>> unpacked(packed(np.array([[True, False, True]])), 3).tolist()
+    [[1, 0, 1]]
+    """
+    return np.unpackbits(bits.view(np.uint8), axis=-1, count=size, bitorder="little")
+
+
+def _sum(bits: Bits, size: int) -> NDArray[np.int16]:
+    """How many of the rows have each bit, shape (E,)."""
+    return np.asarray(unpacked(bits, size).sum(axis=0, dtype=np.int16))

@@ -13,7 +13,7 @@ are found last, see `msg2.inference.alternatives`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from msg2.evidence import Evidence
 from msg2.graph import all_of, any_of, step
 from msg2.inference.alternatives import grouped, log_factorials
-from msg2.inference.choices import Choices, Eligible, Noise, Relation
+from msg2.inference.choices import Bits, Choices, Eligible, Relation, unpacked
 from msg2.inference.layers import acyclic, closure, purity
 from msg2.inference.learnt import Candidate, Learnt
+from msg2.inference.noise import Noise, Numbers, log_chances
 from msg2.options import LikelihoodOptions
 
 _ENOUGH = 1e-6
@@ -45,7 +46,7 @@ def learn(evidence: Evidence, options: LikelihoodOptions) -> Learnt:
         parents = np.flatnonzero(found.covers[:, index]).tolist()
         groups = grouped(parents, index, evidence)
         preconditions[name] = all_of(any_of(step(evidence.steps[one]) for one in group) for group in groups)
-        fewer = [(search.rise(found, found.without(parent, index)), parent) for parent in parents]
+        fewer = [(search.moved(found, found.without(parent, index)).score - found.score, parent) for parent in parents]
         candidates[name] = [Candidate(preconditions[name], 0.0)]
         if fewer:
             rise, dropped = max(fewer)
@@ -103,11 +104,15 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """An order with its noise, and how well they fit: `of_videos` as in `Noise`, `prior` as in `Prior`."""
+    """An order with its noise, and how well they fit: `of_videos` as in `Noise`, `prior` as in `Prior`.
+
+    `case` (E,) is the row of the search's table of chances that tells how likely each choice was.
+    """
 
     eligible: Eligible
+    case: NDArray[np.intp]
     noise: Noise
-    of_videos: NDArray[np.float64]
+    of_videos: Numbers
     prior: float
 
     @property
@@ -142,87 +147,114 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Climbs from an order to a better one, until none is in sight."""
+    """Climbs from an order to a better one, until none is in sight; `chances` is a table of log p, shape (cases, J)."""
 
     choices: Choices
     prior: Prior
     options: LikelihoodOptions
+    chances: Numbers
 
     @staticmethod
     def on(evidence: Evidence, options: LikelihoodOptions) -> Search:
         """A search in the orders of the steps of `evidence`."""
-        return Search(Choices.of(evidence), Prior.of(evidence), options)
+        chances = log_chances(np.array(options.levels), len(evidence.steps))
+        return Search(Choices.of(evidence), Prior.of(evidence), options, chances.reshape(-1, len(options.levels)))
 
     def climbed(self, relation: Relation) -> Fit:
         """The end of the climb from `relation`: every move, and every new estimate of the noise, raises the score."""
-        fit = self._refitted(self._fit(relation, Noise.unknown(self.options.levels)))
+        fit = self.refitted(self.begun(relation))
+        # Of many choices, every so manieth shows the way as long as it shows any; all of them say when to stop.
+        sparse = max(1, len(self.choices.first) // self.options.videos)
         for _ in range(self.options.moves):
-            better = self._better(fit)
-            if better is None:
-                refitted = self._refitted(fit)
+            better = self._better(fit, sparse)
+            if better is None and sparse > 1:
+                sparse, better = 1, fit
+            elif better is None:
+                refitted = self.refitted(fit)
                 if refitted.score - fit.score < self.options.refit:
                     return refitted
                 better = refitted
             fit = better
         return fit
 
-    def rise(self, fit: Fit, relation: Relation) -> float:
-        """By how much another order, with the same noise, is better."""
-        of_videos = fit.noise.of_videos(self.choices, *fit.eligible.outcome(self.choices, relation))
-        return fit.noise.total(of_videos) + self.prior.of_order(relation) - fit.score
+    def begun(self, relation: Relation) -> Fit:
+        """An order of which nothing is known yet."""
+        noise, eligible = Noise.unknown(self.options.levels), self.choices.under(relation)
+        case = self._case(eligible)
+        of_videos = np.zeros((0, len(noise.levels)))
+        if len(case):
+            of_videos = np.add.reduceat(self.chances[case], self.choices.first, axis=0)
+        return Fit(eligible, case, noise, of_videos, self.prior.of_order(relation))
 
-    def _fit(self, relation: Relation, noise: Noise) -> Fit:
-        eligible = self.choices.under(relation)
-        of_videos = noise.of_videos(self.choices, eligible.count, eligible.hit)
-        return Fit(eligible, noise, of_videos, self.prior.of_order(relation))
-
-    def _refitted(self, fit: Fit) -> Fit:
+    def refitted(self, fit: Fit) -> Fit:
+        """With the noise that is most probable under the order."""
         return replace(fit, noise=fit.noise.refitted(fit.of_videos))
 
-    def _better(self, fit: Fit) -> Fit | None:
-        """The best move, if it raises the score; moves that promise less than another one brings are not tried."""
-        best, rise = None, _ENOUGH
-        for promise, move, pair in self._moves(fit):
-            if best is not None and promise < rise:
-                break
-            relation = move(*pair)
-            brought = self.rise(fit, relation)
-            if brought > rise:
-                best, rise = relation, brought
-        return None if best is None else self._fit(best, fit.noise)
+    def moved(self, fit: Fit, relation: Relation) -> Fit:
+        """Another order with the same noise; only the choices that become more or less likely are looked at."""
+        eligible = fit.eligible.under(relation, self.choices)
+        case = self._case(eligible)
+        changed = np.flatnonzero(case != fit.case)
+        of_videos = fit.of_videos
+        if len(changed):
+            videos = self.choices.video[changed]
+            first = np.flatnonzero(np.diff(videos, prepend=-1))
+            of_videos = of_videos.copy()
+            rise = self.chances[case[changed]] - self.chances[fit.case[changed]]
+            of_videos[videos[first]] += np.add.reduceat(rise, first, axis=0)
+        return Fit(eligible, case, fit.noise, of_videos, self.prior.of_order(relation))
 
-    def _moves(self, fit: Fit) -> list[tuple[float, Callable[[int, int], Relation], tuple[int, int]]]:
-        """Those that look best: by how much the score would rise if the pair stood alone, and how they are made."""
-        added, removed = self._estimates(fit)
+    def _case(self, eligible: Eligible) -> NDArray[np.intp]:
+        """The row of `chances` of each choice, shape (E,)."""
+        size = len(eligible.relation) + 1
+        return np.asarray(self.choices.open_count * np.intp(size) + eligible.by_rule())
+
+    def _better(self, fit: Fit, sparse: int) -> Fit | None:
+        """The best move, if it raises the score; moves that promise less than another one brings are not tried."""
+        best, least = None, fit.score + _ENOUGH
+        for promise, relation in self._moves(fit, sparse):
+            if best is not None and fit.score + promise < best.score:
+                break
+            there = self.moved(fit, relation)
+            if there.score > (least if best is None else best.score):
+                best = there
+        return best
+
+    def _moves(self, fit: Fit, sparse: int) -> list[tuple[float, Relation]]:
+        """Those that look best: by how much the score would rise if the pair stood alone, and where they lead."""
+        added, removed = self._estimates(fit, sparse)
         free = ~fit.relation & ~fit.relation.T & ~np.eye(len(fit.relation), dtype=np.bool_)
-        found: list[tuple[float, Callable[[int, int], Relation], tuple[int, int]]] = []
+        found: list[tuple[float, Relation]] = []
         for gain, pairs, move in ((added, free, fit.having), (removed, fit.covers, fit.without)):
             places = np.argwhere(pairs)
             for chosen in np.argsort(-gain[pairs], kind="stable")[: self.options.tried]:
                 before, after = places[chosen].tolist()
-                dearer = fit.prior - self.prior.of_order(move(before, after))
-                found.append((float(gain[before, after]) - dearer, move, (before, after)))
+                relation = move(before, after)
+                found.append((float(gain[before, after]) + self.prior.of_order(relation) - fit.prior, relation))
         return sorted(found, key=lambda one: -one[0])
 
-    def _estimates(self, fit: Fit) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _estimates(self, fit: Fit, sparse: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Shape (N, N) twice: the rise of log p(choices) if [a, b] is added, and if it is removed, lateness left aside.
 
         Where b becomes blocked, one step less is eligible, and b itself is begun against the rule; where it is no
-        longer blocked (a was the only one to block it), one more is.
+        longer blocked (a was the only one to block it), one more is. One choice in `sparse` speaks for all.
         """
         choices, noise = self.choices, fit.noise
-        rate = (noise.posterior(fit.of_videos) @ noise.levels)[choices.video]
-        floor = rate / choices.open_count
-        count, hit, now = fit.eligible.count, fit.eligible.hit, (choices.number, choices.begun_now)
+        rate = (noise.posterior(fit.of_videos) @ noise.levels)[choices.video[::sparse]]
+        floor = rate / choices.open_count[::sparse]
+        count, hit = fit.eligible.count[::sparse], fit.case[::sparse] % (len(fit.relation) + 1) > 0
 
-        def chance(eligible: NDArray[np.int64]) -> NDArray[np.float64]:
+        def dense(bits: Bits) -> NDArray[np.float32]:
+            return unpacked(bits, len(choices))[:, ::sparse].astype(np.float32)
+
+        def chance(eligible: NDArray[np.int16]) -> Numbers:
             return np.asarray(np.log((1 - rate) / np.maximum(eligible, 1) + floor))
 
         current = np.where(hit, chance(count), np.log(floor))
-        keeping = fit.eligible.keeping
-        only = choices.open & (keeping @ fit.relation.astype(np.float32) == 1)
-        fewer = np.where(fit.eligible.steps, np.where(hit, chance(count - 1) - current, 0)[:, None], 0)
+        keeping, now = dense(fit.eligible.keeping), (choices.step[::sparse], np.arange(len(count)))
+        only = dense(choices.open) * (fit.relation.T.astype(np.float32) @ keeping == 1)
+        fewer = dense(fit.eligible.steps) * np.where(hit, chance(count - 1) - current, 0).astype(np.float32)
         fewer[now] = np.where(hit, np.log(floor) - current, 0)
-        more = np.where(only, np.where(hit, chance(count + 1) - current, 0)[:, None], 0)
-        more[now] = np.where(only[now], chance(count + 1) - current, 0)
-        return keeping.T @ fewer.astype(np.float32), keeping.T @ more.astype(np.float32)
+        more = only * np.where(hit, chance(count + 1) - current, 0).astype(np.float32)
+        more[now] = only[now] * (chance(count + 1) - current)
+        return sparse * (keeping @ fewer.T), sparse * (keeping @ more.T)
