@@ -5,7 +5,7 @@ Frozen dataclasses; the command line and the library build them from the names a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -28,6 +28,10 @@ class ReadOptions:
     """Overlapping segments say nothing about order, or are ordered by their start."""
     order: Literal["file", "time"] | None = None
     """CaptainCook4D only: the order of the annotation file (the published protocol; None means this), or of time."""
+    tier: str | None = None
+    """ELAN only: the tier that holds the steps; None: the only one with annotations."""
+    fps: float | None = None
+    """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
 
     def __post_init__(self) -> None:
         _check(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
@@ -35,6 +39,7 @@ class ReadOptions:
             self.overlap in ("unordered", "start"), f"overlap is {self.overlap!r}, it must be 'unordered' or 'start'"
         )
         _check(self.order in ("file", "time", None), f"order is {self.order!r}, it must be 'file' or 'time'")
+        _check(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +225,11 @@ class NoiseOptions:
     @staticmethod
     def none() -> NoiseOptions:
         """Flawless demonstrations, completely labelled."""
-        return NoiseOptions(skipped=0, unlabelled=0, swapped=0, repeated=0, mislabelled=0, overlapping=0)
+        return NoiseOptions().scaled(0)
+
+    def scaled(self, factor: float) -> NoiseOptions:
+        """Every rate so many times as high, at most 1."""
+        return NoiseOptions(**{rate.name: min(1.0, factor * getattr(self, rate.name)) for rate in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,10 +533,17 @@ class ExperimentOptions:
     """Cells of a table that are measured at the same time."""
     full: bool = False
     """The paper's sizes, in the place of ones for two cores."""
+    quick: bool = False
+    """A small part, to see that it runs: its numbers mean nothing."""
     folder: Path | None = None
     """Where what was measured is kept, so that an interrupted experiment goes on."""
     text_encoder: str = "words"
     """Of narration: hashed words, or the folder of a sentence encoder."""
+
+    @staticmethod
+    def for_a_look() -> ExperimentOptions:
+        """Once, where it matters many times."""
+        return ExperimentOptions(splits=1, world_seeds=1, random_worlds=2, quick=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -863,6 +879,23 @@ class CalibrationOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class NoiseCurveOptions:
+    """How noise and the number of videos are varied (`msg2 experiment noise`)."""
+
+    factors: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0)
+    """Times the usual noise."""
+    videos: tuple[int, ...] = (5, 20, 54, 150)
+    random_worlds: int = 12
+    """Beside the twelve household worlds; the seeds are 0, 1, …"""
+    world: RandomWorldOptions = field(default_factory=lambda: RandomWorldOptions(steps=15, depth=5, or_rate=0.3))
+
+    @staticmethod
+    def quick() -> NoiseCurveOptions:
+        """A minute's part of it."""
+        return NoiseCurveOptions(factors=(0.0, 1.0), videos=(5, 20), random_worlds=2)
+
+
+@dataclass(frozen=True, slots=True)
 class RoleOptions:
     """When steps count as optional, or as taking each other's place."""
 
@@ -926,6 +959,86 @@ class TransferOptions:
     """Training videos; after these, all there are."""
     splits: int = 5
     """Seeded splits into training and test videos; the seeds are 0, 1, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """Labels written for other tools."""
+
+    media: str = "{video}.mp4"
+    """Where the tool finds a video: a path or URL, with the id of the video for `{video}`."""
+    fps: float | None = None
+    """Frames per second, for Label Studio: labels in frames of the picture; None: in seconds along the sound."""
+
+    def __post_init__(self) -> None:
+        rate = self.fps
+        _check(rate is None or 0 < rate < float("inf"), f"fps is {rate}, it must be a number above 0")
+
+    def media_of(self, video: str) -> str:
+        """The path or URL of a video."""
+        return self.media.replace("{video}", video)
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadOptions:
+    """How public annotation sets are fetched, and what is refused."""
+
+    folder: str = "datasets"
+    timeout: float = 30.0
+    """Seconds without an answer after which a connection is given up."""
+    attempts: int = 4
+    """Connections that are tried for a file; each goes on where the one before it broke off."""
+    most_bytes: int = 1_000_000_000
+    """Of a file, or of all that an archive unpacks to."""
+    most_files: int = 100_000
+    """In an archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The local web app (`msg2 serve`). One process works on one thing, and none takes more than its share."""
+
+    folder: Path = Path("msg2-work")
+    """Where uploads, jobs and graphs are kept, as plain files."""
+    host: str = "127.0.0.1"
+    """The address to listen at; one that others can reach needs a token."""
+    port: int = 8765
+    """0 takes any that is free."""
+    token: str | None = None
+    """What a visitor has to know; None lets everybody in who can reach the address."""
+    workers: int = 2
+    """Jobs at the same time, and as many questions of the JSON API besides."""
+    job_seconds: float = 900.0
+    """A job that takes longer is ended."""
+    answer_seconds: float = 30.0
+    """A question of the JSON API that takes longer is ended."""
+    megabytes: int = 4096
+    """Of address space, for one process."""
+    upload_megabytes: int = 200
+    """The largest upload."""
+    unpacked_megabytes: int = 1000
+    """The most that the files of an uploaded archive may hold together."""
+    body_megabytes: int = 20
+    """The largest body of any other request."""
+    waiting: int = 1000
+    """Jobs that may wait; more are turned away."""
+    attempts: int = 3
+    """Times that a job is begun, where the server is stopped in the middle of it."""
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.port <= 65535, f"port is {self.port}, it must be 0 to 65535")
+        token = self.token
+        _check(
+            token is None or (len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token),
+            "the token must be 16 or more letters and digits, such as from `openssl rand -hex 16`",
+        )
+        _check(
+            token is not None or self.host in ("127.0.0.1", "::1", "localhost"),
+            f"at the address {self.host} others can reach the app: this needs a token",
+        )
+        for name in ("workers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes", "body_megabytes"):
+            value = getattr(self, name)
+            _check(value > 0, f"{name.replace('_', '-')} is {value}, it must be above 0")
 
 
 def _check(good: bool, what: str) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean, pstdev
 from types import SimpleNamespace
@@ -20,21 +21,21 @@ pytest.importorskip("torch")
 
 from msg2.cli.app import app
 from msg2.errors import InputError
-from msg2.experiments import paper, states, states_cells, states_runs, states_tables
+from msg2.experiments import paper, states, states_cells, states_tables
+from msg2.experiments.cells import Found, filled_in
+from msg2.experiments.states import measured_cells
 from msg2.experiments.states_cells import (
     LABELS,
     ORACLE,
     PROBE,
     ROWS,
     Cell,
-    Found,
     completed,
     measured,
     planned,
     presence,
 )
 from msg2.experiments.states_outcome import Outcome, mean_of, paired_interval
-from msg2.experiments.states_runs import filled_in
 from msg2.experiments.tables import Table
 from msg2.options import NoiseOptions, StatesExperimentOptions, TrainingOptions, WorldOptions
 from msg2.task import Segment, Task, Video
@@ -132,7 +133,7 @@ def test_the_experiment_runs_and_goes_on_from_its_file(tmp_path: Path, monkeypat
     result = states.result(TINY, file, 1, lambda _: None)
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["experiment"] == "states"
     assert [row[0] for row in result.tables[0].rows] == [LABELS, *rows]
-    monkeypatch.setattr(states_runs, "measured", None)  # nothing is measured again
+    monkeypatch.setattr(states, "measured", lambda cell, options: pytest.fail("measured again"))
     assert states.result(TINY, file, 1, lambda _: None).to_json() == result.to_json()
 
 
@@ -145,29 +146,29 @@ def test_an_interrupted_run_measures_only_what_is_missing(tmp_path: Path, monkey
             raise KeyboardInterrupt
         return invented(cell, options)
 
-    monkeypatch.setattr(states_runs, "measured", stop_at_seven)
+    monkeypatch.setattr(states, "measured", stop_at_seven)
     file, cells = tmp_path / "deep" / "cells.json", planned(TINY)
     with pytest.raises(KeyboardInterrupt):
-        filled_in(cells, TINY, file=file)
+        measured_cells(TINY, file=file)
     news: list[str] = []
-    found = filled_in(cells, TINY, file=file, report=news.append)
+    found = measured_cells(TINY, file=file, report=news.append)
     assert asked == [*cells[:7], *cells[6:]]
     assert found == {cell: invented(cell, TINY) for cell in cells}
     assert news[-1].startswith(f"{len(cells)} of {len(cells)} cells")
     # Other options: measured again, and the old ones stay.
     longer = replace(TINY, witnesses=replace(BRIEF, epochs=3))
     asked.clear()
-    monkeypatch.setattr(states_runs, "measured", lambda cell, options: asked.append(cell) or invented(cell, options))
-    filled_in(cells, longer, file=file)
+    monkeypatch.setattr(states, "measured", lambda cell, options: asked.append(cell) or invented(cell, options))
+    measured_cells(longer, file=file)
     assert {cell.row for cell in asked} == {"witness"}
     asked.clear()
-    filled_in(cells, TINY, file=file)
+    measured_cells(TINY, file=file)
     assert not asked
 
 
 def test_no_cell_is_begun_when_the_time_is_over(tmp_path: Path) -> None:
-    assert filled_in(planned(TINY), TINY, seconds=0) == {}
-    assert filled_in(planned(TINY), TINY, seconds=0, jobs=2) == {}
+    assert measured_cells(TINY, seconds=0) == {}
+    assert measured_cells(TINY, seconds=0, jobs=2) == {}
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
@@ -175,12 +176,12 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
     for content in ("[{]", '[{"video": 1}]', "7"):
         file.write_text(content)
         with pytest.raises(InputError, match="remove it"):
-            filled_in(planned(TINY), TINY, file=file)
+            measured_cells(TINY, file=file)
 
 
 def test_processes_find_the_same(tmp_path: Path) -> None:
     cells = [Cell(row, "Perform CPR", 1, 0.25, 7.2) for row in (LABELS, PROBE)]
-    assert filled_in(cells, TINY, jobs=2) == {cell: measured(cell, TINY) for cell in cells}
+    assert filled_in(cells, partial(measured, options=TINY), jobs=2) == {cell: measured(cell, TINY) for cell in cells}
 
 
 def test_the_program_needs_neither_the_command_line_nor_pictures() -> None:

@@ -33,6 +33,7 @@ def experiment(
         typer.Option(metavar="words|PATH", help="narration: hashed words (default), or a sentence encoder's folder."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small part, to see that it runs.")] = False,
 ) -> None:
     """The paper's tables and ours, each as Markdown and JSON.
 
@@ -54,7 +55,7 @@ def experiment(
             raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
     if not chosen.long and (jobs is not None or full):
         raise typer.BadParameter(f"{name} has no {'--full' if full else '--jobs'}: it is done in minutes")
-    options = replace(ExperimentOptions(), full=full, folder=output)
+    options = replace(ExperimentOptions.for_a_look() if quick else ExperimentOptions(), full=full, folder=output)
     options = replace(options, **given({"jobs": jobs, "text_encoder": text_encoder}))
     with console.without_remarks(), console.status(name) as report:
         result = chosen.run(data, options, report)

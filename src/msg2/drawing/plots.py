@@ -100,6 +100,28 @@ def learning_plot(curves: Mapping[str, Sequence[tuple[float, float]]], shown: st
     return stream.getvalue()
 
 
+def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float, float]]]], title: str) -> bytes:
+    """Small plots side by side, as the content of an SVG file: {(row, column): {name: points}}, one legend for all."""
+    rows, columns = (list(dict.fromkeys(key[place] for key in curves)) for place in (0, 1))
+    with _figure("drawing the curves", (2.6 * len(columns) + 0.6, 2.3 * len(rows) + 1.0)) as (figure, stream):
+        grid = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+        for (row, column), lines in curves.items():
+            axes = grid[rows.index(row)][columns.index(column)]
+            for (name, points), marker in zip(lines.items(), cycle("osD^vPX<>")):
+                axes.plot(*zip(*points, strict=True), linewidth=1.4, marker=marker, markersize=4, label=name)
+            axes.grid(alpha=0.25)
+        for axes, column in zip(grid[0], columns, strict=True):
+            axes.set_title(column, fontsize=10)
+        for axes, row in zip(grid[:, 0], rows, strict=True):
+            axes.set_ylabel(f"{row}, percent")
+        for axes in grid[-1]:
+            axes.set_xlabel("times the usual noise")
+        names, labels = grid[0][0].get_legend_handles_labels()
+        figure.legend(names, labels, loc="outside lower center", ncols=3, frameon=False)
+        figure.suptitle(cut(one_line(title), 70))
+    return stream.getvalue()
+
+
 @contextmanager
 def _figure(doing: str, inches: tuple[float, float]) -> Iterator[tuple[Any, io.BytesIO]]:
     """A figure to draw on, and what then holds its SVG: the same bytes on every run."""

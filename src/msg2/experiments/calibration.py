@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import MissingExtraError
-from msg2.experiments.tables import Result, Table
-from msg2.files import write_whole
+from msg2.experiments.tables import Result, Table, kept_plot
 from msg2.graph import SubtaskGraph
 from msg2.inference import Shares, study
 from msg2.options import BootstrapOptions, CalibrationOptions, ExperimentOptions, WorldOptions
@@ -91,10 +89,8 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
         from msg2.drawing.plots import reliability_plot  # pictures, where they are wanted
 
         curves = {row: [(b.predicted, b.true, b.count) for b in some] for row, some in bins.items()}
-        try:
-            write_whole(options.folder / "calibration.svg", reliability_plot(curves, "Ancestor relations of worlds"))
-        except MissingExtraError as missing:
-            report(str(missing))
+        title = "Ancestor relations of worlds"
+        kept_plot(options.folder / "calibration.svg", lambda: reliability_plot(curves, title), report)
     summary = Table(
         "Probabilities of ancestor relations against the truth",
         ["method", "calibration error, percent", "Brier score", "relations"],

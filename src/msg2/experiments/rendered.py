@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.experiments.states_cells import LABELS, ORACLE, PROBE, Cell, Found, measured_row
+from msg2.experiments.cells import Found
+from msg2.experiments.states_cells import LABELS, ORACLE, PROBE, Cell, measured_row
 from msg2.experiments.states_outcome import Outcome, mean_of, number
 from msg2.experiments.states_tables import bar, gains, graphs
 from msg2.experiments.tables import Cell as Value

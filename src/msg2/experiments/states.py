@@ -6,11 +6,13 @@ import argparse
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from msg2.experiments.states_cells import planned
+from msg2.experiments.cells import Found, filled_in
+from msg2.experiments.states_cells import Cell, measured, planned, size
 from msg2.experiments.states_outcome import Outcome
-from msg2.experiments.states_runs import filled_in
 from msg2.experiments.states_tables import tables
 from msg2.experiments.tables import Result
 from msg2.options import ExperimentOptions, StatesExperimentOptions
@@ -30,9 +32,16 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
 
 def result(options: StatesExperimentOptions, file: Path | None, jobs: int, report: Callable[[str], None]) -> Result:
     """The tables of the experiment with these options; its cells are kept in `file`."""
-    cells = filled_in(planned(options), options, file=file, jobs=jobs, report=report)
+    cells = measured_cells(options, file=file, jobs=jobs, report=report)
     kept = [{**asdict(cell), "found": found} for cell, found in cells.items()]
     return Result("states", tables(Outcome(cells, options)), {"options": asdict(options), "cells": kept})
+
+
+def measured_cells(options: StatesExperimentOptions, **how: Any) -> dict[Cell, Found]:
+    """All cells of the experiment; `how` is for `filled_in`."""
+    return filled_in(
+        planned(options), partial(measured, options=options), depends=partial(size, options=options), **how
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -46,10 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = StatesExperimentOptions.full() if given.full else StatesExperimentOptions()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
     logging.getLogger("msg2").setLevel(logging.ERROR)
-    filled_in(
-        planned(options), options, file=given.output / CELLS, jobs=given.jobs, seconds=given.seconds,
-        report=_log.info,
-    )  # fmt: skip
+    measured_cells(options, file=given.output / CELLS, jobs=given.jobs, seconds=given.seconds, report=_log.info)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 
 from msg2 import metrics
 from msg2.errors import MissingExtraError
+from msg2.experiments.cells import Found
 from msg2.experiments.probe import frames_of, probe_accuracy
 from msg2.inference import infer
 from msg2.media.features import Features
@@ -32,9 +33,6 @@ from msg2.worlds import Simulation, simulate, simulated_features, world, worlds
 
 if TYPE_CHECKING:
     from msg2.states.trained import Trained
-
-Found = dict[str, Any]
-"""What a cell found: plain numbers under names, as they go into JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from msg2.experiments.cells import Found
 from msg2.experiments.resampling import Interval, Numbers
-from msg2.experiments.states_cells import LABELS, ROWS, Cell, Found
+from msg2.experiments.states_cells import LABELS, ROWS, Cell
 from msg2.options import SEED, FeatureOptions, StatesExperimentOptions
 from msg2.worlds import worlds
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
+
+from msg2.errors import MissingExtraError
+from msg2.files import write_whole
 
 Cell: TypeAlias = str | float | int | None
 
@@ -56,6 +60,14 @@ class Result:
             "facts": dict(self.facts),
             "tables": [asdict(table) for table in self.tables],
         }
+
+
+def kept_plot(path: Path, drawn: Callable[[], bytes], report: Callable[[str], None]) -> None:
+    """Write a plot beside the tables; where plots cannot be drawn, say what is missing: the tables are worth having."""
+    try:
+        write_whole(path, drawn())
+    except MissingExtraError as missing:
+        report(str(missing))
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -11,10 +11,8 @@ import numpy as np
 from msg2.assist import Ranker, bigram, learned, recency, split
 from msg2.assist.calibration import Prediction, predictions, reliability
 from msg2.assist.transfer import TextEncoder, borrowed
-from msg2.errors import MissingExtraError
 from msg2.experiments.next_step import DELTA
-from msg2.experiments.tables import Cell, Result, Table
-from msg2.files import write_whole
+from msg2.experiments.tables import Cell, Result, Table, kept_plot
 from msg2.inference import infer
 from msg2.media.text import text_encoder
 from msg2.options import ExperimentOptions, SplitOptions, TransferOptions
@@ -54,11 +52,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
 
         everything = mean(len(training) for training in whole)
         curves = {row: [(size or everything, accuracy[row, size]) for size in sizes] for row in ROWS}
-        try:
-            plot = learning_plot(curves, "accuracy of the next step, percent", "CrossTask: what other tasks lend")
-            write_whole(options.folder / "transfer.svg", plot)
-        except MissingExtraError as missing:
-            report(str(missing))
+        shown, title = "accuracy of the next step, percent", "CrossTask: what other tasks lend"
+        kept_plot(options.folder / "transfer.svg", lambda: learning_plot(curves, shown, title), report)
     notes = [
         f"Mean of {len(tasks)} tasks and {len(seeds)} seeded splits; the training videos are drawn from those of the "
         f"split. Other tasks lend what their own training videos show, by likeness of step names ({encode.name})."

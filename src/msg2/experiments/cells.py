@@ -13,59 +13,68 @@ from dataclasses import asdict
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msg2.errors import InputError
-from msg2.experiments.states_cells import Cell, Found, measured, size
 from msg2.files import write_whole
-from msg2.options import StatesExperimentOptions
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+C = TypeVar("C", bound="DataclassInstance")
+"""A cell: what is measured, and on what; frozen and made of plain values."""
+
+Found: TypeAlias = dict[str, Any]
+"""What was found in a cell: plain numbers under names, as they go into JSON."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def filled_in(
-    planned: Sequence[Cell],
-    options: StatesExperimentOptions,
+    planned: Sequence[C],
+    measured: Callable[[C], Found],
     *,
+    depends: Callable[[C], Any] = lambda _: None,
     file: Path | None = None,
     jobs: int = 1,
     seconds: float = float("inf"),
     report: Callable[[str], None] = lambda _: None,
-) -> dict[Cell, Found]:
-    """The planned cells with what was found in them: those in `file`, and the others, measured `jobs` at a time.
+) -> dict[C, Found]:
+    """The planned cells with what was found in them: those in `file`, and the others, `measured` `jobs` at a time.
 
-    Every cell is added to `file` as soon as it is there. After so many `seconds` no more of them are begun.
+    Every cell is added to `file` as soon as it is there, with the options that it `depends` on: with others it is
+    measured again. After so many `seconds` no more are begun.
     """
     records = _records(file)
-    found = _fitting(records, planned, options)
+    found = _fitting(records, planned, depends)
     missing = [cell for cell in planned if cell not in found]
     end = time.monotonic() + seconds
-    for cell, numbers in _measured(iter(missing), options, jobs, lambda: time.monotonic() < end):
+    for cell, numbers in _measured(iter(missing), measured, jobs, lambda: time.monotonic() < end):
         found[cell] = numbers
         if file is not None:
-            records.append({"cell": asdict(cell), "options": size(cell, options), "found": numbers})
+            records.append({"cell": asdict(cell), "options": depends(cell), "found": numbers})
             write_whole(file, "[\n" + ",\n".join(map(_text, records)) + "\n]\n")
-        report(f"{len(found)} of {len(planned)} cells ({cell.row}, {cell.world})")
+        report(f"{len(found)} of {len(planned)} cells ({', '.join(map(str, list(asdict(cell).values())[:2]))})")
     return {cell: found[cell] for cell in planned if cell in found}
 
 
 def _measured(
-    waiting: Iterator[Cell], options: StatesExperimentOptions, jobs: int, time_left: Callable[[], bool]
-) -> Iterator[tuple[Cell, Found]]:
+    waiting: Iterator[C], measured: Callable[[C], Found], jobs: int, time_left: Callable[[], bool]
+) -> Iterator[tuple[C, Found]]:
     """The cells as they are done; a new one is begun when one is done and there is time left."""
     if jobs <= 1:
         for cell in waiting:
             if not time_left():
                 return
-            yield cell, measured(cell, options)
+            yield cell, measured(cell)
         return
     with _single_threads(), ProcessPoolExecutor(jobs, get_context("spawn"), _quiet) as pool:
-        running: dict[Future[Found], Cell] = {}
+        running: dict[Future[Found], C] = {}
         try:
             while True:
                 free = jobs - len(running) if time_left() else 0
                 for cell in islice(waiting, free):
-                    running[pool.submit(measured, cell, options)] = cell
+                    running[pool.submit(measured, cell)] = cell
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -106,10 +115,10 @@ def _records(file: Path | None) -> list[Found]:
         raise InputError(what, where=file, hint="remove it: they are measured again") from error
 
 
-def _fitting(records: Sequence[Found], planned: Sequence[Cell], options: StatesExperimentOptions) -> dict[Cell, Found]:
+def _fitting(records: Sequence[Found], planned: Sequence[C], depends: Callable[[C], Any]) -> dict[C, Found]:
     """What the records say about the planned cells; those that were measured with other options say nothing."""
     known = {_text([one["cell"], one["options"]]): one["found"] for one in records}
-    keys = {cell: _text([asdict(cell), size(cell, options)]) for cell in planned}
+    keys = {cell: _text([asdict(cell), depends(cell)]) for cell in planned}
     return {cell: known[key] for cell, key in keys.items() if key in known}
 
 
