@@ -195,6 +195,8 @@ class EvidenceOptions:
 
     weak_below: int = 5
     """An edge whose two steps are ordered in fewer videos than this is flagged as weak."""
+    examples: int = 8
+    """Videos in which a precondition held that are named; all in which it did not are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -988,6 +990,8 @@ class DownloadOptions:
     """Seconds without an answer after which a connection is given up."""
     attempts: int = 4
     """Connections that are tried for a file; each goes on where the one before it broke off."""
+    pause: float = 2.0
+    """Seconds before the next one."""
     most_bytes: int = 1_000_000_000
     """Of a file, or of all that an archive unpacks to."""
     most_files: int = 100_000

@@ -90,11 +90,12 @@ def test_names_of_videos_in_the_same_order_choose_the_same_delta() -> None:
 
 
 def without_videos(graph: SubtaskGraph) -> Any:
-    """The graph file with the number of violating videos instead of their names."""
+    """The graph file with the numbers of named videos instead of their names."""
     written = json.loads(graph.dumps())
     del written["method"]["videos"]
     for entry in written["evidence"].values():
-        entry["violations"] = len(entry.get("violations", ()))
+        for named in ("examples", "violations"):
+            entry[named] = len(entry.get(named, ()))
     return written
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +26,7 @@ def explain(step: Step, precondition: Formula, evidence: object) -> str:
     """
     known: Mapping[str, Any] = evidence if isinstance(evidence, Mapping) else {}
     lines = [f"'{step}' needs {_needs(precondition)}."]
+    lines += _role(known)
     if precondition == TRUE:
         return "\n".join([*lines, "No video shows this step."] if known.get("videos") == 0 else lines)
     match known:
@@ -34,11 +35,10 @@ def explain(step: Step, precondition: Formula, evidence: object) -> str:
     match known:
         case {"videos": int(videos), "holds": int(holds)} if videos:
             lines.append(f"It held in {holds} of the {videos} videos with this step ({round(100 * holds / videos)} %).")
-    match known:
-        case {"violations": [_, *_] as violations}:
-            named = ", ".join(map(str, violations[:_NAMED_VIDEOS]))
-            more = f" and {len(violations) - _NAMED_VIDEOS} more" if len(violations) > _NAMED_VIDEOS else ""
-            lines.append(f"It did not hold in: {named}{more}.")
+    for key, words in (("examples", "It held, for instance, in"), ("violations", "It did not hold in")):
+        match known.get(key):
+            case [_, *_] as videos:
+                lines.append(f"{words}: {_named(videos)}.")
     edges = known.get("edges")
     for before, counts in sorted(edges.items()) if isinstance(edges, Mapping) else ():
         match counts:
@@ -49,6 +49,20 @@ def explain(step: Step, precondition: Formula, evidence: object) -> str:
             with suppress(InputError):
                 lines.append(f"Next best: {_needs(from_json(value))} (score {second:.3f} against {score:.3f}).")
     return "\n".join(lines)
+
+
+def _role(known: Mapping[str, Any]) -> Iterator[str]:
+    match known:
+        case {"optional": {"without": int(without), "videos": int(videos)}}:
+            yield f"It is optional: {without} of {videos} videos do without it, and no step needs it."
+    match known:
+        case {"instead": [_, *_] as others}:
+            yield f"Videos show it or {' or '.join(map(repr, map(str, others)))}, hardly ever both."
+
+
+def _named(videos: Sequence[Any]) -> str:
+    more = f" and {len(videos) - _NAMED_VIDEOS} more" if len(videos) > _NAMED_VIDEOS else ""
+    return ", ".join(map(str, videos[:_NAMED_VIDEOS])) + more
 
 
 def _needs(formula: Formula) -> str:

@@ -22,6 +22,7 @@ from msg2.inference.confidence import Each, Learn, Shares, bootstrapped, confide
 from msg2.inference.knowledge import Knowledge, Learning, Obeying
 from msg2.inference.layers import purity
 from msg2.inference.learnt import Learnt, Statistic, evidence_entries
+from msg2.inference.roles import with_roles
 from msg2.options import (
     BootstrapOptions,
     DecisionOptions,
@@ -162,7 +163,7 @@ def study(
             learnt = confident(evidence.steps, learnt, shares, bootstrap.confidence)
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(evidence.videos)}
     graph = SubtaskGraph(task.name, task.steps, learnt.preconditions, made)
-    entries = dict(evidence_entries(evidence, learnt, EvidenceOptions()))
+    entries = with_roles(dict(evidence_entries(evidence, learnt, EvidenceOptions())), evidence, graph)
     if shares is not None:
         entries = {n: with_probabilities(entry, n, graph.precondition(n), shares) for n, entry in entries.items()}
     for note in (*learnt.notes, *_doubts(evidence, entries)):

@@ -78,6 +78,8 @@ def evidence_entries(
         videos = len(np.unique(rows.video))
         entry: dict[str, Any] = {"videos": videos, "holds": videos - len(violating)}
         if formula != TRUE:
+            agreeing = np.setdiff1d(rows.video, violating)[: options.examples]
+            entry["examples"] = [evidence.videos[v] for v in agreeing]
             entry["violations"] = [evidence.videos[v] for v in violating]
             entry["edges"] = {
                 parent: _edge(before[index[parent], position], before[position, index[parent]], options)

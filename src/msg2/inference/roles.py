@@ -2,20 +2,24 @@
 
 Optional: many videos do without it, and no precondition speaks of it. Interchangeable: nearly every video with any of
 them has exactly one, which chance does not explain (Fisher's exact test of each pair, one-sided).
+They stand in the evidence of a graph, under `optional` and `instead`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 from msg2.graph import SubtaskGraph
+from msg2.inference.alternatives import log_factorials
 from msg2.options import RoleOptions
-from msg2.task import Step, Task
+from msg2.task import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +41,32 @@ class Interchangeable:
     chance: float
 
 
-def optional_steps(task: Task, graph: SubtaskGraph, options: RoleOptions | None = None) -> list[Optional]:
+def with_roles(
+    entries: Mapping[Step, Mapping[str, Any]], evidence: Evidence, graph: SubtaskGraph
+) -> dict[Step, dict[str, Any]]:
+    """The entries of a graph file's evidence, with the part that each step plays."""
+    found = {name: dict(entry) for name, entry in entries.items()}
+    for one in optional_steps(evidence, graph):
+        found[one.step]["optional"] = {"without": one.without, "videos": one.videos}
+    for group in interchangeable(evidence):
+        for name in group.steps:
+            found[name]["instead"] = [other for other in group.steps if other != name]
+    return found
+
+
+def optional_steps(evidence: Evidence, graph: SubtaskGraph, options: RoleOptions | None = None) -> list[Optional]:
     """The steps that are often left out and that no step needs, by name; those that no video shows are none of them.
 
-    >>> from msg2.task import Segment, Video
+    >>> from msg2.task import Segment, Task, Video
     >>> task = Task("tea", ["boil", "pour", "stir"], [
     ...     Video("1", map(Segment, ["boil", "pour"])), Video("2", map(Segment, ["boil", "pour", "stir"]))])
-    >>> optional_steps(task, SubtaskGraph("tea", task.steps, {}))
+    >>> optional_steps(Evidence.of(task), SubtaskGraph("tea", task.steps, {}))
     [Optional(step='stir', without=1, videos=2)]
     """
     options = options or RoleOptions()
-    shown = _shown(task)
+    shown = _shown(evidence)
     needed = {parent for parent, _ in graph.edges()}
-    counts = zip(task.steps, shown.sum(axis=0).tolist(), strict=True)
+    counts = zip(evidence.steps, shown.sum(axis=0).tolist(), strict=True)
     return [
         Optional(name, len(shown) - seen, len(shown))
         for name, seen in counts
@@ -57,22 +74,25 @@ def optional_steps(task: Task, graph: SubtaskGraph, options: RoleOptions | None 
     ]
 
 
-def interchangeable(task: Task, options: RoleOptions | None = None) -> list[Interchangeable]:
+def interchangeable(evidence: Evidence, options: RoleOptions | None = None) -> list[Interchangeable]:
     """Groups of steps that take each other's place, as large as can be; a step is in one group at most.
 
-    >>> from msg2.task import Segment, Video
+    >>> from msg2.task import Segment, Task, Video
     >>> videos = [Video(str(n), map(Segment, ["grind" if n % 2 else "open", "pour"])) for n in range(20)]
-    >>> [group.steps for group in interchangeable(Task("coffee", ["grind", "open", "pour"], videos))]
+    >>> task = Task("coffee", ["grind", "open", "pour"], videos)
+    >>> [group.steps for group in interchangeable(Evidence.of(task))]
     [('grind', 'open')]
     """
     options = options or RoleOptions()
-    shown = _shown(task)
-    size = len(task.steps)
+    shown = _shown(evidence)
+    size = len(evidence.steps)
+    both = shown.astype(np.float32).T @ shown.astype(np.float32)
+    either = both.diagonal()[:, None] + both.diagonal() - both
+    apart = np.triu(either - both >= options.exactly_one * np.maximum(either, 1), k=1)
     pairs = {
         (a, b): chance
-        for a, b in combinations(range(size), 2)
-        if _exactly_one(shown[:, [a, b]]) >= options.exactly_one
-        and (chance := _chance(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= options.significance
+        for a, b in np.argwhere(apart).tolist()
+        if (chance := _chance(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= options.significance
     }
     groups: list[set[int]] = []
     for a, b in sorted(pairs, key=lambda pair: (pairs[pair], pair)):  # the clearest first
@@ -83,21 +103,21 @@ def interchangeable(task: Task, options: RoleOptions | None = None) -> list[Inte
         fits = all((x, y) in pairs for x, y in combinations(sorted(joined), 2))
         if fits and _exactly_one(shown[:, sorted(joined)]) >= options.exactly_one:
             groups = [group for group in groups if group not in mine] + [joined]
-    return [_described(task, shown, sorted(group), pairs) for group in sorted(groups, key=min)]
+    return [_described(evidence.steps, shown, sorted(group), pairs) for group in sorted(groups, key=min)]
 
 
 def _described(
-    task: Task, shown: NDArray[np.bool_], group: list[int], pairs: dict[tuple[int, int], float]
+    steps: Sequence[Step], shown: NDArray[np.bool_], group: list[int], pairs: Mapping[tuple[int, int], float]
 ) -> Interchangeable:
     counts = shown[:, group].sum(axis=1)
     weakest = max(pairs[pair] for pair in combinations(group, 2))
-    names = tuple(task.steps[index] for index in group)
+    names = tuple(steps[index] for index in group)
     return Interchangeable(names, int((counts == 1).sum()), int((counts > 1).sum()), weakest)
 
 
-def _shown(task: Task) -> NDArray[np.bool_]:
+def _shown(evidence: Evidence) -> NDArray[np.bool_]:
     """Which steps the labelled videos show, shape (videos, steps)."""
-    shown = np.isfinite(Evidence.of(task).ended)
+    shown = np.isfinite(evidence.ended)
     return np.asarray(shown[shown.any(axis=1)])
 
 
@@ -108,7 +128,9 @@ def _exactly_one(shown: NDArray[np.bool_]) -> float:
 
 
 def _chance(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """That two unrelated steps, in as many videos each, would share no more videos than these do."""
-    from scipy.stats import hypergeom  # takes a second to import
-
-    return float(hypergeom.cdf((one & other).sum(), len(one), one.sum(), other.sum()))
+    """That two unrelated steps, in as many videos each, would share no more videos than these do (hypergeometric)."""
+    logs, videos, ours, theirs = log_factorials(len(one)), len(one), int(one.sum()), int(other.sum())
+    shared = np.arange(max(0, ours + theirs - videos), int((one & other).sum()) + 1)
+    ways = logs[ours] - logs[shared] - logs[ours - shared]
+    ways += logs[videos - ours] - logs[theirs - shared] - logs[videos - ours - theirs + shared]
+    return float(np.exp(ways - logs[videos] + logs[theirs] + logs[videos - theirs]).sum())
