@@ -3,12 +3,12 @@
 Order alone hardly tells them apart, since a video that takes one way leaves out the other. Presence does. Of two
 parents a and b of a step, count the videos with the step that show both, only a, only b, and neither:
 
-    all needed       each is there but for what is left out everywhere, at one rate
-    each for itself  each is there at a rate of its own
+    needed           it is there but for what is left out everywhere, at one rate
+    for itself       it is there at a rate of its own
     one is enough    neither only at the rate of what is left out; else both, only a or only b, at rates of their own
 
 Rates that are unknown are integrated out (uniform priors): an OR is taken where it explains the counts better than
-both others, and so pays for its additional freedom.
+two steps that are each needed or for themselves, and so pays for its additional freedom.
 """
 
 from __future__ import annotations
@@ -21,25 +21,33 @@ from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 
+_LEAST = 1e-6
+"""Nats that an OR must gain."""
+
 
 def grouped(parents: Sequence[int] | NDArray[np.intp], step: int, evidence: Evidence) -> list[frozenset[int]]:
     """The parents of a step in groups, one of each of which is enough; what has no alternative is alone.
 
-    The pair of groups for which an OR explains most is joined first; a group is there when one of its steps is.
+    The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
+    explains most is the answer. (Of three alternatives, two alone explain little.)
     """
-    groups = [frozenset({int(parent)}) for parent in parents]
     shown = np.isfinite(evidence.ended)
     shown = shown[shown[:, step]]
-    left_out = _left_out(shown, groups)
+    left_out = _left_out(shown, step)
+    groups = {frozenset({int(parent)}): _alone(shown[:, parent], left_out) for parent in parents}
+    gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
-        gains = {
-            pair: _gain(_there(shown, pair[0]), _there(shown, pair[1]), left_out) for pair in combinations(groups, 2)
-        }
-        best = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
-        if gains[best] <= 0:
+        joined = {pair: _joined(*(_there(shown, one) for one in pair), left_out) for pair in combinations(groups, 2)}
+        gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
+        pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
+        if gains[pair] == -np.inf:
             break
-        groups = [group for group in groups if group not in best] + [best[0] | best[1]]
-    return groups
+        gained += gains[pair]
+        groups = {group: value for group, value in groups.items() if group not in pair}
+        groups[pair[0] | pair[1]] = joined[pair][0]
+        if gained > best:
+            best, answer = gained, list(groups)
+    return answer
 
 
 def _there(shown: NDArray[np.bool_], group: frozenset[int]) -> NDArray[np.bool_]:
@@ -47,26 +55,31 @@ def _there(shown: NDArray[np.bool_], group: frozenset[int]) -> NDArray[np.bool_]
     return np.asarray(shown[:, [*group]].any(axis=1))
 
 
-def _left_out(shown: NDArray[np.bool_], groups: Sequence[frozenset[int]]) -> float:
-    """The rate at which needed steps are not there: by the half of the parents that are there most often."""
-    absent = sorted(1 - float(_there(shown, group).mean()) if len(shown) else 0.0 for group in groups)
+def _left_out(shown: NDArray[np.bool_], step: int) -> float:
+    """The rate at which needed steps are not there: by the half of all steps that are there most often."""
+    absent = np.sort(np.delete(~shown, step, axis=1).sum(axis=0))
     usual = absent[: max(1, len(absent) // 2)]
-    missing = float(np.sum(usual)) * len(shown)
-    return (missing + 1) / (len(usual) * len(shown) + 10)
+    return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))
 
 
-def _gain(one: NDArray[np.bool_], other: NDArray[np.bool_], left_out: float) -> float:
-    """log p of the counts if one of the two is enough, less that of the better of the other explanations."""
+def _alone(there: NDArray[np.bool_], left_out: float) -> float:
+    """log p of the presence of a step: needed, or there at a rate of its own."""
+    present, absent = int(there.sum()), int((~there).sum())
+    return float(max(_needed(present, absent, left_out), _integrated(present, absent)))
+
+
+def _joined(one: NDArray[np.bool_], other: NDArray[np.bool_], left_out: float) -> tuple[float, float]:
+    """log p that one of the two is there, which is enough; and of who it is."""
     both, first, second = (int(found.sum()) for found in (one & other, one & ~other, ~one & other))
     neither = len(one) - both - first - second
     if both * neither >= first * second:
-        return -np.inf  # where one is there, the other is rather there too: they do not stand for each other
-    any_there = len(one) - neither
-    enough = neither * np.log(left_out) + any_there * np.log1p(-left_out) + _integrated(both, first, second)
-    there = 2 * both + first + second
-    needed = there * np.log1p(-left_out) + (2 * len(one) - there) * np.log(left_out)
-    apart = _integrated(both + first, second + neither) + _integrated(both + second, first + neither)
-    return float(enough - max(needed, apart))
+        return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
+    return _needed(len(one) - neither, neither, left_out), _integrated(both, first, second)
+
+
+def _needed(present: int, absent: int, left_out: float) -> float:
+    """log p of the presence of what is needed."""
+    return float(present * np.log1p(-left_out) + absent * np.log(left_out))
 
 
 def _integrated(*counts: int) -> float:
