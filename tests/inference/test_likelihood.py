@@ -16,8 +16,9 @@ from msg2.graph import all_of, any_of, step
 from msg2.inference import infer
 from msg2.inference.alternatives import _integrated, grouped
 from msg2.inference.layers import closure
-from msg2.inference.likelihood import Prior, Search, _starts
+from msg2.inference.likelihood import _starts
 from msg2.inference.noise import Noise
+from msg2.inference.orders import Prior, Search
 from msg2.options import LikelihoodOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.task import Segment, Task, Video
 from msg2.worlds import random_world, simulate

@@ -37,7 +37,8 @@ def grouped(parents: Sequence[int] | NDArray[np.intp], step: int, evidence: Evid
     groups = {frozenset({int(parent)}): _alone(shown[:, parent], left_out) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
-        joined = {pair: _joined(*(_there(shown, one) for one in pair), left_out) for pair in combinations(groups, 2)}
+        there = {group: _there(shown, group) for group in groups}
+        joined = {pair: _joined(there[pair[0]], there[pair[1]], left_out) for pair in combinations(groups, 2)}
         gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
         pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
         if gains[pair] == -np.inf:

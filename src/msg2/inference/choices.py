@@ -25,6 +25,9 @@ from msg2.evidence import Evidence
 Relation: TypeAlias = NDArray[np.bool_]
 """Shape (N, N), transitive: [a, b] where a must come before b."""
 
+Alternatives: TypeAlias = tuple[int, frozenset[int]]
+"""A step, and steps of which one must come before it."""
+
 Bits: TypeAlias = NDArray[np.uint64]
 """One bit for each of the E choices, shape (…, ⌈E / 64⌉); bits beyond E are 0."""
 
@@ -82,26 +85,35 @@ class Choices:
     def under(self, relation: Relation) -> Eligible:
         """What is eligible under `relation`."""
         none = np.zeros_like(relation)
-        free = Eligible(none, self.waiting, self.open, np.bitwise_or.reduce(self.now), self.open_count)
-        return free.under(relation, self)
+        free = Eligible(none, frozenset(), self.waiting, self.open, np.bitwise_or.reduce(self.now), self.open_count)
+        return free.under(relation, frozenset(), self)
+
+    def before(self, steps: frozenset[int]) -> Bits:
+        """Where none of the steps has been begun, and one of them is still to come."""
+        chosen = [*steps]
+        return np.asarray(np.bitwise_or.reduce(self.waiting[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
 
 
 @dataclass(frozen=True, eq=False)
 class Eligible:
-    """What is eligible under a `relation`: bits of each step where it is, `steps`, and where it keeps others waiting,
-    `keeping`; the bits where what was begun is eligible, `hit`, and how many are, `count` (E,).
+    """What is eligible under a `relation` and under the `alternatives` that steps need one of.
+
+    Bits of each step: where it is eligible, `steps`, and where it keeps others waiting, `keeping`. The bits where what
+    was begun is eligible, `hit`, and how many are, `count` (E,).
     """
 
     relation: Relation
+    alternatives: frozenset[Alternatives]
     keeping: Bits
     steps: Bits
     hit: Bits
     count: NDArray[np.int16]
 
-    def under(self, other: Relation, choices: Choices) -> Eligible:
-        """The same under another relation; only what can differ is computed."""
+    def under(self, other: Relation, alternatives: frozenset[Alternatives], choices: Choices) -> Eligible:
+        """The same under others; only what can differ is computed."""
         differs = self.relation != other
         keeping, affected = self.keeping.copy(), differs.any(axis=0)
+        affected[[step for step, _ in self.alternatives ^ alternatives]] = True
         for source in np.flatnonzero(differs.any(axis=1)):
             late = np.bitwise_or.reduce(choices.begun[other[source]])
             keeping[source] = choices.waiting[source] & ~late
@@ -111,12 +123,14 @@ class Eligible:
         columns = np.flatnonzero(affected)
         for column in columns:
             blocked = np.bitwise_or.reduce(keeping[other[:, column]])
+            for _, group in (one for one in alternatives if one[0] == column):
+                blocked = blocked | choices.before(group)
             steps[column] = choices.open[column] & ~blocked
             hit = (hit & ~choices.now[column]) | (steps[column] & choices.now[column])
         changed = columns[(steps[columns] != self.steps[columns]).any(axis=1)]
         if len(changed):
             count = count + _sum(steps[changed], len(choices)) - _sum(self.steps[changed], len(choices))
-        return Eligible(other, keeping, steps, hit, count)
+        return Eligible(other, alternatives, keeping, steps, hit, count)
 
     def by_rule(self) -> NDArray[np.int16]:
         """Among how many what was begun was eligible, shape (E,); 0 where it was not."""
