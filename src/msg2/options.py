@@ -124,7 +124,9 @@ class LikelihoodOptions:
     videos: int = 120
     """Of more videos, so many serve for the climbs from all starts; the last climb is with all of them."""
     refit: float = 0.01
-    """Nats that a new estimate of the noise must gain for the climb to go on."""
+    """Nats that a new estimate of the noise, or a clause, must gain for the search to go on."""
+    alone: int = 2
+    """Times that each of several alternatives must have been enough without the others: once may be disorder."""
 
 
 @dataclass(frozen=True, slots=True)

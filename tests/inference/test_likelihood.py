@@ -15,6 +15,7 @@ from msg2.evidence import Evidence
 from msg2.graph import all_of, any_of, step
 from msg2.inference import infer
 from msg2.inference.alternatives import _integrated, grouped
+from msg2.inference.either import with_alternatives
 from msg2.inference.layers import closure
 from msg2.inference.likelihood import _starts
 from msg2.inference.noise import Noise
@@ -154,6 +155,30 @@ def test_alternatives_are_told_from_what_is_all_needed() -> None:
     assert both.precondition("c") == all_of([step("a"), step("b")])
     evidence = Evidence.of(task_of(*["abcd", "bacd", "cd", "cd"] * 5))  # both or neither: optional, not alternatives
     assert grouped([0, 1], 2, evidence) == [{0}, {1}]
+
+
+def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:
+    found = infer(task_of(*["abc", "acb", "cba", "cab"] * 6, steps="abc"), "likelihood")
+    assert found.precondition("b") == any_of([step("a"), step("c")])
+    never_alone = infer(task_of(*["acb", "cab"] * 12, steps="abc"), "likelihood")
+    assert never_alone.precondition("b") == all_of([step("a"), step("c")])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_clauses_only_raise_the_score_and_stay_in_the_open(seed: int) -> None:
+    task = simulate(random_world(RandomWorldOptions(steps=8, depth=3, or_rate=0.3), seed), WorldOptions(videos=25), seed).task
+    evidence = Evidence.of(task)
+    search = Search.on(evidence, OPTIONS)
+    begin = search.climbed(np.zeros((8, 8), dtype=bool))
+    end = with_alternatives(search, begin)
+    assert end.score >= begin.score
+    afresh = search.begun(end.relation)
+    blocked = end.eligible.under(end.relation, frozenset(), search.choices)
+    assert (search._case(blocked) == afresh.case).all()  # without its clauses it is the order alone
+    assert end.score == pytest.approx(
+        end.noise.total(np.add.reduceat(search.chances[end.case], search.choices.first)) + end.prior
+    )
 
 
 def test_rates_are_integrated_out() -> None:
