@@ -19,22 +19,29 @@ if TYPE_CHECKING:
     from msg2.errors import InputError
     from msg2.graph import SubtaskGraph
     from msg2.inference import infer
+    from msg2.inference.estimator import SubtaskGraphEstimator
     from msg2.readers import read, read_all, read_graph
+    from msg2.readers.frames import from_dataframe
     from msg2.task import Segment, Sentence, Task, Video
+    from msg2.worlds.export import to_dataframe, write
 
 _HOME = {
     "InputError": "errors",
     "Segment": "task",
     "Sentence": "task",
     "SubtaskGraph": "graph",
+    "SubtaskGraphEstimator": "inference.estimator",
     "Task": "task",
     "Video": "task",
     "check": "assist",
+    "from_dataframe": "readers.frames",
     "infer": "inference",
     "next_steps": "assist",
     "read": "readers",
     "read_all": "readers",
     "read_graph": "readers",
+    "to_dataframe": "worlds.export",
+    "write": "worlds.export",
 }
 """Where each public name lives; it is imported when it is first used."""
 
@@ -43,15 +50,19 @@ __all__ = [
     "Segment",
     "Sentence",
     "SubtaskGraph",
+    "SubtaskGraphEstimator",
     "Task",
     "Video",
     "check",
+    "from_dataframe",
     "infer",
     "metrics",
     "next_steps",
     "read",
     "read_all",
     "read_graph",
+    "to_dataframe",
+    "write",
 ]
 
 

@@ -966,6 +966,44 @@ class TransferOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeseeingOptions:
+    """Transformers that foresee the next step from what was shown and said (`msg2 experiment video-next-step`)."""
+
+    frames: int = 3
+    """Of each step that is done: equidistant, in training at random (App. C)."""
+    around: int = 3
+    """Sentences around each frame that are fused with it; odd, the middle one is nearest to it."""
+    heard: int = 12
+    """Sentences since the last step began, at most."""
+    labels: bool = True
+    """Whether frames are told the step that they show."""
+    width: int = 64
+    layers: int = 2
+    """Of attention over time, or over the tokens of the text-and-label transformer."""
+    spatial_layers: int = 1
+    """Of ViViT's attention within a frame."""
+    heads: int = 4
+    dropout: float = 0.2
+    weight_decay: float = 0.05
+    training: TrainingOptions = field(
+        default_factory=lambda: TrainingOptions(
+            epochs=40, batch=64, learning_rate=1e-3, warmup=20, validate_every=1, patience=8, device="cpu"
+        )
+    )
+    """A batch is of moments here; patience is with the loss on videos that are kept for validation."""
+
+    def __post_init__(self) -> None:
+        for name in ("frames", "heard", "layers", "spatial_layers", "heads"):
+            value = getattr(self, name)
+            _check(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
+        _check(self.around >= 1 and self.around % 2 == 1, f"around is {self.around}, it must be odd")
+        _check(self.width >= 1 and self.width % self.heads == 0,
+               f"width is {self.width}, it must be a multiple of the {self.heads} heads")  # fmt: skip
+        _check(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
+        _check(self.weight_decay >= 0, f"weight-decay is {self.weight_decay}, it must be 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
 class ExportOptions:
     """Labels written for other tools."""
 
@@ -1013,9 +1051,11 @@ class ServerOptions:
     token: str | None = None
     """What a visitor has to know; None lets everybody in who can reach the address."""
     workers: int = 2
-    """Jobs at the same time, and as many questions of the JSON API besides."""
-    job_seconds: float = 900.0
-    """A job that takes longer is ended."""
+    """Jobs at the same time."""
+    answers: int = 8
+    """Other requests at the same time; each has a process of its own, so that slow ones do not hold up the rest."""
+    job_seconds: float = 600.0
+    """A job that takes longer, or the reading of an upload, is ended."""
     answer_seconds: float = 30.0
     """A question of the JSON API that takes longer is ended."""
     megabytes: int = 4096
@@ -1042,9 +1082,53 @@ class ServerOptions:
             token is not None or self.host in ("127.0.0.1", "::1", "localhost"),
             f"at the address {self.host} others can reach the app: this needs a token",
         )
-        for name in ("workers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes", "body_megabytes"):
+        for name in ("workers", "answers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes"):
             value = getattr(self, name)
             _check(value > 0, f"{name.replace('_', '-')} is {value}, it must be above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class WordingOptions:
+    """`wording`: an order from the names of the steps alone."""
+
+    likeness: float = 0.15
+    """Cosine from which two names speak of the same thing: about one word in common of three or four."""
+
+    def __post_init__(self) -> None:
+        _check(0 < self.likeness <= 1, f"likeness is {self.likeness}, it must be above 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOptions:
+    """The text-to-text model of scripts (`msg2 scripts`): how it is fine-tuned, and how it is read."""
+
+    base: str = "google-t5/t5-large"
+    """A T5 checkpoint: its folder, or its name on the Hugging Face hub."""
+    epochs: int = 20
+    batch: int = 16
+    """Scripts per step."""
+    learning_rate: float = 1e-4
+    warmup: int = 100
+    """Steps until the learning rate is reached; from there it falls along a cosine."""
+    clip: float = 1.0
+    """Longest gradient."""
+    seed: int = SEED
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: a GPU where there is one."""
+    beams: int = 4
+    """Orders that are followed at the same time when one is written."""
+    edges_per_step: int = 4
+    """Longest order that is written; in proScript there is about one edge per step."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "beams", "edges_per_step"):
+            value = getattr(self, name)
+            _check(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
+        _check(0 < self.learning_rate < float("inf"), f"learning-rate is {self.learning_rate}, it must be above 0")
+        _check(self.warmup >= 0, f"warmup is {self.warmup}, it must be 0 or more")
+        _check(self.clip > 0, f"clip is {self.clip}, it must be above 0")
+        _check(self.seed >= 0, f"seed is {self.seed}, it must be 0 or more")
+        _check(self.device in ("auto", "cpu", "cuda"), f"device is {self.device!r}, it must be auto, cpu or cuda")
 
 
 def _check(good: bool, what: str) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[int, int, str], None]
 """Is told after every epoch of a training, or video: how many are done, of how many, and the news."""
+_PAGE = "page.html"
 
 
 # -- one task ---------------------------------------------------------------------------------------------------
@@ -78,15 +79,18 @@ def run(
     *,
     truth: SubtaskGraph | None = None,
     performed: Task | None = None,
+    media: Path | None = None,
     report: Report = lambda *_: None,
     **inference: Any,
 ) -> Run:
     """Train a state predictor on `task`, fill in its labels, and learn its graph before and after: files in `folder`.
 
     `task` has all its labels, repeated ones too. A training that was interrupted there goes on. `inference` are options
-    of the method. The graphs are scored against `truth`, the added labels against what was `performed`.
+    of the method. The graphs are scored against `truth`, the added labels against what was `performed`. The page plays
+    the videos in the folder `media`.
     """
     states = state_prediction()
+    addresses = None if media is None else drawing.films(task, media, folder / _PAGE)
     if truth is not None:  # a truth about something else is refused before the work, not after it
         metrics.matched(SubtaskGraph(task.name, task.steps, {}), truth)
     encoder = {} if options.encoder is None else {"encoder": options.encoder}
@@ -115,10 +119,13 @@ def run(
         None if performed is None else states.scoring.additions(filled, performed),
         {},
     )
-    return replace(done, files=_written(done, folder, truth, performed))
+    return replace(done, files=_written(done, folder, truth, performed, addresses))
 
 
-def _written(done: Run, folder: Path, truth: SubtaskGraph | None, performed: Task | None) -> dict[str, Path]:
+def _written(
+    done: Run, folder: Path, truth: SubtaskGraph | None, performed: Task | None, media: Mapping[str, str] | None
+) -> dict[str, Path]:
+    true = None if truth is None else metrics.matched(truth, done.after)
     sections = filling_section(done.filled, performed) + comparison_section(drawing.svg(done.before), done.scores)
     contents = {
         "labels": ("filled.csv", as_table([done.filled])),
@@ -126,9 +133,10 @@ def _written(done: Run, folder: Path, truth: SubtaskGraph | None, performed: Tas
         "after": ("after.json", done.after.dumps()),
         "numbers": ("summary.json", json.dumps(done.to_json(), ensure_ascii=False, indent=1) + "\n"),
     }
-    if truth is not None:
-        contents["compared"] = ("compared.svg", drawing.svg(metrics.matched(done.after, truth), compare=truth))
-    contents["page"] = ("page.html", drawing.page(done.after, sections))
+    if true is not None:
+        contents["compared"] = ("compared.svg", drawing.svg(done.after, compare=true))
+    page = drawing.page(done.after, done.filled, compare=true, media=media, sections=sections)
+    contents["page"] = (_PAGE, page)
     write_together({folder / name: content for name, content in contents.values()})
     return {"model": folder / "model", **{kind: folder / name for kind, (name, _) in contents.items()}}
 
@@ -255,7 +263,7 @@ def demo(folder: Path, options: DemoOptions, report: Report = lambda *_: None) -
         table,
         graph_file,
         truth_file,
-        graph.show(folder / "graph.html"),
+        drawing.show(graph, folder / "graph.html", videos=task, compare=truth),
         graph.show(folder / "compared.svg", compare=truth),
         made,
     )

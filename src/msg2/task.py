@@ -144,13 +144,15 @@ class Video:
         return Video(self.id, cut, self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Task:
     """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
 
     >>> task = Task("toast", ["flip", "fry"], [Video("v1", [Segment("fry"), Segment("flip")])])
     >>> task.steps, len(task)
     (('flip', 'fry'), 1)
+    >>> task
+    <Task 'toast': 1 videos, 2 steps, 2 labels>
     """
 
     name: str
@@ -180,6 +182,10 @@ class Task:
 
     def __iter__(self) -> Iterator[Video]:
         return iter(self.videos)
+
+    def __repr__(self) -> str:
+        labels = sum(len(video.segments) for video in self.videos)
+        return f"<Task {self.name!r}: {len(self.videos)} videos, {len(self.steps)} steps, {labels} labels>"
 
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""

@@ -209,7 +209,8 @@ def test_a_comparison_is_coloured(msg2, graph: Path, truth: Path, tmp_path: Path
     out = tmp_path / "toast.svg"
     assert msg2("show", graph, "-o", out, "--compare", truth).code == 0
     assert "missing" in out.read_text()
-    assert "Whisk" in out.read_text()
+    assert "whisk" in out.read_text()
+    assert "Whisk" not in out.read_text()
 
 
 def test_formats_that_cannot(msg2, graph: Path, tmp_path: Path) -> None:

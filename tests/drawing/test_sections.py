@@ -55,7 +55,7 @@ def test_a_page_with_both_graphs() -> None:
     assert cells(section, "before")[:3] == ["83.33", "83.33", "N/A"]
     assert cells(section, "after")[:2] == ["100.00", "100.00"]
     assert "percent" not in comparison_section(drawing.svg(before), {})
-    page = drawing.page(truth, section)
+    page = drawing.page(truth, sections=section)
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert page.count("<svg") == 2

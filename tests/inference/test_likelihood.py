@@ -167,7 +167,8 @@ def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_clauses_only_raise_the_score_and_stay_in_the_open(seed: int) -> None:
-    task = simulate(random_world(RandomWorldOptions(steps=8, depth=3, or_rate=0.3), seed), WorldOptions(videos=25), seed).task
+    world = random_world(RandomWorldOptions(steps=8, depth=3, or_rate=0.3), seed)
+    task = simulate(world, WorldOptions(videos=25), seed).task
     evidence = Evidence.of(task)
     search = Search.on(evidence, OPTIONS)
     begin = search.climbed(np.zeros((8, 8), dtype=bool))

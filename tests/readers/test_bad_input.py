@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,20 @@ SEEDS = [
     b'{"format": "msg2.graph/1", "task": "t", "steps": ["a", "b"], "preconditions": {"b": {"all": ["a"]}}}',
     b'{"steps": {"0": "START", "1": "a", "2": "b"}, "edges": [[0, 1], [1, 2]]}',
     gzip.compress(b"video,step\nv,a\n", mtime=0),
+    b"case:concept:name,concept:name,time:timestamp\nc,a,2020-01-01\n",
+    b'<log><trace><event><string key="concept:name" value="a"/><date key="time:timestamp" value="1"/></event></trace>'
+    b"</log>",
+    b'<ANNOTATION_DOCUMENT><TIME_ORDER><TIME_SLOT TIME_SLOT_ID="t" TIME_VALUE="5"/></TIME_ORDER><TIER TIER_ID="x">'
+    b'<ALIGNABLE_ANNOTATION ANNOTATION_ID="a" TIME_SLOT_REF1="t" TIME_SLOT_REF2="t">'
+    b"<ANNOTATION_VALUE>s</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></TIER></ANNOTATION_DOCUMENT>",
+    b'<annotations><meta></meta><track id="0" label="a"><box frame="1" outside="0"/></track></annotations>',
+    b'[{"id": 1, "data": {"video": "v"}, "annotations": [{"result": [{"type": "labels", "value": {"start": 0, '
+    b'"end": 1, "channel": 0, "labels": ["a"]}}]}]}]',
+    b'{"annotations": {"u": {"take_name": "t", "scenario": "s", "segments": [{"start_time": 0, "end_time": 1, '
+    b'"step_name": "a"}]}}}',
+    b"0,1,take bowl\n1,2,stir\n",
+    b"0,30,attach,wheel,chassis,correct,\n",
+    b'[[0, 1, "take bowl"], [1, 2, "stir"]]',
 ]
 PIECES = [b"", b'"', b"{", b"\n", b"\xff", b"0", b"null", b"[]", b","]
 edits = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 3), st.sampled_from(PIECES)), max_size=3)
@@ -222,6 +237,6 @@ def test_damaged_files_are_read_or_refused_in_words(tmp_path: Path, content: byt
         content = content[:at] + added + content[at + removed :]
     path = tmp_path / "any.thing"
     path.write_bytes(content)
-    for reading in (read_all, read_graph, survey):
+    for reading in (read_all, read_graph, survey, partial(read_all, fps=30)):
         with contextlib.suppress(InputError):
             reading(path)

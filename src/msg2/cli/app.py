@@ -9,7 +9,22 @@ from typing import Annotated
 
 import typer
 
-from msg2.cli import console, data, experiment, features, graphs, learning, phrases, run, states, worlds
+from msg2.cli import (
+    console,
+    convert,
+    data,
+    download,
+    experiment,
+    features,
+    graphs,
+    learning,
+    merge,
+    phrases,
+    run,
+    serve,
+    states,
+    worlds,
+)
 from msg2.errors import InputError
 
 app = typer.Typer(
@@ -22,20 +37,27 @@ app = typer.Typer(
     result_callback=console.finish,
 )
 
-app.command("demo")(worlds.demo)
-app.command("describe")(data.describe)
-app.command("infer")(learning.infer)
-app.command("sweep")(learning.sweep)
-app.command("evaluate")(graphs.evaluate)
-app.command("next")(graphs.next_)
-app.command("check")(graphs.check)
-app.command("show")(graphs.show)
-app.command("features")(features.features)
-app.command("phrases")(phrases.phrases)
-app.add_typer(states.app, name="states")
-app.command("run")(run.run)
-app.command("simulate")(worlds.simulate)
-app.command("experiment")(experiment.experiment)
+_DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
+_VIDEO, _STUDY = "From videos to labels", "Try and measure"
+
+app.command("demo", rich_help_panel=_STUDY)(worlds.demo)
+app.command("describe", rich_help_panel=_DATA)(data.describe)
+app.command("convert", rich_help_panel=_DATA)(convert.convert)
+app.command("data", rich_help_panel=_DATA)(download.data)
+app.command("infer", rich_help_panel=_LEARN)(learning.infer)
+app.command("sweep", rich_help_panel=_LEARN)(learning.sweep)
+app.command("evaluate", rich_help_panel=_LEARN)(graphs.evaluate)
+app.command("next", rich_help_panel=_USE)(graphs.next_)
+app.command("check", rich_help_panel=_USE)(graphs.check)
+app.command("show", rich_help_panel=_USE)(graphs.show)
+app.command("merge", rich_help_panel=_USE)(merge.merge_)
+app.command("serve", rich_help_panel=_USE)(serve.serve)
+app.command("features", rich_help_panel=_VIDEO)(features.features)
+app.command("phrases", rich_help_panel=_VIDEO)(phrases.phrases)
+app.add_typer(states.app, name="states", rich_help_panel=_VIDEO)
+app.command("run", rich_help_panel=_VIDEO)(run.run)
+app.command("simulate", rich_help_panel=_STUDY)(worlds.simulate)
+app.command("experiment", rich_help_panel=_STUDY)(experiment.experiment)
 
 
 def _version(wanted: bool) -> None:
@@ -56,8 +78,23 @@ def _root(
 
     Step labels of many videos in, a *subtask graph* with AND/OR preconditions out, with the evidence behind it.
 
-    **Start here:** `msg2 demo`, then `msg2 describe steps.csv` and `msg2 infer steps.csv -o graph.json` on your own
-    data: a table with the columns `video`, `step` and, where you have them, `start` and `end` in seconds.
+    **See it work:** `msg2 demo`
+
+    **Your own data**, a table with the columns `video`, `step` and, where you have them, `start` and `end` in seconds:
+
+    - `msg2 describe steps.csv`: what is in it, and what looks wrong
+
+    - `msg2 infer steps.csv -o graph.json`, then `msg2 show graph.json -o graph.html`
+
+    **Ask the graph:**
+
+    - `msg2 next graph.json --done "boil water"`: what comes next
+
+    - `msg2 check graph.json new.csv`: what went wrong
+
+    **Other tools:** `msg2 convert labels.eaf -o steps.csv`, and back; `msg2 data crosstask` fetches a public set
+
+    Every command has examples: `msg2 infer --help`
     """
     console.keep_remarks()
 

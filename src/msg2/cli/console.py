@@ -84,6 +84,17 @@ def percent(share: float | None) -> str:
     return "N/A" if share is None else f"{100 * share:.2f}"
 
 
+def files(paths: Sequence[Path]) -> str:
+    """What was written: the names of the files, or how many there are in which folder.
+
+    >>> files([Path("out/a/v1.eaf"), Path("out/b/v2.eaf"), Path("out/b/v3.eaf")])
+    '3 files in out'
+    """
+    if len(paths) < 3:
+        return ", ".join(map(str, paths))
+    return f"{len(paths)} files in {os.path.commonpath(paths)}"
+
+
 def progress(items: Iterable[Item], doing: str, total: int) -> Iterator[Item]:
     """`items`, with a progress bar on stderr where someone is looking and there is more than one."""
     bar = Progress(
@@ -108,7 +119,7 @@ def bar(doing: str) -> Iterator[Callable[[int, int, str], None]]:
         if shown.tasks[0].total is None:  # what was done before says nothing about the speed
             shown.reset(line, completed=done, total=total, news=news)
         else:
-            shown.update(line, completed=done, news=news)
+            shown.update(line, completed=done, total=total, news=news)
 
     with shown:
         yield update

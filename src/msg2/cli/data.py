@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from msg2.cli import console
-from msg2.cli.reading import Data, Json, Order
+from msg2.cli.reading import Data, Fps, Json, Order, Tier
 from msg2.readers import TaskSurvey, survey
 
 
-def describe(data: Data, json: Json = False, order: Order = None) -> None:
+def describe(data: Data, json: Json = False, order: Order = None, tier: Tier = None, fps: Fps = None) -> None:
     """What is in the data, and what looks wrong with it.
 
     Example: `msg2 describe steps.csv`
     """
-    found = survey(data, order=order)
+    found = survey(data, order=order, tier=tier, fps=fps)
     if json:
         console.say_json(found.to_json())
         return

@@ -189,6 +189,7 @@ def check(
 
 
 def show(
+    context: typer.Context,
     graph: Graph,
     output: Annotated[
         Path,
@@ -199,17 +200,35 @@ def show(
     compare: Annotated[
         Path | None, typer.Option(metavar="TRUTH", help="Colour redundant edges blue and missing ones red.")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="On a page (.html): videos to play on the graph.")
+    ] = None,
+    media: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The video files, which then play along; with --data.")
+    ] = None,
+    overlap: Overlap = None,
+    repeats: Repeats = None,
+    order: Order = None,
 ) -> None:
     """Draw a graph, or write it in another format.
 
-    Example: `msg2 show graph.json -o graph.svg --compare truth.json`
+    A page (.html) needs nothing but a browser: click a step or an arrow to see why it is there, play videos on the
+    graph, or tick off the steps of a checklist.
+
+    Examples: `msg2 show graph.json -o graph.svg --compare truth.json`,
+    `msg2 show graph.json -o page.html --data steps.csv --media videos`
     """
-    learnt = read_graph(graph)
-    truth = None
+    learnt, truth, videos = read_graph(graph), None, None
     if compare is not None:
         truth = read_graph(compare)
-        learnt = metrics.matched(learnt, truth)
-    console.say(str(drawing.show(learnt, output, compare=truth)))
+        metrics.matched(learnt, truth)  # it says which step has no partner
+        truth = metrics.matched(truth, learnt)
+    if data is None:
+        refuse_without("--data", context, "media", "overlap", "repeats", "order")
+    else:
+        videos = read_as_learnt(learnt, data, overlap=overlap, repeats=repeats, order=order)
+    addresses = None if media is None or videos is None else drawing.films(videos, media, output)
+    console.say(str(drawing.show(learnt, output, videos=videos, compare=truth, media=addresses)))
 
 
 def _marks(report: assist.Report) -> dict[str, str]:

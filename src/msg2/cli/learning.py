@@ -23,10 +23,12 @@ from msg2.cli import console
 from msg2.cli.knowledge import Forbid, KnowledgeFile, Require, known
 from msg2.cli.reading import (
     Data,
+    Fps,
     Order,
     Overlap,
     Repeats,
     TaskName,
+    Tier,
     given,
     read_tasks,
     with_enough_videos,
@@ -116,6 +118,8 @@ def infer(
     overlap: Overlap = None,
     repeats: Repeats = None,
     order: Order = None,
+    tier: Tier = None,
+    fps: Fps = None,
 ) -> None:
     """Learn the subtask graph of every task in DATA.
 
@@ -124,7 +128,8 @@ def infer(
     Example: `msg2 infer steps.csv -o graph.json --delta 0.9`
     """
     options = method_options(method, delta, alpha, recency, max_literals)
-    tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
+    reading = given({"repeats": repeats, "overlap": overlap, "order": order, "tier": tier, "fps": fps})
+    tasks = read_tasks(data, task, **reading)
     paths = _paths(tasks, output, data)
     _refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     told = known(require, forbid, knowledge, tasks)
@@ -133,7 +138,6 @@ def infer(
         bootstrap = BootstrapOptions(**given({"samples": samples, "confidence": confidence}))
     settings = {"seed": seed, "bootstrap": bootstrap, **options}
     learn = partial(_learn, method=method, told=told, settings=settings, with_statistics=stats is not None)
-    reading = given({"repeats": repeats, "overlap": overlap, "order": order})
     if len(tasks) == 1:
         with console.status("learning") as report:
             results = [learn(tasks[0], report=report, each=partial(_samples, jobs))]

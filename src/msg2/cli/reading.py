@@ -13,7 +13,7 @@ import typer
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.readers import read_all
-from msg2.readers.registry import takes_order, the_task
+from msg2.readers.registry import SPECIAL, options_for, the_task
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
@@ -31,6 +31,13 @@ Order: TypeAlias = Annotated[
     Literal["file", "time"] | None,
     typer.Option(help="CaptainCook4D only: the order of the annotation file (the published protocol), or of time."),
 ]
+Tier: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="ELAN only: the tier that holds the steps, where there are several.")
+]
+Fps: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="X", help="CVAT and Label Studio: frames per second of the videos, where labels are frames."),
+]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
@@ -47,7 +54,7 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def with_reading(graph: SubtaskGraph, reading: dict[str, str]) -> SubtaskGraph:
+def with_reading(graph: SubtaskGraph, reading: dict[str, Any]) -> SubtaskGraph:
     """The graph with how its data was read, where that was not by default."""
     return replace(graph, method={**graph.method, "reading": reading}) if reading else graph
 
@@ -58,9 +65,9 @@ def read_as_learnt(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     That is the only task there is, or the one of its name.
     """
     recorded = graph.method.get("reading")
-    reading = {name: recorded[name] for name in options if name in recorded} if isinstance(recorded, dict) else {}
-    if not takes_order(data):
-        reading.pop("order", None)  # the graph's own data had one, this data has not
+    general = {name for name in options if name not in SPECIAL}
+    known = general.union(options_for(data))  # what the graph's own data took, this data may not take
+    reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
     tasks = read_tasks(data, None, **(reading | given(options)))
     return tasks[0] if len(tasks) == 1 else the_task(tasks, graph.task, data)
 

@@ -106,7 +106,8 @@ def run(
                 done.append(
                     run_task(
                         one, store, folders[one.name], chosen,
-                        truth=trues.get(one.name), performed=performed.get(one.name), report=report, **options,
+                        truth=trues.get(one.name), performed=performed.get(one.name), media=sources.videos,
+                        report=report, **options,
                     )
                 )  # fmt: skip
     say_runs(done)

@@ -23,7 +23,7 @@ from msg2.readers.registry import the_task
 from msg2.states.variants import VARIANTS
 from msg2.states.variants import variant as known_variant
 from msg2.task import Task
-from msg2.worlds import as_table
+from msg2.worlds.export import SUFFIXES, suffix_of, write
 
 if TYPE_CHECKING:
     from msg2.states.trained import Trained
@@ -110,7 +110,9 @@ def fill(
     model: Model,
     data: Data,
     features: Features,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILLED.csv", help="The completed table.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(SUFFIXES)}.")
+    ],
     threshold: Threshold = None,
     read_at: ReadAt = None,
 ) -> None:
@@ -124,15 +126,16 @@ def fill(
         options = FillOptions(threshold, read_at)
     if output.exists() and output.samefile(data):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
+    suffix_of(output)
     tasks = read_tasks(data, repeats="keep")
     filled = {name: ready.filled(options) for name, ready in _ready(model, tasks, features, data)}
     done = [filled.get(task.name, task) for task in tasks]
-    write_whole(output, as_table(done))
+    written = write(done, output)
     for name, task in filled.items():
         console.say_table(["step", "videos with label", "added", "mean confidence"], _counted(task), name)
     added = sum(segment.source == INFERRED for task in done for video in task for segment in video.segments)
     labels = sum(len(video.segments) for task in tasks for video in task)
-    console.say(f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {output}")
+    console.say(f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.files(written)}")
 
 
 @app.command()

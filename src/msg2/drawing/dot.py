@@ -26,7 +26,7 @@ def to_dot(picture: Picture) -> str:
     >>> from msg2.graph import SubtaskGraph, step
     >>> text = to_dot(picture(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
     >>> [line for line in text.splitlines() if "->" in line]
-    ['  s0 -> s1 [color="#3d434c", penwidth=1.3, style="solid", tooltip="boil → pour"];']
+    ['  s0 -> s1 [id="e0", class="common", color="#3d434c", penwidth=1.3, style="solid", tooltip="boil → pour"];']
     """
     lines = ["digraph {", *_defaults(picture)]
     lines += [_box(box) for box in picture.boxes]
@@ -52,8 +52,9 @@ def tooltip(text: str) -> str:
 def _defaults(picture: Picture) -> Iterator[str]:
     effort = _LESS_EFFORT if len(picture.arrows) > _MANY_ARROWS else ""
     yield (
-        f'  graph [rankdir=LR, {effort}nodesep=0.18, ranksep=0.32, pad=0.15, bgcolor="{style.PAPER}", '
-        f'fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", tooltip={tooltip(picture.task)}];'
+        f"  graph [rankdir=LR, outputorder=edgesfirst, {effort}nodesep=0.18, ranksep=0.32, pad=0.15, "
+        f'bgcolor="{style.PAPER}", fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", '
+        f"tooltip={tooltip(picture.task)}];"
     )
     if not picture.boxes:
         yield '  graph [label="no steps"];'
@@ -70,8 +71,8 @@ def _box(box: Box) -> str:
     if box.kind != "step":
         words, fill = style.OPERATOR_WORDS[box.kind], style.OPERATOR_FILL[box.kind]
         return (
-            f'  {box.id} [id="{box.id}", shape=circle, style=filled, fillcolor="{fill}", width=0.26, height=0.26, '
-            f"fixedsize=true, label={quoted(box.name)}, tooltip={tooltip(words)}];"
+            f'  {box.id} [id="{box.id}", class="{box.kind}", shape=circle, style=filled, fillcolor="{fill}", '
+            f"width=0.26, height=0.26, fixedsize=true, label={quoted(box.name)}, tooltip={tooltip(words)}];"
         )
     rows = [(line, _POINTS) for line in box.lines]
     colours = f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", ' if box.starts else ""
@@ -80,10 +81,11 @@ def _box(box: Box) -> str:
         rows += [(line, _NOTE_POINTS) for line in box.note]
         colours = f'fillcolor="{style.MARK_FILL}", color="{style.MARK_LINE}", penwidth=1.6, '
         label = _label_with_note(box.lines, box.note)
+    kind = "step marked" if box.note else "step start" if box.starts else "step"
     width = (max(width_in_ems(text) * points for text, points in rows) + 14) / 72
     height = (sum(1.25 * points for _, points in rows) + 10) / 72
     return (
-        f'  {box.id} [id="{box.id}", {colours}width={width:.2f}, height={height:.2f}, '
+        f'  {box.id} [id="{box.id}", class="{kind}", {colours}width={width:.2f}, height={height:.2f}, '
         f"label={label}, tooltip={tooltip(box.name)}];"
     )
 
@@ -100,8 +102,9 @@ def _html(text: str) -> str:
 
 
 def _arrow(arrow: Arrow) -> str:
+    kind = f"{arrow.status} weak" if arrow.weak else arrow.status
     return (
-        f'  {arrow.source} -> {arrow.target} [color="{style.ARROW[arrow.status]}", '
+        f'  {arrow.source} -> {arrow.target} [id="{arrow.id}", class="{kind}", color="{style.ARROW[arrow.status]}", '
         f'penwidth={style.arrow_width(arrow):g}, style="{"dashed" if style.is_dashed(arrow) else "solid"}", '
         f"tooltip={tooltip(arrow.words)}];"
     )

@@ -1,10 +1,11 @@
-"""A graph as a PDDL domain, so that planners can use what was learnt: one action per step."""
+"""A graph as PDDL, so that planners can use what was learnt: a domain with one action per step, and a problem."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from msg2.drawing.text import one_line
 from msg2.graph import SubtaskGraph
@@ -42,13 +43,45 @@ def to_pddl(graph: SubtaskGraph) -> str:
     """
     names = identifiers(graph.steps)
     kinds = frozenset().union(*(formula.kinds for formula in graph.preconditions.values()))
+    beyond = {"any": ":disjunctive-preconditions", "not": ":negative-preconditions"}
+    requirements = " ".join([":strips", *(need for kind, need in beyond.items() if kind in kinds)])
     predicates = "".join(f"\n    (done-{names[step]})" for step in graph.steps)
     actions = "".join(_action(graph, step, names) for step in graph.steps)
     return (
-        f"; {one_line(graph.task)}\n(define (domain {identifiers([graph.task])[graph.task]})\n"
-        f"  (:requirements {':adl' if kinds & {'any', 'not'} else ':strips'})\n"
+        f"; {one_line(graph.task)}\n(define (domain {_domain(graph)})\n"
+        f"  (:requirements {requirements})\n"
         f"  (:predicates{predicates}){actions})\n"
     )
+
+
+def to_pddl_problem(graph: SubtaskGraph) -> str:
+    """The problem that goes with the domain: nothing is done yet, and every step that no other one needs is to be.
+
+    >>> from msg2.graph import step
+    >>> print(to_pddl_problem(SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})))
+    ; tea
+    (define (problem do-tea)
+      (:domain tea)
+      (:init)
+      (:goal (and (done-pour))))
+    <BLANKLINE>
+    """
+    names = identifiers(graph.steps)
+    needed = {parent for parent, _ in graph.edges()}
+    goal = " ".join(["and", *(f"(done-{names[step]})" for step in graph.steps if step not in needed)])
+    return (
+        f"; {one_line(graph.task)}\n(define (problem do-{_domain(graph)})\n"
+        f"  (:domain {_domain(graph)})\n  (:init)\n  (:goal ({goal})))\n"
+    )
+
+
+def problem_file(domain: Path) -> Path:
+    """Where the problem lies beside the file of its domain.
+
+    >>> problem_file(Path("tea.pddl")).name
+    'tea-problem.pddl'
+    """
+    return domain.with_stem(f"{domain.stem}-problem")
 
 
 def identifiers(names: Iterable[str]) -> Mapping[str, str]:
@@ -70,6 +103,10 @@ def identifiers(names: Iterable[str]) -> Mapping[str, str]:
         taken.add(candidate)
         found[name] = candidate
     return found
+
+
+def _domain(graph: SubtaskGraph) -> str:
+    return identifiers([graph.task])[graph.task]
 
 
 def _action(graph: SubtaskGraph, step: Step, names: Mapping[Step, str]) -> str:

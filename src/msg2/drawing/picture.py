@@ -37,10 +37,16 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one box to another; `words` is what it says, `support` the share of videos that agree (None: unknown)."""
+    """From one box to another; `words` is what it says, `support` the share of videos that agree (None: unknown).
 
+    `before` and `after` are the steps it speaks of; `before` is None for what leaves an operator.
+    """
+
+    id: str
     source: str
     target: str
+    before: Step | None
+    after: Step
     words: str
     support: float | None = None
     weak: bool = False
@@ -97,13 +103,14 @@ def picture(
     ]  # fmt: skip
     speaks_of = _steps_behind(edges)
     arrows = [
-        Arrow(edge.source, edge.target, _words(edge), edge.support, edge.weak,
+        Arrow(f"e{number}", edge.source, edge.target, edge.before, edge.after, _words(edge), edge.support, edge.weak,
               "common" if any((before, edge.after) in wanted for before in speaks_of[edge]) else "redundant")
-        for edge in edges
+        for number, edge in enumerate(edges)
     ]  # fmt: skip
+    missing = sorted(wanted - drawn.edges(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
     arrows += [
-        Arrow(ids[before], ids[after], f"{before} → {after}", status="missing")
-        for before, after in sorted(wanted - drawn.edges(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
+        Arrow(f"e{number}", ids[before], ids[after], before, after, f"{before} → {after}", status="missing")
+        for number, (before, after) in enumerate(missing, start=len(edges))
     ]
     return Picture(graph.task, tuple(boxes), tuple(arrows), compare is not None, len(graph.edges() - drawn.edges()))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from msg2.drawing.page import as_text, inline
+from msg2.drawing.markup import as_text, inline, table
 from msg2.drawing.timeline import INFERRED
 from msg2.metrics import Scores
 from msg2.task import Segment, Step, Task
@@ -14,6 +14,13 @@ from msg2.task import Segment, Step, Task
 _ID = re.compile(r' id="[^"]*"')
 """They belong to the picture at the top of the page, and lead from there to its table."""
 _SCORES = {"accuracy": "Accuracy", "spoc": "SPOC", "compatibility": "Compatibility", "f1": "Edge F1"}
+_ALL_SCORES = {
+    "accuracy": ("Accuracy", "how often a precondition says the same, over all sets of completed steps"),
+    "spoc": ("SPOC", "how many pairs of steps are in the same order"),
+    "precision": ("Edge precision", "arrows that are true, START and END included"),
+    "recall": ("Edge recall", "true arrows that were found"),
+    "f1": ("Edge F1", "harmonic mean of the two"),
+}
 
 
 def filling_section(task: Task, performed: Task | None = None) -> str:
@@ -58,12 +65,22 @@ def comparison_section(svg: str, scores: Mapping[str, Scores]) -> str:
     rows = [
         [
             as_text(name),
-            *("N/A" if (value := found.to_json()[key]) is None else f"{100 * value:.2f}" for key in _SCORES),
+            *(_percent(found.to_json()[key]) for key in _SCORES),
         ]
         for name, found in scores.items()
     ]
     scored = f"<p>Against the true graph, in percent:</p>\n{table(['Graph', *_SCORES.values()], rows)}" if rows else ""
     return f"<h2>Before: from the annotated labels alone</h2>\n{scored}<figure>\n{inline(_ID.sub('', svg))}</figure>\n"
+
+
+def scores_section(scores: Scores) -> str:
+    """The `scores` of the graph of the page against the true one, as HTML."""
+    rows = [[name, _percent(scores.to_json()[key]), words] for key, (name, words) in _ALL_SCORES.items()]
+    return f"<h2>Compared with the true graph</h2>\n{table(['Score', 'Percent', 'What it says'], rows)}"
+
+
+def _percent(value: float | None) -> str:
+    return "N/A" if value is None else f"{100 * value:.2f}"
 
 
 def _step_row(
@@ -88,15 +105,3 @@ def _added(segment: Segment, wrong: bool) -> str:
     sure = "" if segment.confidence is None else f' <span class="quiet">({100 * segment.confidence:.0f} %)</span>'
     name = as_text(segment.step)
     return f"<s>{name}</s>{sure}" if wrong else f"{name}{sure}"
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are HTML, the first of a row its heading."""
-    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    body = "\n".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="scroll">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n'
-    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msg2.drawing.page import as_text, document
-from msg2.drawing.sections import table
+from msg2.drawing.markup import as_text, document, table
 from msg2.media.around import Said
 from msg2.task import Step, Task
 

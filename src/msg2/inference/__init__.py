@@ -17,7 +17,7 @@ import numpy as np
 from msg2.errors import InputError, shortened
 from msg2.evidence import Evidence
 from msg2.graph import Formula, SubtaskGraph
-from msg2.inference import choice, decision, likelihood, order, precision
+from msg2.inference import choice, decision, likelihood, order, precision, wording
 from msg2.inference.confidence import Each, Learn, Shares, bootstrapped, confident, with_probabilities
 from msg2.inference.knowledge import Knowledge, Learning, Obeying
 from msg2.inference.layers import purity
@@ -32,6 +32,7 @@ from msg2.options import (
     LikelihoodOptions,
     OrderOptions,
     PrecisionOptions,
+    WordingOptions,
 )
 from msg2.task import Step, Task
 
@@ -58,6 +59,7 @@ METHODS: Mapping[str, Method] = {
     "msgi+": Method(DecisionOptions, decision.learn_msgi_plus),
     "always-before": Method(OrderOptions, order.learn),
     "likelihood": Method(LikelihoodOptions, likelihood.learn),
+    "wording": Method(WordingOptions, wording.learn),
 }
 
 

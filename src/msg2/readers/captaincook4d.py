@@ -21,7 +21,7 @@ from msg2.readers.sources import Source
 from msg2.task import Segment, Step
 
 READS = "CaptainCook4D annotations (JSON)"
-TAKES_ORDER = True
+TAKES = ("order",)
 
 _log = logging.getLogger(__name__)
 

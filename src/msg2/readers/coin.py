@@ -14,7 +14,7 @@ from msg2.readers.found import Found, Labels, tasks_of, timed_segment, unsorted_
 from msg2.readers.sources import Source
 
 READS = "COIN (JSON)"
-TAKES_ORDER = False
+TAKES = ()
 
 
 def recognises(source: Source) -> bool:

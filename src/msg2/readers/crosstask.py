@@ -17,7 +17,7 @@ from msg2.readers.sources import Source
 from msg2.task import Segment, Step
 
 READS = "the CrossTask release folder"
-TAKES_ORDER = False
+TAKES = ()
 
 _TASKS, _VIDEOS, _ANNOTATIONS = "tasks_primary.txt", "videos.csv", "annotations"
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from msg2.readers.sources import Source
 from msg2.task import Segment, Sentence, Step, Task, Video
 
 READS = "ProceL (data.mat)"
-TAKES_ORDER = False
+TAKES = ()
 
 _DATA, _README = "data.mat", "readme.txt"
 _log = logging.getLogger(__name__)

@@ -9,7 +9,22 @@ from typing import Any, Protocol
 from msg2.errors import InputError, MissingExtraError, shortened
 from msg2.graph.subtask import FORMAT
 from msg2.options import ReadOptions
-from msg2.readers import captaincook4d, coin, crosstask, procel, tables
+from msg2.readers import (
+    assembly101,
+    captaincook4d,
+    coin,
+    crosstask,
+    cvat,
+    egoexo4d,
+    egoprocel,
+    elan,
+    epic_tent,
+    event_logs,
+    label_studio,
+    procel,
+    tables,
+    xes,
+)
 from msg2.readers.found import Found
 from msg2.readers.sources import Source
 from msg2.task import Task
@@ -23,8 +38,8 @@ class Reader(Protocol):
         """What it reads, in words."""
 
     @property
-    def TAKES_ORDER(self) -> bool:  # noqa: N802
-        """Whether the option `order` means anything to it."""
+    def TAKES(self) -> tuple[str, ...]:  # noqa: N802
+        """The `SPECIAL` options that mean something to it."""
 
     def recognises(self, source: Source) -> bool:
         """Whether the source is in its format, by its content."""
@@ -33,12 +48,20 @@ class Reader(Protocol):
         """The tasks in the source, every label kept."""
 
 
-READERS: tuple[Reader, ...] = (crosstask, procel, captaincook4d, coin, tables)
+SPECIAL = ("order", "tier", "fps")
+"""Options that mean something to some readers only."""
+READERS: tuple[Reader, ...] = (
+    crosstask, procel, captaincook4d, coin, egoexo4d, egoprocel, assembly101, epic_tent,
+    xes, event_logs, elan, cvat, label_studio, tables,
+)  # fmt: skip
 """In the order of asking: `tables` takes every file that is left."""
 
 
 def reader_of(source: Source) -> Reader:
     """The reader that recognises the source."""
+    if source.head.startswith(b"PK\x03\x04"):
+        hint = "unpack it and give what is in it; save a spreadsheet as CSV"
+        raise InputError("is a zip archive or a spreadsheet", where=source.path, hint=hint)
     for reader in READERS:
         if reader.recognises(source):
             return reader
@@ -47,14 +70,17 @@ def reader_of(source: Source) -> Reader:
         raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
     if isinstance(source.document, dict) and source.document.get("format") == FORMAT:
         raise InputError("is a graph, not data", where=source.path, hint=hint)
-    raise InputError("is JSON, but in no layout that msg2 reads", where=source.path, hint=hint)
+    kind = "JSON" if source.is_json else "XML"
+    raise InputError(f"is {kind}, but in no layout that msg2 reads", where=source.path, hint=hint)
 
 
 def found_in(source: Source, reader: Reader, options: ReadOptions) -> Found:
-    """What the reader finds; an order that was asked for is refused where the data has only one."""
-    if options.order is not None and not reader.TAKES_ORDER:
-        what = f"takes no order, it was recognised as {reader.READS}"
-        raise InputError(what, where=source.path, hint="only CaptainCook4D data takes --order")
+    """What the reader finds; a special option is refused where it means nothing."""
+    for name in SPECIAL:
+        if getattr(options, name) is not None and name not in reader.TAKES:
+            what = f"takes no {name}, it was recognised as {reader.READS}"
+            takers = "; ".join(other.READS for other in READERS if name in other.TAKES)
+            raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     try:
         return reader.read(source, options)
     except MissingExtraError:
@@ -63,9 +89,9 @@ def found_in(source: Source, reader: Reader, options: ReadOptions) -> Found:
         raise InputError(error.what, where=error.where or source.path, hint=error.hint) from None
 
 
-def takes_order(path: str | Path) -> bool:
-    """Whether the option `order` means anything to the data at `path`."""
-    return reader_of(Source.at(path)).TAKES_ORDER
+def options_for(path: str | Path) -> tuple[str, ...]:
+    """The `SPECIAL` options that mean something to the data at `path`."""
+    return reader_of(Source.at(path)).TAKES
 
 
 def read_all(path: str | Path, **options: Any) -> list[Task]:
@@ -86,7 +112,7 @@ def read_all(path: str | Path, **options: Any) -> list[Task]:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
     chosen = ReadOptions(**options)
     source = Source.at(path)
-    return [_prepared(task, chosen) for task in found_in(source, reader_of(source), chosen).tasks]
+    return [prepared(task, chosen) for task in found_in(source, reader_of(source), chosen).tasks]
 
 
 def read(path: str | Path, task: str | None = None, **options: Any) -> Task:
@@ -117,7 +143,7 @@ def the_task(tasks: list[Task], name: str | None, where: str | Path) -> Task:
     raise InputError(what, where=where, hint=hint)
 
 
-def _prepared(task: Task, options: ReadOptions) -> Task:
+def prepared(task: Task, options: ReadOptions) -> Task:
     """First labels before anything else: an overlap with a label that is dropped must not cut one that is kept."""
     if options.repeats == "first":
         task = task.with_first_labels()

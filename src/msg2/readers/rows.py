@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from itertools import chain
+from contextlib import closing
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msg2.errors import InputError, MissingExtraError, shortened
+from msg2.readers.delimited import lines_of_cells, opened, plain
 from msg2.readers.sources import Source, parsed_json
 from msg2.task import Segment
 
@@ -21,7 +20,6 @@ NAMES = ("task", "video", "step")
 NUMBERS = ("start", "end", "confidence")
 KNOWN = (*NAMES, *NUMBERS, "source")
 _TEXT, _NUMBER = {str, type(None)}, {float, int, type(None)}  # exact types: a bool is no number here
-_SEPARATORS = {";": "semicolons", "|": "bars", " ": "spaces", ":": "colons"}
 
 
 class Row(NamedTuple):
@@ -40,7 +38,7 @@ def columns(source: Source) -> tuple[str, ...]:
             return tuple(_parquet_file(source, stream).schema_arrow.names)
     if source.is_json_lines:
         return tuple(next(_json_objects(source))[1])
-    with _opened(source) as (header, _):
+    with opened(source) as (header, _):
         return tuple(header)
 
 
@@ -52,6 +50,11 @@ def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generato
         found = _json_rows(source, ignored, required)
     else:
         found = _delimited_rows(source, ignored, required)
+    return alike(source, found)
+
+
+def alike(source: Source, found: Generator[Row]) -> Generator[Row]:
+    """The rows as they are; refused at the first one that has times where the others have none, or the reverse."""
     timed: bool | None = None
     with closing(found):
         for row in found:
@@ -69,68 +72,23 @@ def rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generato
 
 
 def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
-    with _opened(source) as (header, table):
-        _check_columns(header, required, source.row(table.line_num))
+    with opened(source) as (header, table):
+        check_columns(header, required, source.row(table.line_num))
         ignored.update(set(header).difference(KNOWN))
         task, video, step, start, end, confidence, origin = (_cell(header, name) for name in KNOWN)
-        width, names, line = len(header), _same_strings(), table.line_num + 1
-        for cells in _readable(source, table):
-            if cells and len(cells) != width:
-                what = f"there are {width} columns, but the row has {len(cells)}"
-                raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
-            if cells:
-                try:
-                    segment = Segment(
-                        names(step(cells)),
-                        _number(start(cells), "start"),
-                        _number(end(cells), "end"),
-                        _number(confidence(cells), "confidence"),
-                        origin(cells) or None,
-                    )
-                except InputError as error:
-                    raise InputError(error.what, where=source.row(line), hint=error.hint) from None
-                yield _named(source, Row(line, names(task(cells)), names(video(cells)), segment))
-            line = table.line_num + 1  # a row of quoted newlines has several lines; its first one names it
-
-
-@contextmanager
-def _opened(source: Source) -> Iterator[tuple[list[str], Any]]:
-    """The column names and the `csv.reader` of the rows below them; blank lines may come first."""
-    with closing(source.lines()) as lines:
-        number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
-        if not first:
-            hint = "the first line names the columns: video,step or video,step,start,end"
-            raise InputError("is empty", where=source.path, hint=hint)
-        delimiter = _delimiter(first, source.row(number))
-        blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
-        table = csv.reader(chain(blank, [first], lines), delimiter=delimiter, strict=True)
-        yield next(cells for cells in _readable(source, table) if cells), table
-
-
-def _delimiter(line: str, where: str) -> str:
-    """Comma or tab, whichever makes `step`, however it is written, a column; else whichever makes more columns."""
-    if len(line) > csv.field_size_limit():
-        raise InputError("the first line is too long to name columns", where=where, hint="is it a table of steps?")
-    cells = {mark: next(csv.reader([line], delimiter=mark)) for mark in (",", "\t", *_SEPARATORS)}
-    for mark in (",", "\t"):
-        if "step" in map(_plain, cells[mark]):
-            return mark
-    for mark, words in _SEPARATORS.items():
-        if "step" in map(_plain, cells[mark]):
-            raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
-    return "\t" if len(cells["\t"]) > len(cells[","]) else ","
-
-
-def _readable(source: Source, table: Any) -> Iterator[list[str]]:
-    """The rows of a `csv.reader`, its complaints said in our way."""
-    line = table.line_num
-    try:
-        for cells in table:
-            line = table.line_num
-            yield cells
-    except csv.Error as error:
-        hint = f"is a quote not closed? fields have at most {csv.field_size_limit():,} characters"
-        raise InputError(f"the row cannot be read ({error})", where=source.row(line + 1), hint=hint) from None
+        names = same_strings()
+        for line, cells in lines_of_cells(source, table, len(header)):
+            try:
+                segment = Segment(
+                    names(step(cells)),
+                    _number(start(cells), "start"),
+                    _number(end(cells), "end"),
+                    _number(confidence(cells), "confidence"),
+                    origin(cells) or None,
+                )
+            except InputError as error:
+                raise InputError(error.what, where=source.row(line), hint=error.hint) from None
+            yield _named(source, Row(line, names(task(cells)), names(video(cells)), segment))
 
 
 def _cell(header: list[str], name: str) -> Callable[[list[str]], Any]:
@@ -165,7 +123,7 @@ def _json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
     needed: list[str] | None = None
-    names = _same_strings()
+    names = same_strings()
     for number, value in _json_objects(source):
         if needed is None:
             needed = [*required, *({"task", "video"} & set(value) - set(required))]
@@ -173,7 +131,7 @@ def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Ge
             if name not in value:
                 raise InputError(f"the key {name!r} is missing", where=source.row(number))
         ignored.update(value.keys() - KNOWN)
-        yield _typed_row(source, number, value, names)
+        yield typed_row(source, number, value, names)
 
 
 # -- Parquet ----------------------------------------------------------------------------------------------------
@@ -196,24 +154,25 @@ def _parquet_file(source: Source, stream: Any) -> Any:
 
 
 def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[Row]:
-    names = _same_strings()
+    names = same_strings()
     with source.binary() as stream:
         table = _parquet_file(source, stream)
         header = table.schema_arrow.names
-        _check_columns(header, required, str(source.path))
+        check_columns(header, required, str(source.path))
         ignored.update(set(header).difference(KNOWN))
         wanted = [name for name in header if name in KNOWN]
         number = 0
         for batch in table.iter_batches(columns=wanted):
             for values in zip(*(batch.column(name).to_pylist() for name in wanted), strict=True):
                 number += 1
-                yield _typed_row(source, number, dict(zip(wanted, values, strict=True)), names)
+                yield typed_row(source, number, dict(zip(wanted, values, strict=True)), names)
 
 
 # -- shared -----------------------------------------------------------------------------------------------------
 
 
-def _check_columns(header: Sequence[str], required: Sequence[str], where: str) -> None:
+def check_columns(header: Sequence[str], required: Sequence[str], where: str) -> None:
+    """Refuse columns that are there twice, lack, or make no sense alone."""
     for name, count in Counter(header).items():
         if count > 1:
             raise InputError(f"the column {shortened(name)} is there twice", where=where, hint="rename or remove one")
@@ -228,7 +187,7 @@ def _check_columns(header: Sequence[str], required: Sequence[str], where: str) -
 
 def _missing_column(name: str, header: Sequence[str], where: str) -> InputError:
     """The error for a column that is not there, or that only looks as if it were."""
-    meant = next((column for column in header if _plain(column) == name), "")
+    meant = next((column for column in header if plain(column) == name), "")
     if meant != meant.strip(" "):
         place = "begins" if meant.startswith(" ") else "ends"
         return InputError(
@@ -240,12 +199,7 @@ def _missing_column(name: str, header: Sequence[str], where: str) -> InputError:
     return InputError(f"the column {name!r} is missing", where=where, hint=hint)
 
 
-def _plain(column: str) -> str:
-    """A column name as it was probably meant."""
-    return column.strip(' "').lower()
-
-
-def _typed_row(source: Source, number: int, value: dict[str, Any], names: Callable[[Any], Any]) -> Row:
+def typed_row(source: Source, number: int, value: dict[str, Any], names: Callable[[Any], Any]) -> Row:
     """The row of a format that has types of its own: text must be text, numbers numbers."""
     task, video, step, start, end, confidence, origin = map(value.get, KNOWN)
     if not {type(task), type(video), type(step), type(origin)} <= _TEXT:
@@ -276,7 +230,7 @@ def _named(source: Source, row: Row) -> Row:
     return row
 
 
-def _same_strings() -> Callable[[Any], Any]:
+def same_strings() -> Callable[[Any], Any]:
     """Gives equal strings back as one object: a table repeats a few names very often."""
     kept: dict[Any, Any] = {}
     return lambda name: kept.setdefault(name, name)

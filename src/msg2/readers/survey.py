@@ -76,14 +76,18 @@ class Survey:
 
 
 def survey(
-    path: str | Path, options: SurveyOptions | None = None, order: Literal["file", "time"] | None = None
+    path: str | Path,
+    options: SurveyOptions | None = None,
+    order: Literal["file", "time"] | None = None,
+    tier: str | None = None,
+    fps: float | None = None,
 ) -> Survey:
     """What is in a file or folder. CaptainCook4D data is looked at in the order of time, unless `order` says not."""
     source = Source.at(path)
     reader = reader_of(source)
-    if reader.TAKES_ORDER and order is None:
+    if "order" in reader.TAKES and order is None:
         order = "time"
-    found = found_in(source, reader, ReadOptions(repeats="keep", order=order))
+    found = found_in(source, reader, ReadOptions(repeats="keep", order=order, tier=tier, fps=fps))
     names = lookalikes(task.name for task in found.tasks)
     findings = [f"task names that look the same: {_listed(group)}" for group in names]
     if found.unsorted:

@@ -11,11 +11,13 @@ import logging
 from msg2.errors import InputError, shortened
 from msg2.options import ReadOptions
 from msg2.readers.found import Found, Labels, merge, tasks_of, unsorted_rows
+from msg2.readers.markup import root_name
 from msg2.readers.rows import columns, rows
 from msg2.readers.sources import Source
+from msg2.readers.wording import listed
 
 READS = "a table of steps (CSV, TSV, JSON Lines, Parquet) or a folder of them"
-TAKES_ORDER = False
+TAKES = ()
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _log = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ def recognises(source: Source) -> bool:
     """Whether there is a table: any file that nobody else knows is read as one, so that errors can name the row."""
     if source.is_folder:
         return any(_is_table(file) for file in source.files)
-    return not source.is_json or source.is_json_lines
+    return source.is_json_lines or not (source.is_json or root_name(source))
 
 
 def read(source: Source, options: ReadOptions) -> Found:
@@ -43,10 +45,10 @@ def read(source: Source, options: ReadOptions) -> Found:
     if not any(labels.values()):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
     if ignored:
-        _log.warning("%s: columns that are not used: %s", source.path, _listed(ignored))
+        _log.warning("%s: columns that are not used: %s", source.path, listed(ignored))
     others = {file.path.name for file in source.files} - {file.path.name for file in files}
     if others:
-        _log.warning("%s: files that are no tables of steps, not read: %s", source.path, _listed(others))
+        _log.warning("%s: files that are no tables of steps, not read: %s", source.path, listed(others))
     return Found.of(tasks_of(labels), unsorted)
 
 
@@ -77,8 +79,3 @@ def _one_per_video(files: list[Source]) -> bool:
         what = f"has the column 'video', {shortened(other.path.name)} in the same folder has not"
         raise InputError(what, where=full[0].path, hint="give every table this column, or one table per video")
     return not full
-
-
-def _listed(names: set[str]) -> str:
-    shown = [shortened(name) for name in sorted(names)]
-    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")

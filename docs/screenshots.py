@@ -1,0 +1,57 @@
+"""Pictures of the page for the documentation: `python docs/screenshots.py`, with playwright and a Chromium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Page, sync_playwright
+
+from msg2 import drawing, infer
+from msg2.options import WorldOptions
+from msg2.worlds import simulate, world
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def explored(page: Page) -> None:
+    """A video in the midst of being played, and why a step is there."""
+    page.locator("#seek").evaluate("seek => { seek.value = 0.62 * seek.max; seek.oninput(); }")
+    page.locator("g.step", has_text="wet the grounds").locator("text").click()
+
+
+def ticked_off(page: Page) -> None:
+    """A checklist with two steps done."""
+    page.locator("#follow").click()
+    for _ in range(2):
+        page.locator("#checklist ul.next label").first.click()
+
+
+SHOTS: dict[str, tuple[tuple[int, int], str, Callable[[Page], None]]] = {
+    "page-graph.png": ((1360, 780), "light", explored),
+    "page-checklist.png": ((390, 760), "dark", ticked_off),
+}
+
+
+def main() -> None:
+    """Draw the page of a simulated task, and take its pictures."""
+    simulation = simulate(world("Make Coffee"), WorldOptions(), 0)
+    task = simulation.task.with_first_labels()
+    with TemporaryDirectory() as folder, sync_playwright() as started:
+        file = drawing.show(infer(task), Path(folder) / "coffee.html", videos=task, compare=simulation.graph)
+        program = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for name, ((width, height), theme, prepare) in SHOTS.items():
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
+            page.goto(file.as_uri())
+            prepare(page)
+            page.mouse.move(0, 0)
+            page.wait_for_timeout(500)
+            page.screenshot(path=IMAGES / name)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

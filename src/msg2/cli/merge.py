@@ -1,0 +1,53 @@
+"""`msg2 merge`: the graphs that several people drew of one task, by majority."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.cli.reading import Json
+from msg2.errors import InputError
+from msg2.files import write_whole
+from msg2.inference.majority import Merged, Vote, merge
+from msg2.readers import read_graph
+
+
+def merge_(
+    graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH...", help="Graph files of the same steps.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The merged graph file.")],
+    json: Json = False,
+) -> None:
+    """Merge the graphs that several people drew of one task: a clause stays when more than half of them have it.
+
+    What they disagree on is printed, ties and contradictions included; the file has the agreement on every clause.
+
+    Example: `msg2 merge ann.json ben.json cem.json -o truth.json`
+    """
+    try:
+        merged = merge([read_graph(path) for path in graphs])
+    except InputError as error:
+        number = (error.where or "").removeprefix("graph ")
+        where = graphs[int(number) - 1] if number.isdigit() else error.where
+        raise InputError(error.what, where=where, hint=error.hint) from None
+    write_whole(output, merged.graph.dumps())
+    if json:
+        console.say_json({"file": str(output), "votes": [vote.to_json() for vote in merged.votes]})
+    else:
+        _say(merged, [path.stem for path in graphs])
+        console.say(str(output))
+
+
+def _say(merged: Merged, names: list[str]) -> None:
+    if merged.disagreements:
+        rows = [_row(vote, names) for vote in merged.disagreements]
+        console.say_table(["step", "needs", "agreed", "outcome", "who says so"], rows)
+    agreed = len(merged.votes) - len(merged.disagreements)
+    console.say(f"{agreed} of {len(merged.votes)} clauses are in all {len(names)} graphs.")
+
+
+def _row(vote: Vote, names: list[str]) -> tuple[str, ...]:
+    voters = ", ".join(names[place] for place in vote.voters)
+    return vote.step, str(vote.clause), f"{len(vote.voters)} of {vote.of}", vote.outcome, voters

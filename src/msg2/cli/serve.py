@@ -1,0 +1,53 @@
+"""`msg2 serve`: the local web app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.errors import MissingExtraError
+from msg2.options import ServerOptions
+
+_DEFAULT = ServerOptions()
+
+
+def serve(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[DATA|GRAPH]...", help="What the app is to begin with.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="Where all work is kept, as plain files.")] = (
+        _DEFAULT.folder
+    ),
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Another address than this machine's own needs a token.")
+    ] = _DEFAULT.host,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")] = _DEFAULT.port,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", envvar="MSG2_TOKEN", help="What a visitor has to know: 16 or more characters."),
+    ] = None,
+) -> None:
+    """The web app on this machine: learn graphs from your data, draw and merge them by hand, correct labels.
+
+    Everything is kept in one folder, and what was being worked on is taken up at the next start.
+
+    Example: `msg2 serve steps.csv --folder work`
+    """
+    with console.usage():
+        options = ServerOptions(folder=folder, host=host, port=port, token=token)
+    try:
+        from msg2.server import app
+        from msg2.server.desk import Desk
+    except ImportError:
+        raise MissingExtraError("the web app", "server") from None
+    with Desk(options) as desk, app.listening_socket(options) as listening:
+        for path in paths or ():
+            desk.offer(path)
+        name = f"[{host}]" if ":" in host else host
+        address = f"http://{name}:{listening.getsockname()[1]}/{'' if token is None else '?token=…'}"
+        console.say(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
+        console.out.file.flush()
+        app.serve(desk, listening)

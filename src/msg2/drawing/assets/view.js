@@ -1,0 +1,122 @@
+// Pan and zoom: the part of the picture that is seen, as the viewBox of the SVG.
+
+const WHOLE = (({ x, y, width, height }) => ({ x, y, width, height }))(PICTURE.viewBox.baseVal);
+const LIFE = 4 / 3; // pixels per unit of a picture as large as in print
+const [LEGIBLE, READABLE] = [0.5 * LIFE, 0.66 * LIFE];
+const view = { scale: 1, x: 0, y: 0, moved: false, paper: false };
+
+/** Draws the view; the picture never leaves the frame altogether. On paper all of it is seen. */
+function draw() {
+  if (view.paper) return PICTURE.setAttribute("viewBox", `${WHOLE.x} ${WHOLE.y} ${WHOLE.width} ${WHOLE.height}`);
+  const [width, height] = [FIGURE.clientWidth / view.scale, FIGURE.clientHeight / view.scale];
+  view.x = Math.min(Math.max(view.x, WHOLE.x - width / 2), WHOLE.x + WHOLE.width - width / 2);
+  view.y = Math.min(Math.max(view.y, WHOLE.y - height / 2), WHOLE.y + WHOLE.height - height / 2);
+  PICTURE.setAttribute("viewBox", `${view.x} ${view.y} ${width} ${height}`);
+}
+
+const fitting = () =>
+  Math.min(FIGURE.clientWidth / WHOLE.width, FIGURE.clientHeight / WHOLE.height, 1.25 * LIFE);
+
+/** The whole picture in the middle; or, where it is `large`, as much of it from the left as can be read. */
+function fit(large = false) {
+  view.scale = large && fitting() < LEGIBLE ? READABLE : fitting();
+  const [width, height] = [FIGURE.clientWidth / view.scale, FIGURE.clientHeight / view.scale];
+  view.x = width < WHOLE.width ? WHOLE.x : WHOLE.x + (WHOLE.width - width) / 2;
+  view.y = WHOLE.y + (WHOLE.height - height) / 2;
+  view.moved = false;
+  draw();
+}
+
+/** Larger or smaller by a factor; what is at the point (pixels in the frame) stays there. */
+function zoom(factor, x = FIGURE.clientWidth / 2, y = FIGURE.clientHeight / 2) {
+  const scale = Math.min(Math.max(view.scale * factor, fitting() / 2), 8 * LIFE);
+  view.x += x / view.scale - x / scale;
+  view.y += y / view.scale - y / scale;
+  view.scale = scale;
+  view.moved = true;
+  draw();
+}
+
+function shift(x, y) {
+  view.x -= x / view.scale;
+  view.y -= y / view.scale;
+  draw();
+}
+
+function pan(x, y) {
+  view.moved = true;
+  shift(x, y);
+}
+
+/** Pans until an element is inside the frame, with some room around it. */
+function bringIntoView(element) {
+  const [box, frame] = [element.getBoundingClientRect(), FIGURE.getBoundingClientRect()];
+  const room = 24;
+  const off = (low, high, first, last) => Math.max(0, first + room - low) || Math.min(0, last - room - high);
+  const [x, y] = [off(box.left, box.right, frame.left, frame.right), off(box.top, box.bottom, frame.top, frame.bottom)];
+  if (x || y) shift(x, y);
+}
+
+/** After the frame has changed: what the user chose to see stays, else all is fitted again. */
+function settle() {
+  if (view.moved) draw();
+  else fit(true);
+}
+
+/** The frame is as high as its picture needs, within limits. */
+function resize() {
+  const natural = WHOLE.height * Math.max(LEGIBLE, Math.min(FIGURE.clientWidth / WHOLE.width, 1.25 * LIFE));
+  FIGURE.style.height = `${Math.round(Math.min(Math.max(natural + 40, 260), 0.62 * innerHeight))}px`;
+  settle();
+}
+
+const touching = new Map();
+let dragged = false;
+
+FIGURE.addEventListener("pointerdown", (event) => {
+  if (event.button) return;
+  if (!touching.size) dragged = false;
+  touching.set(event.pointerId, event);
+});
+
+FIGURE.addEventListener("pointermove", (event) => {
+  const last = touching.get(event.pointerId);
+  if (!last) return;
+  if (!event.buttons) return touching.delete(event.pointerId); // it was let go outside
+  const [x, y] = [event.clientX - last.clientX, event.clientY - last.clientY];
+  if (!dragged && Math.hypot(x, y) < 5) return;
+  if (!dragged) FIGURE.setPointerCapture(event.pointerId);
+  dragged = true;
+  const other = [...touching.values()].find((touch) => touch.pointerId !== event.pointerId);
+  if (other) {
+    const apart = (touch) => Math.hypot(touch.clientX - other.clientX, touch.clientY - other.clientY) || 1;
+    const frame = FIGURE.getBoundingClientRect();
+    zoom(apart(event) / apart(last), (event.clientX + other.clientX) / 2 - frame.left,
+      (event.clientY + other.clientY) / 2 - frame.top);
+    pan(x / 2, y / 2);
+  } else pan(x, y);
+  touching.set(event.pointerId, event);
+});
+
+for (const end of ["pointerup", "pointercancel"]) {
+  FIGURE.addEventListener(end, (event) => touching.delete(event.pointerId));
+}
+// A drag is no click.
+FIGURE.addEventListener("click", (event) => dragged && (event.stopPropagation(), event.preventDefault()), true);
+FIGURE.addEventListener("dragstart", (event) => event.preventDefault());
+FIGURE.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const frame = FIGURE.getBoundingClientRect();
+  const lines = event.deltaMode ? 24 : 1;
+  if (event.shiftKey) pan(-(event.deltaX || event.deltaY) * lines, 0);
+  else zoom(Math.exp(-0.002 * event.deltaY * lines), event.clientX - frame.left, event.clientY - frame.top);
+}, { passive: false });
+FIGURE.addEventListener("keydown", (event) => {
+  const way = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
+  if (event.target !== FIGURE || !way) return;
+  event.preventDefault();
+  pan(...way);
+});
+at("zoom-in").onclick = () => zoom(1.3);
+at("zoom-out").onclick = () => zoom(1 / 1.3);
+at("zoom-fit").onclick = () => fit();

@@ -1,0 +1,111 @@
+"""An order from the names of the steps alone, by rules that were written down before they were tried.
+
+1. Every step has a stage: that of the first word in its name that tells one (`STAGES`), else the middle one.
+2. a → b where a has the earlier stage and the two are alike (they speak of the same thing: cos ≥ likeness), or a is a
+   beginning, or b is an end.
+3. "b after x" says so itself: the step most alike to x comes first; "a before x" the other way round. Where rules
+   contradict each other, this one wins.
+
+A stand-in for a language model that was trained on scripts (`msg2 scripts`), and what such a model has to beat. The
+videos have no part in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.evidence import Evidence
+from msg2.graph import all_of, step
+from msg2.inference.layers import acyclic, reduction
+from msg2.inference.learnt import Learnt
+from msg2.media.text import HashedWords
+from msg2.options import WordingOptions
+from msg2.task import Step
+
+Encoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+"""n texts -> vectors of shape (n, width) and length 1, or 0 where a text says nothing."""
+
+BEGINNING, PREPARING, MIDDLE, CHANGING, END = range(5)
+STAGES: Mapping[int, str] = {
+    BEGINNING: "begin buy check choose collect decide find first gather get open park plan preheat start unpack",
+    PREPARING: "chop clean crack crush cut dice fill grate grind loosen marinate measure melt mince peel prepare rinse "
+    "season separate slice soak squeeze unscrew wash",
+    CHANGING: "bake chill cook cool drain dry flip freeze fry grill refrigerate rest roast simmer strain test tighten "
+    "toast turn wait",
+    END: "close decorate drink eat enjoy finally finish garnish last serve store top wipe",
+}
+"""Words that tell how far a task has come; verbs as in a recipe, whatever the task."""
+_STAGE_OF = {word: stage for stage, words in STAGES.items() for word in words.split()}
+SMALL = "a an and as at by for from in into it its of off on onto or out over that the them to up with"
+"""Words that make no two steps alike."""
+_CUES = {"after": True, "once": True, "before": False, "until": False}
+"""Whether what follows the word came earlier."""
+
+_SAID, _GUESSED = 2, 1
+
+
+def learn(evidence: Evidence, options: WordingOptions, encoder: Encoder | None = None) -> Learnt:
+    """One conjunction per step; `encoder` says which names are alike, by default hashed words."""
+    steps = evidence.steps
+    weight = _weights(steps, options.likeness, encoder or HashedWords())
+    edges = reduction(acyclic(weight > 0, weight)[0])
+    return Learnt(
+        {name: all_of(step(steps[parent]) for parent in np.flatnonzero(edges[:, n])) for n, name in enumerate(steps)}
+    )
+
+
+def stage(name: Step) -> int:
+    """How far the task has come where this step is done, from `BEGINNING` to `END`.
+
+    >>> stage("slice the lemon") < stage("mix all") < stage("serve")
+    True
+    """
+    return next((_STAGE_OF[word] for word in _words(name) if word in _STAGE_OF), MIDDLE)
+
+
+def _weights(steps: Sequence[Step], likeness: float, encoder: Encoder) -> NDArray[np.int64]:
+    """Shape (steps, steps): [a, b] is above 0 where a comes before b; what a name says outweighs what is guessed."""
+    vectors = encoder([_content(_words(name)) for name in steps])
+    stages = np.array([stage(name) for name in steps])
+    bound = (stages == BEGINNING)[:, None] | (stages == END)[None, :]
+    guessed = (stages[:, None] < stages[None, :]) & (bound | (_cosines(vectors, vectors) >= likeness))
+    weight = np.where(guessed, _GUESSED, 0)
+    for place, name in enumerate(steps):
+        for earlier, about in _said(name):
+            alike = _cosines(vectors, encoder([about]))[:, 0]
+            alike[place] = -1.0
+            if alike.max() >= likeness:
+                other = int(alike.argmax())
+                weight[(other, place) if earlier else (place, other)] = _SAID
+    return weight
+
+
+def _cosines(ones: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of vectors (n, width) and (m, width), shape (n, m); rounded, so that what is equally alike ties everywhere."""
+    return np.round(ones.astype(np.float64) @ others.T, 6)
+
+
+def _said(name: Step) -> Iterator[tuple[bool, str]]:
+    """(whether it came earlier, what) for every "after x" and "before x" in a name.
+
+    >>> list(_said("rinse rice before boiling it"))
+    [(False, 'boiling')]
+    """
+    words = _words(name)
+    cues = [place for place, word in enumerate(words) if word in _CUES]
+    for place, end in zip(cues, [*cues[1:], len(words)], strict=True):
+        if about := _content(words[place + 1 : end]):
+            yield _CUES[words[place]], about
+
+
+def _content(words: Sequence[str]) -> str:
+    return " ".join(word for word in words if word not in SMALL.split())
+
+
+def _words(name: Step) -> list[str]:
+    return re.findall(r"\w+", name.casefold())

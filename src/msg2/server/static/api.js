@@ -1,0 +1,28 @@
+// The JSON API of the app; what it refuses is thrown, with its `problem`.
+
+async function answered(response) {
+  if (response.status === 204) return null;
+  const body = await response.json();
+  if (!response.ok) throw Object.assign(new Error(body.error), { problem: body, status: response.status });
+  return body;
+}
+
+export const get = async (path) => answered(await fetch(`/api/${path}`));
+
+export const post = async (path, value) =>
+  answered(
+    await fetch(`/api/${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(value),
+    }),
+  );
+
+export const remove = async (path) => answered(await fetch(`/api/${path}`, { method: "DELETE" }));
+
+/** Send a file as it is; `reading` says how it is to be read. */
+export async function upload(file, reading) {
+  const query = new URLSearchParams({ name: file.name, ...reading });
+  const headers = { "Content-Type": "application/octet-stream" };
+  return answered(await fetch(`/api/data?${query}`, { method: "POST", headers, body: file }));
+}

@@ -1,0 +1,133 @@
+// The first screen: data to learn from, and the graphs that are kept.
+import { get, post, remove, upload } from "./api.js";
+import { button, choice, el, field, link, named, row, safely, say, table } from "./dom.js";
+
+const chosen = new Set();
+
+export async function show(screen) {
+  document.title = "msg2";
+  const data = el("section", { "aria-label": "Data" });
+  const work = el("section", { "aria-label": "Graphs" });
+  screen.replaceChildren(uploading(() => fill()), data, work);
+
+  async function fill() {
+    const [datasets, works] = [(await get("data")).data, (await get("work")).work];
+    const again = safely(fill);
+    data.replaceChildren(...datasetsTable(datasets, again));
+    work.replaceChildren(...worksTable(works, again));
+    if (works.some(isRunning)) setTimeout(again, 700);
+  }
+
+  await fill();
+}
+
+const isRunning = (work) => work.state === "waiting" || work.state === "running";
+
+// -- uploading ---------------------------------------------------------------------------------------------------
+
+function uploading(done) {
+  const reading = { order: el("select"), tier: el("input"), fps: el("input", { type: "number", min: 0, step: "any" }) };
+  reading.order = choice([["", "as usual"], ["file", "of the file"], ["time", "of time"]], "");
+  const send = safely(async (files) => {
+    for (const file of files) {
+      say(`Reading ${file.name} …`);
+      const given = Object.entries(reading).filter(([, control]) => control.value !== "");
+      const data = await upload(file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
+      say([`${data.name}: ${data.format}.`, ...data.remarks].join(" "));
+    }
+    await done();
+  });
+  const input = el("input", { type: "file", multiple: true, id: "upload", className: "unseen" });
+  input.addEventListener("change", async () => {
+    await send([...input.files]);
+    input.value = "";
+  });
+  const zone = el(
+    "label",
+    { className: "drop", htmlFor: "upload" },
+    el("strong", {}, "Choose data, or drop it here"),
+    el("span", { className: "quiet" }, "A table with the columns video, step and, where known, start and end in seconds; " +
+      "an event log, an export of an annotation tool; or a ZIP archive of a folder."),
+    input,
+  );
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    zone.addEventListener(kind, (event) => {
+      event.preventDefault();
+      zone.classList.toggle("over", kind === "dragover");
+      if (kind === "drop") send([...event.dataTransfer.files]);
+    });
+  }
+  const how = el(
+    "details",
+    {},
+    el("summary", {}, "How it is to be read"),
+    el("div", { className: "fields" }, field("Order (CaptainCook4D)", reading.order),
+      field("Tier (ELAN)", reading.tier), field("Frames per second (CVAT, Label Studio)", reading.fps)),
+  );
+  return el("section", { "aria-label": "Upload" }, zone, how);
+}
+
+// -- what is there -----------------------------------------------------------------------------------------------
+
+function datasetsTable(datasets, again) {
+  const rows = datasets.map((data) =>
+    row(
+      link(named(data.name), `/data/${data.id}`),
+      tasksOf(data),
+      String(data.tasks.reduce((sum, task) => sum + task.videos, 0)),
+      el("span", { className: "buttons" },
+        link("Learn a graph", `/data/${data.id}`, { className: "as-button" }),
+        link("Correct labels", `/labels/${data.id}`, { className: "as-button" }),
+        removing(`data/${data.id}`, data.name, again)),
+    ),
+  );
+  const none = el("p", { className: "quiet" }, "None yet.");
+  return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Videos", ""], rows) : none];
+}
+
+function tasksOf(data) {
+  const names = data.tasks.slice(0, 3).map((task) => task.name).join(", ");
+  return data.tasks.length > 3 ? `${names} and ${data.tasks.length - 3} more` : names;
+}
+
+const kinds = { learnt: "learnt", given: "from a file", drawn: "drawn by hand", merged: "merged" };
+
+function worksTable(works, again) {
+  for (const id of chosen) if (!works.some((work) => work.id === id)) chosen.delete(id);
+  const merge = button("Merge the chosen ones", safely(async () => {
+    const made = await post("merged", { work: [...chosen] });
+    location.assign(`/graph/${made.id}`);
+  }));
+  const refresh = () => (merge.disabled = chosen.size < 2);
+  const rows = works.map((work) => {
+    const box = el("input", { type: "checkbox", checked: chosen.has(work.id), disabled: work.state !== "done",
+      "aria-label": `Choose ${work.task}` });
+    box.addEventListener("change", () => {
+      chosen[box.checked ? "add" : "delete"](work.id);
+      refresh();
+    });
+    return row(box, link(named(work.task || "(no name)"), `/graph/${work.id}`), named(work.name), how(work), state(work),
+      removing(`work/${work.id}`, work.task, again));
+  });
+  refresh();
+  const none = el("p", { className: "quiet" }, "None yet. Learn one from data, or draw one by hand.");
+  const bar = el("p", { className: "buttons" }, merge, link("Draw a graph", "/draw", { className: "as-button" }));
+  const columns = ["", "Task", "From", "How", "State", ""];
+  return [el("h2", {}, "Graphs"), ...(rows.length ? [table(columns, rows)] : [none]), bar];
+}
+
+const how = (work) => (work.job ? work.job.method : kinds[work.kind]);
+
+function state(work) {
+  if (work.state === "done") return `${work.steps.length} steps, ${work.edges} edges`;
+  const words = work.state === "failed" ? `failed: ${work.problem.error}` : work.news ?? work.state;
+  return el("span", { className: work.state }, words);
+}
+
+function removing(path, name, again) {
+  return button("Remove", safely(async () => {
+    if (!confirm(`Remove ${name}?`)) return;
+    await remove(path);
+    await again();
+  }), { className: "link" });
+}

@@ -1,0 +1,65 @@
+"""A real browser, and pages in it that must not complain or ask for anything from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def _without(reason: str) -> None:
+    if os.environ.get("MSG2_REQUIRE_DATA") == "1":
+        pytest.fail(f"MSG2_REQUIRE_DATA=1, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; one for each module, so that its event loop is gone before other tests run."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        _without("there is no Chromium on the path")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _without("playwright is not installed")
+    with sync_playwright() as started:
+        found = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens HTML from disk; at the end, nothing was said on the console and nothing asked for but the page."""
+    said: list[str] = []
+    asked: set[str] = set()
+    contexts = []
+
+    def opened(html: str, *, init: str = "", **settings: Any) -> Any:
+        file = tmp_path / "page.html"
+        file.write_text(html, "utf-8")
+        context = browser.new_context(**{"viewport": {"width": 1300, "height": 850}, **settings})
+        contexts.append(context)
+        if init:
+            context.add_init_script(init)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(f"dialog {dialog.message}"))
+        page.on("request", lambda request: asked.add(request.url.partition(":")[0]))
+        page.goto(file.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not said
+    assert asked <= {"file", "blob", "data"}

@@ -1,0 +1,255 @@
+"""The app in a real browser, against the real program: every screen, the way a person goes through them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+expect = pytest.importorskip("playwright.sync_api").expect
+
+from tests.server.conftest import TOAST  # noqa: E402
+from tests.server.live import serving  # noqa: E402
+
+NASTY = '<img src=x onerror="document.title=1">'
+
+Tab = Callable[..., Any]
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Tab]:
+    """`tab(address)`: a page; at its end, nothing was said on the console, and nobody else was asked for anything.
+
+    With `refusals`, the browser may note there that the server has refused something.
+    """
+    said: list[str] = []
+    asked: list[str] = []
+    contexts = []
+
+    def opened(address: str, refusals: bool = False, **settings: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1200, "height": 900}, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}") if not refusals else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert all(url.startswith(("http://127.0.0.1:", "blob:", "data:")) for url in asked)
+
+
+@pytest.fixture(scope="module")
+def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with one dataset, two labels of which are predicted."""
+    folder = tmp_path_factory.mktemp("app")
+    lines = [line + (",0.4,predicted" if line.startswith("v7,") else ",,") for line in TOAST.splitlines()[1:]]
+    (folder / "toast.csv").write_text("\n".join(["video,step,start,end,confidence,source", *lines]) + "\n")
+    with serving(folder, "toast.csv") as found:
+        yield found
+
+
+def put(page: Any, name: str, content: str) -> None:
+    page.set_input_files("#upload", {"name": name, "mimeType": "text/csv", "buffer": content.encode()})
+
+
+def downloaded(page: Any, click: Callable[[], None]) -> tuple[str, bytes]:
+    with page.expect_download() as found:
+        click()
+    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+
+
+def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
+    with serving(tmp_path, how_to_end=signal.SIGKILL) as address:
+        page = tab(address)
+        put(page, f"{NASTY}.csv", TOAST.replace("fry", f'"{NASTY.replace(chr(34), chr(34) * 2)}"'))
+        page.get_by_role("link", name="Learn a graph").click()
+        assert NASTY in page.text_content("h1")
+        page.get_by_label("δ: purity").fill("0.9")
+        page.get_by_role("button", name="Learn the graph").click()
+        inner = page.frame_locator("iframe")
+        expect(inner.locator("svg .node.step")).to_have_count(3)
+        first = page.url
+        page.get_by_text("What must hold").click()
+        page.get_by_label("One step").select_option("dip")
+        page.get_by_label("Another step").select_option("whisk")
+        page.get_by_role("button", name="Add and learn again").click()
+        page.wait_for_url(lambda url: url != first)
+        page.get_by_text("dip must come before whisk").wait_for()
+        _, content = downloaded(page, page.get_by_role("link", name=".json").click)
+        assert json.loads(content)["method"]["knowledge"] == {"required": [["dip", "whisk"]]}
+        refitted = page.url.rpartition("/")[2]
+        assert page.title() != "1"
+    with serving(tmp_path) as address:
+        page = tab(address)
+        page.locator(f"a[href='/graph/{refitted}']").click()
+        page.get_by_text("dip must come before whisk").wait_for()
+        for format in ("svg", "pddl", "html"):
+            _, content = downloaded(page, page.get_by_role("link", name=f".{format}", exact=True).click)
+            assert len(content) > 100
+        page.go_back()
+        page.get_by_role("button", name="Remove").first.click()
+        page.get_by_text("None yet.", exact=True).wait_for()
+
+
+def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
+    page = tab(address, refusals=True)
+    put(page, "x.csv", "video,stp\n")
+    status = page.get_by_role("status")
+    expect(status).to_have_text("x.csv, row 1: the column 'step' is missing — the columns are 'video', 'stp'")
+    page.goto(f"{address}draw")
+    page.get_by_label("Task").fill("tea")
+    page.get_by_label("Steps, one per line").fill("boil\npour")
+    page.get_by_role("button", name="Go on").click()
+    node = page.locator(".picture .node")
+    node.filter(has_text="boil").click()
+    page.get_by_label("needs …").select_option("pour")
+    page.locator(".picture .edge").wait_for()
+    node.filter(has_text="pour").click()
+    page.get_by_label("needs …").select_option("boil")
+    expect(status).to_have_text("$.preconditions: the preconditions form a cycle: 'boil' needs 'pour' needs 'boil'")
+    assert page.locator(".picture .edge").count() == 1
+    page.goto(f"{address}nowhere")
+    assert "Not Found" in page.content()
+
+
+def test_draw_a_graph_with_undo_and_merge_three(tab: Tab, address: str) -> None:
+    page = tab(f"{address}draw")
+    for person, alternative in (("Ann", True), ("Ben", True), ("Cem", False)):
+        page.goto(f"{address}draw")
+        page.get_by_label("Task").fill("coffee")
+        page.get_by_label("Steps, one per line").fill("boil\ngrind\nopen\npour")
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_label("Drawn by").fill(person)
+        page.get_by_label("Drawn by").press("Tab")
+        node = page.locator(".picture .node")
+        node.filter(has_text="pour").click()
+        page.get_by_role("heading", name="pour").wait_for()
+        node.filter(has_text="boil").click(modifiers=["Shift"])
+        page.locator(".clauses li").nth(0).wait_for()
+        node.filter(has_text="grind").click(modifiers=["Shift"])
+        page.locator(".clauses li").nth(1).wait_for()
+        if alternative:
+            node.filter(has_text="open").click(modifiers=["Alt"])
+            page.locator(".picture .node.any").wait_for()
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("Saved.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".clauses li")).to_have_count(1)
+    page.keyboard.press("Control+y")
+    expect(page.locator(".clauses li")).to_have_count(2)
+    page.get_by_role("button", name="Remove grind").click()
+    expect(page.locator(".clauses li")).to_have_count(1)
+    page.get_by_label("and …").select_option("grind")
+    expect(page.locator(".clauses li")).to_have_count(2)
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved.").wait_for()
+    page.goto(address)
+    expect(page.get_by_label("Choose coffee")).to_have_count(3)
+    for box in page.get_by_label("Choose coffee").all():
+        box.check()
+    page.get_by_role("button", name="Merge the chosen ones").click()
+    page.get_by_role("heading", name="What they disagree on").wait_for()
+    cells = page.locator("section tbody td").all_text_contents()
+    assert cells == ["pour", "grind", "1 of 3", "dropped", "Cem"]
+    _, content = downloaded(page, page.get_by_role("link", name=".json").click)
+    assert json.loads(content)["preconditions"] == {"pour": {"all": ["boil", {"any": ["grind", "open"]}]}}
+
+
+def test_drawing_by_keyboard_alone(tab: Tab, address: str) -> None:
+    page = tab(f"{address}draw")
+    page.get_by_label("Task").fill("tea")
+    page.get_by_label("Steps, one per line").fill("boil\npour")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".picture .node").filter(has_text="pour").focus()
+    page.keyboard.press("Enter")
+    page.locator(".picture .node").filter(has_text="boil").focus()
+    page.keyboard.press("Shift+Enter")
+    page.locator(".picture .edge").wait_for()
+    page.keyboard.press("Control+z")
+    page.locator(".picture .edge").wait_for(state="detached")
+
+
+def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:
+    page = tab(address)
+    page.get_by_role("link", name="Correct labels").first.click()
+    page.get_by_label("Video").select_option("7")
+    bars = page.locator(".segment.predicted")
+    expect(page.locator(".segment.predicted")).to_have_count(3)
+    # Drag the end of the first label half as far as the track is long.
+    handle, track = bars.first.locator(".end.right"), page.locator(".track").first.bounding_box()
+    spot = handle.bounding_box()
+    page.mouse.move(spot["x"] + 2, spot["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(spot["x"] + 2 + track["width"] / 2, spot["y"] + 4, steps=4)
+    page.mouse.up()
+    whisk = page.locator(".segment.corrected")
+    whisk.wait_for()
+    end = float(
+        page.locator("tbody tr")
+        .filter(has=page.locator("option:checked", has_text="whisk"))
+        .get_by_label("end")
+        .input_value()
+    )
+    assert end == pytest.approx(1 + 3 * 1.05 / 2, abs=0.05)
+    # By keyboard: accepted, then half a second later; the last one is deleted.
+    bars.first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".segment.accepted").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".segment.corrected")).to_have_count(2)
+    bars.focus()
+    page.keyboard.press("Delete")
+    expect(page.locator(".segment.predicted")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".segment.predicted")).to_have_count(1)
+    page.get_by_role("button", name="Redo").click()
+    page.get_by_label("A step that is new").fill("flip")
+    page.get_by_role("button", name="Add the step").click()
+    page.get_by_role("button", name="Add a label").click()
+    page.locator("tbody tr.chosen").get_by_label("Step").select_option("flip")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved in toast, corrected.csv").wait_for()
+    _, content = downloaded(page, page.get_by_role("link", name=".csv").click)
+    rows = [row for row in csv.DictReader(io.StringIO(content.decode())) if row["video"] == "v7"]
+    assert not any(row.get("confidence") for row in rows)  # a person has looked at them all
+    assert [(row["step"], row["source"]) for row in rows] == [
+        ("whisk", "corrected"),
+        ("dip", "corrected"),
+        ("flip", ""),
+    ]
+    assert (rows[1]["start"], rows[1]["end"]) == ("1.5", "2.5")
+    page.reload()
+    page.get_by_text("toast, corrected.csv").first.wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screens_fit_a_phone(tab: Tab, address: str, scheme: str) -> None:
+    page = tab(address, color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 800})
+    learn = page.locator("a", has_text="Learn a graph").first.evaluate("link => link.href")
+    labels = page.locator("a", has_text="Correct labels").first.evaluate("link => link.href")
+    for url, ready in (
+        (address, "section table"),
+        (learn, "button.main"),
+        (f"{address}draw", "form"),
+        (labels, ".segment"),
+    ):
+        page.goto(url)
+        page.locator(ready).first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,55 @@
+"""`msg2 --help` teaches by example, and shells complete commands and names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from typer.main import get_command
+
+from msg2.cli.app import app
+from msg2.readers.catalogue import SETS
+
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_the_help_are_commands_that_exist(msg2) -> None:
+    text = " ".join(msg2("--help").out.split())
+    assert all(name in text for name in COMMANDS)
+    examples = re.findall(r"`(msg2 [^`]+)`", get_command(app).help or "")
+    assert len(examples) >= 7
+    for example in examples:
+        _, name, *arguments = shlex.split(example)
+        COMMANDS[name].make_context(name, arguments, resilient_parsing="--help" in arguments)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "states"])
+def test_every_command_has_an_example_and_a_group(name: str) -> None:
+    command = COMMANDS[name]
+    assert re.search(rf"Examples?: `msg2 {name}", command.help or ""), command.help
+    assert command.rich_help_panel in {
+        "Data",
+        "Learn a graph",
+        "Use a graph",
+        "From videos to labels",
+        "Try and measure",
+    }
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
+def test_completion_can_be_installed(kind: str, shell) -> None:
+    done = shell(f"msg2 --show-completion {kind}", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0, done.stderr
+    assert "_MSG2_COMPLETE" in done.stdout
+
+
+def test_shells_complete(shell) -> None:
+    def completed(words: str) -> list[str]:
+        count = len(words.split()) - (not words.endswith(" "))
+        line = f'env _MSG2_COMPLETE=complete_bash COMP_WORDS="{words}" COMP_CWORD={count} msg2'
+        return shell(line).stdout.split()
+
+    assert completed("msg2 de") == ["demo", "describe"]
+    assert completed("msg2 data ") == list(SETS)
+    assert "--delta" in completed("msg2 infer x.csv --de")

@@ -1,0 +1,147 @@
+"""What is embedded in a page: the same as the library says, small, and safe whatever names and evidence hold."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msg2 import drawing
+from msg2.assist import check
+from msg2.drawing.page_data import page_data
+from msg2.drawing.picture import picture
+from msg2.drawing.text import one_line
+from msg2.errors import InputError
+from msg2.graph import Formula, SubtaskGraph, all_of, any_of, from_json, step
+from msg2.task import Segment, Task, Video
+
+TASK = Task("tea", ["boil", "fill", "pour"], [
+    Video("v1", [Segment("pour", 0, 1.23456), Segment("boil", 2, 3, 0.756, "predicted"), Segment("pour", 3, 4)]),
+    Video("v2", [Segment("fill"), Segment("boil"), Segment("pour", source="predicted")]),
+    Video("v3", []),
+])  # fmt: skip
+GRAPH = SubtaskGraph("tea", TASK.steps, {"boil": step("fill"), "pour": all_of([step("boil"), step("fill")])})
+
+
+def embedded(html: str) -> Any:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(text)
+
+
+def named(formula: Any, steps: list[str]) -> Formula:
+    """A formula of the page with its names."""
+
+    def value(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            return {kind: value(part) for kind, part in inner.items()}
+        if isinstance(inner, list):
+            return [value(part) for part in inner]
+        return inner if inner is True else steps[inner]
+
+    return from_json(value(formula))
+
+
+def test_the_graph_can_be_read_back(cpr: SubtaskGraph) -> None:
+    data = embedded(drawing.page(cpr))
+    steps = [entry["name"] for entry in data["steps"]]
+    assert {name: named(entry["needs"], steps) for name, entry in zip(steps, data["steps"], strict=True)} == {
+        name: cpr.precondition(name) for name in cpr.steps
+    }
+    entry = data["steps"][steps.index("open airway")]
+    assert (entry["videos"], entry["holds"], entry["violations"]) == (12, 9, ["v1", "<i>v2</i>", "v3"])
+    assert named(entry["second"]["needs"], steps) == step("check pulse")
+    assert entry["edges"][str(steps.index("check response"))] == {"before": 2, "together": 3, "weak": True}
+
+
+def test_steps_are_numbered_as_in_the_picture() -> None:
+    """The reduction can move a step to an earlier layer; its id in the picture is what counts."""
+    graph = SubtaskGraph("t", "abcz", {"b": step("a"), "a": step("z"), "c": any_of([step("b"), step("z")])})
+    drawn = picture(graph)
+    order = [entry["name"] for entry in page_data(graph, drawn)["steps"]]
+    assert order == list(graph.reduced().steps) != list(graph.steps)
+    html = drawing.page(graph)
+    for number, name in enumerate(order):
+        assert re.search(
+            rf'<g id="s{number}" class="node[^>]*>\n<title>{name}</title>\n<g><a href="#step-{number}"', html
+        )
+        assert f'<tr id="step-{number}"><th scope="row"><bdi>{name}</bdi>' in html
+
+
+def test_videos_are_what_they_were() -> None:
+    one, other, empty = page_data(GRAPH, picture(GRAPH), TASK, {"v2": "films/v2.mp4"})["videos"]
+    fill, boil, pour = range(3)
+    assert one == {
+        "id": "v1", "steps": [pour, boil, pour], "times": [0, 1.235, 2, 3, 3, 4], "added": [[1, 76]],
+        "mistakes": [[0, [0, 1]], [1, [0]], [2, [1]]], "skipped": [fill],
+    }  # fmt: skip
+    assert other == {"id": "v2", "steps": [fill, boil, pour], "added": [[2]], "file": "films/v2.mp4"}
+    assert empty == {"id": "v3", "steps": []}
+    report = check(GRAPH, TASK)
+    assert [(m.video, m.position - 1) for m in report.mistakes] == [("v1", place) for place, _ in one["mistakes"]]
+
+
+def test_a_video_of_something_else_is_refused() -> None:
+    with pytest.raises(InputError, match="'dance' is not a step of the graph"):
+        drawing.page(GRAPH, Task("tea", ["dance"], [Video("v", [Segment("dance")])]))
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=3, unique=True),
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | st.dictionaries(
+                st.sampled_from(["videos", "holds", "edges", "runner_up", "violations", "precondition", "score"]), inner
+            )
+        ),
+    ),
+)
+def test_any_names_and_any_evidence(names: list[str], evidence: Any) -> None:
+    graph = SubtaskGraph(
+        names[0], names, {names[-1]: step(names[0])} if len(names) > 1 else {}, evidence=dict.fromkeys(names, evidence)
+    )
+    html = drawing.page(graph, Task("t", names, [Video(names[0], [Segment(name) for name in names])]))
+    data = embedded(html)
+    assert sorted(entry["name"] for entry in data["steps"]) == sorted(map(one_line, names))
+    assert data["videos"][0]["id"] == one_line(names[0])
+    assert html.count("<script") == 2
+    html.encode("utf-8")
+
+
+def test_style_and_script_are_those_of_the_policy(cpr: SubtaskGraph) -> None:
+    html = drawing.page(cpr)
+    policy = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)[0]
+    for kind, pattern in (("style", "<style>(.*?)</style>"), ("script", '<script type="module">(.*?)</script>')):
+        (text,) = re.findall(pattern, html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert "innerHTML" not in html
+    assert "eval(" not in html
+
+
+def test_films_are_found_from_the_page(tmp_path: Path) -> None:
+    (tmp_path / "videos" / "more").mkdir(parents=True)
+    for name in ("v1.mp4", "more/v2.webm", "v3.txt"):
+        (tmp_path / "videos" / name).touch()
+    found = drawing.films(TASK, tmp_path / "videos", tmp_path / "pages" / "tea.html")
+    assert found == {"v1": "../videos/v1.mp4", "v2": "../videos/more/v2.webm"}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no videos"):
+        drawing.films(TASK, tmp_path / "empty", tmp_path / "tea.html")
+
+
+def test_only_a_page_shows_videos(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no page"):
+        drawing.show(GRAPH, tmp_path / "tea.svg", videos=TASK)
+    assert not list(tmp_path.iterdir())
+    page = drawing.show(GRAPH, tmp_path / "tea.html", videos=TASK)
+    assert [video["id"] for video in embedded(page.read_text("utf-8"))["videos"]] == ["v1", "v2", "v3"]

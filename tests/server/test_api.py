@@ -1,0 +1,128 @@
+"""The JSON API: the same answers as the library, errors in one form, and a schema that is true."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from msg2 import Segment, Task, Video, check, infer, next_steps
+from msg2.graph import SubtaskGraph, all_of, any_of, step
+from tests.server.conftest import TOAST, refused
+from tests.server.live import serving
+
+ROWS = [
+    {"video": f"v{number}", "step": name, "start": time, "end": time + 1}
+    for number in range(6)
+    for time, name in enumerate(["whisk", "dip", "fry"])
+]
+TASK = Task(
+    "toast",
+    ["whisk", "dip", "fry"],
+    [Video(f"v{number}", [Segment(n, t, t + 1) for t, n in enumerate(["whisk", "dip", "fry"])]) for number in range(6)],
+)
+GRAPH = SubtaskGraph("t", "abcd", {"c": any_of([step("a"), step("b")]), "d": all_of([step("c"), step("a")])})
+
+
+def test_infer(client: TestClient) -> None:
+    for method, options in (
+        ("msg2", {"delta": 0.9, "max_literals": "none"}),
+        ("always-before", {}),
+        ("likelihood", {}),
+    ):
+        given = {name: None if value == "none" else value for name, value in options.items()}
+        answer = client.post("/api/infer", json={"labels": ROWS, "task": "toast", "method": method, "options": options})
+        assert answer.json() == json.loads(infer(TASK, method, **given).dumps())
+
+
+def test_next(client: TestClient) -> None:
+    answer = client.post("/api/next", json={"graph": GRAPH.to_json(), "done": ["a"]}).json()
+    expected = next_steps(GRAPH, ["a"])
+    assert [(one["step"], one["probability"], one["eligible"]) for one in answer["steps"]] == [
+        (one.step, one.probability, one.eligible) for one in expected
+    ]
+    assert answer["steps"][-1]["unmet"] == ["c"]
+
+
+def test_check(client: TestClient) -> None:
+    rows = [{"video": "v", "step": name} for name in "dcba"]
+    answer = client.post("/api/check", json={"graph": GRAPH.to_json(), "labels": rows})
+    assert answer.json() == check(GRAPH, Video("v", [Segment(name) for name in "dcba"])).to_json()
+    assert len(answer.json()["mistakes"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("infer", {"labels": [{"video": "v", "step": "a", "start": 1}]}, "start or an end, but not both"),
+        ("infer", {"labels": ROWS, "method": "magic"}, "no method 'magic'"),
+        ("infer", {"labels": ROWS, "method": "msgi", "options": {"delta": 0.5}}, "has no option 'delta'"),
+        ("infer", {"labels": ROWS, "require": [["a", "b"]]}, "'a' is required, forbidden or hinted at, but no step"),
+        ("next", {"graph": {**GRAPH.to_json(), "format": "x"}}, "this version of msg2 reads"),
+        ("next", {"graph": GRAPH.to_json(), "done": ["z"]}, "'z'"),
+        ("next", {"graph": GRAPH.to_json(), "ranker": "luck"}, "no ranker 'luck'"),
+        ("check", {"graph": GRAPH.to_json(), "labels": [{"video": "v", "step": "z"}]}, "'z'"),
+        (
+            "draw",
+            {"graph": {**GRAPH.to_json(), "preconditions": {"a": "d", "d": "a"}}},
+            "cycle: 'a' needs 'd' needs 'a'",
+        ),
+    ],
+)
+def test_wrong_input_is_told_in_one_line(client: TestClient, path: str, body: dict[str, Any], words: str) -> None:
+    assert words in refused(client.post(f"/api/{path}", json=body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"[]", b"{", b"\xff", b'{"labels": []}', b'{"labels": [{"video": 1, "step": "a"}]}',
+        b'{"labels": [{"video": "v", "step": "a", "start": 1e999, "end": 1e999}]}',
+        b'{"labels": [{"video": "v", "step": "a", "start": NaN, "end": 1}]}',
+        b'{"labels": [{"video": "v", "step": "\\ud800"}]}', b'{"labels": [{"video": "v", "step": "a"}], "x": 1}',
+        b'{"labels": [{"video": "v", "step": "a"}], "seed": -1}', b"[" * 100_000, b"9" * 10_000,
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_schema_is_refused(client: TestClient, body: bytes) -> None:
+    answer = client.post("/api/infer", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    refused(answer, answer.status_code)
+
+
+def test_numbers_that_no_file_can_hold_are_refused_in_graphs(client: TestClient) -> None:
+    text = json.dumps({"graph": {**GRAPH.to_json(), "evidence": {"a": "HERE"}}}).replace('"HERE"', "1e999")
+    answer = client.post("/api/next", content=text, headers={"Content-Type": "application/json"})
+    assert "no file can hold" in refused(answer, 422)
+
+
+FUZZER = """
+[checks]
+# 400 is for input that fits the schema and means nothing, such as a cycle; 422 is never right for what fits.
+positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["--phases", "fuzzing,stateful", "--max-examples", "4"],
+        pytest.param(["--max-examples", "50"], marks=pytest.mark.slow),
+    ],
+    ids=["a little", "thoroughly"],
+)
+def test_a_fuzzer_finds_the_schema_true(tmp_path: Path, how: list[str]) -> None:
+    """Every operation of a real server, with what fits its schema and with what does not."""
+    (tmp_path / "fuzzer.toml").write_text(FUZZER)
+    (tmp_path / "toast.csv").write_text(TOAST)
+    fuzzer = [Path(sys.executable).with_name("schemathesis"), "--config-file", "fuzzer.toml", "run", "--checks", "all"]
+    with serving(tmp_path, "toast.csv") as address:
+        ran = subprocess.run(
+            [*fuzzer, *how, f"{address}api/openapi.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    assert ran.returncode == 0, ran.stdout[-5000:]
+    assert "Tested: 19" in ran.stdout

@@ -1,0 +1,22 @@
+"""Fifty clients at the same time, for a few seconds; `python -m benchmarks.server` takes a minute."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import server
+
+
+def test_no_error_and_no_job_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    found = server.load(clients=50, seconds=4)
+    assert found.errors == []
+    assert found.lost == []
+    assert found.jobs >= 5
+    assert set(found.times) == {"upload", "begin a job", "infer", "next", "check", "one dataset"}
+
+
+def test_what_goes_wrong_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = server.Load({"infer": [0.1]}, ["infer: 500 b'no'"], 2, ["a job: gone"])
+    monkeypatch.setattr(server, "load", lambda clients, seconds: lost)
+    assert server.main([]) == 1
+    assert "1 requests, 1 errors; 2 jobs, 1 lost" in capsys.readouterr().out
