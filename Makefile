@@ -67,7 +67,7 @@ requirements:
 	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]' hatchling editables
 	$(FREEZE) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
-	$(PIP) install -c requirements/constraints.txt -e '.[media,ray]'
+	$(PIP) install -c requirements/constraints.txt -e '.[media,pandas,server,ray]'
 	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 

@@ -186,7 +186,7 @@ def test_drawing_by_keyboard_alone(tab: Tab, address: str) -> None:
 
 def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:
     page = tab(address)
-    page.get_by_role("link", name="Correct labels").first.click()
+    page.get_by_role("row", name="toast.csv").get_by_role("link", name="Correct labels").click()
     page.get_by_label("Video").select_option("7")
     bars = page.locator(".segment.predicted")
     expect(page.locator(".segment.predicted")).to_have_count(3)
@@ -238,12 +238,28 @@ def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:
     page.get_by_text("toast, corrected.csv").first.wait_for()
 
 
+def test_labels_without_times_are_put_in_order(tab: Tab, address: str) -> None:
+    page = tab(address)
+    put(page, "plain.csv", "video,step\nv,pour\nv,boil\nw,boil\n")
+    page.get_by_role("row", name="plain.csv").get_by_role("link", name="Correct labels").click()
+    page.get_by_role("button", name="Later").first.click()
+    page.get_by_role("button", name="Delete").last.click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_label("Video").select_option("1")  # what was changed is saved on the way
+    page.get_by_text("Saved in plain, corrected.csv").wait_for()
+    _, content = downloaded(page, page.get_by_role("link", name=".csv").click)
+    assert content.decode() == "task,video,step\nplain,v,boil\nplain,v,pour\nplain,w,boil\n"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_screens_fit_a_phone(tab: Tab, address: str, scheme: str) -> None:
     page = tab(address, color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 800})
-    learn = page.locator("a", has_text="Learn a graph").first.evaluate("link => link.href")
-    labels = page.locator("a", has_text="Correct labels").first.evaluate("link => link.href")
+    toast = page.get_by_role("row", name="toast.csv")
+    learn, labels = (
+        toast.get_by_role("link", name=name).evaluate("link => link.href")
+        for name in ("Learn a graph", "Correct labels")
+    )
     for url, ready in (
         (address, "section table"),
         (learn, "button.main"),

@@ -35,7 +35,7 @@ def test_what_is_named_is_there_and_a_killed_job_is_done_at_the_next_start(table
         data = {one["name"]: one["id"] for one in asked(address, "api/data")["data"]}
         assert set(data) == {"toast.csv", "long.csv"}
         assert [one["kind"] for one in asked(address, "api/work")["work"]] == ["given"]
-        job = asked(address, "api/work", {"data": data["long.csv"], "samples": 60})["id"]
+        job = asked(address, "api/work", {"data": data["long.csv"], "samples": 25})["id"]
         waiting = asked(address, "api/work", {"data": data["toast.csv"]})["id"]
         _until(lambda: asked(address, f"api/work/{job}")["state"] == "running")
     assert json.loads((folder / "work" / "work" / job / "record.json").read_text())["state"] == "running"
@@ -53,6 +53,13 @@ def test_wrong_usage_and_wrong_input(msg2: Msg2, tmp_path: Path) -> None:
     )
     (tmp_path / "file").write_text("")
     assert "cannot be written to" in msg2("serve", "--folder", tmp_path / "file").complaint
+
+
+def test_without_the_extra(msg2: Msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "msg2.server.app", raising=False)
+    monkeypatch.delattr("msg2.server.app", raising=False)
+    assert "pip install 'msg2[server]'" in msg2("serve", "--folder", tmp_path).complaint
 
 
 def test_a_port_or_a_folder_that_is_taken(msg2: Msg2, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msg2.errors import InputError
 from msg2.evidence import Evidence
 from msg2.graph import all_of, any_of, step
 from msg2.inference import infer
@@ -18,8 +19,10 @@ from msg2.inference.alternatives import _integrated, grouped
 from msg2.inference.either import with_alternatives
 from msg2.inference.layers import closure
 from msg2.inference.likelihood import _starts
+from msg2.inference.names import log_sums
 from msg2.inference.noise import Noise
 from msg2.inference.orders import Prior, Search
+from msg2.media.text import HashedWords
 from msg2.options import LikelihoodOptions, NoiseOptions, RandomWorldOptions, WorldOptions
 from msg2.task import Segment, Task, Video
 from msg2.worlds import random_world, simulate
@@ -203,3 +206,33 @@ def test_many_videos_are_thinned_out_for_the_way_but_not_for_the_result() -> Non
     task = simulate(random_world(RandomWorldOptions(steps=8), 1), WorldOptions(videos=60), 0).task
     few = infer(task, "likelihood", videos=20)
     assert few.preconditions == infer(task, "likelihood").preconditions
+
+
+def test_names_choose_among_the_usual_predecessors_not_how_many() -> None:
+    rng = np.random.default_rng(0)
+    usual = np.triu(rng.random((6, 6)) < 0.7, k=1)
+    kin = rng.normal(size=(6, 6))
+    logs = log_sums(kin, usual)
+    for step_, column in enumerate(usual.T):
+        before = np.flatnonzero(column)
+        for count in range(7):
+            sets = [math.exp(sum(kin[a, step_] for a in chosen)) for chosen in combinations(before, count)]
+            assert math.exp(logs[step_, count]) == pytest.approx(sum(sets))
+    prior = Prior(usual, kin, logs)
+    empty = prior.of_order(np.zeros((6, 6), dtype=bool))
+    for count in range(int(usual[:, 4].sum()) + 1):
+        chances = 0.0
+        for chosen in combinations(np.flatnonzero(usual[:, 4]), count):
+            relation = np.zeros((6, 6), dtype=bool)
+            relation[list(chosen), 4] = True
+            chances += math.exp(prior.of_order(relation) - empty)
+        assert chances == pytest.approx(1)  # as likely as any other number of predecessors
+
+
+def test_names_are_read_where_they_are_given() -> None:
+    task = task_of(*["abcd", "bacd"] * 5)
+    graph = infer(task, "likelihood", names=HashedWords())
+    assert graph.method["names"].startswith("words")
+    assert "names" not in infer(task, "likelihood").method
+    with pytest.raises(InputError, match="does not read the names"):
+        infer(task, "always-before", names=HashedWords())

@@ -120,5 +120,9 @@ def test_bad_corrections_are_refused(client: TestClient, tmp_path: Path) -> None
     row = {"video": "v1", "step": "fry", "start": 2, "end": 1}
     assert "before its start" in refused(client.post(url, json={"task": "toast", "video": "v1", "labels": [row]}))
     assert "no such video" in refused(client.post(url, json={"task": "toast", "video": "v99", "labels": []}))
+    one = uploaded(client, "video,step\nv,a\n", "one.csv")
+    gone = client.post(f"/api/data/{one['id']}/labels", json={"task": "one", "video": "v", "labels": []})
+    assert refused(gone) == "no label would be left"
+    client.delete(f"/api/data/{one['id']}")
     assert "no task" in refused(client.post(url, json={"task": "tea", "video": "v1", "labels": []}))
     assert [one["id"] for one in client.get("/api/data").json()["data"]] == [data["id"]]

@@ -110,14 +110,17 @@ def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: P
     for id, (state, attempts) in zip(ids, states, strict=True):
         job = Job(data=data["id"])
         desk.work.put(Work(id=id, made=time.time(), kind="learnt", state=state, attempts=attempts, job=job))  # type: ignore[arg-type]
-    remains = desk.data.place(new_id())
-    remains.mkdir()
-    (remains / "half").write_text("video,st")
+    remains, removed = desk.data.place(new_id()), desk.data.root / f"removed-{new_id()}"
+    for folder in (remains, removed):
+        folder.mkdir()
+        (folder / "half").write_text("video,st")
+    (removed / "record.json").write_text("{}")
     desk.end()
     second = open_app()
     assert [finished(second, id)["state"] for id in ids] == ["done", "done", "failed"]
     assert "ended 3 times" in second.get(f"/api/work/{ids[2]}").json()["problem"]["error"]
     assert not remains.exists()
+    assert not removed.exists()
 
 
 def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: Open, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def experiment(
     ] = None,
     text_encoder: Annotated[
         str | None,
-        typer.Option(metavar="words|PATH", help="narration: hashed words (default), or a sentence encoder's folder."),
+        typer.Option(metavar="words|PATH", help="Of texts: hashed words (default), or a sentence encoder's folder."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small part, to see that it runs.")] = False,

@@ -43,6 +43,7 @@ from msg2.inference import sweep as sweep_delta
 from msg2.inference.confidence import Each
 from msg2.inference.learnt import Statistic
 from msg2.media.engines import Died, in_processes
+from msg2.media.text import text_encoder
 from msg2.options import BootstrapOptions, PrecisionOptions
 from msg2.remarks import LOGGER, kept_remarks
 from msg2.task import Task
@@ -115,6 +116,10 @@ def infer(
     knowledge: KnowledgeFile = None,
     confidence: Confidence = None,
     samples: Samples = None,
+    names: Annotated[
+        str | None,
+        typer.Option(metavar="words|PATH", help="likelihood: what step names suggest, by shared words or an encoder."),
+    ] = None,
     overlap: Overlap = None,
     repeats: Repeats = None,
     order: Order = None,
@@ -136,7 +141,10 @@ def infer(
     bootstrap = None
     if samples is not None or confidence is not None:
         bootstrap = BootstrapOptions(**given({"samples": samples, "confidence": confidence}))
-    settings = {"seed": seed, "bootstrap": bootstrap, **options}
+    if names is not None and not METHODS[method].reads_names:
+        raise typer.BadParameter(f"the method {method!r} does not read the names of the steps: leave out --names")
+    encoder = None if names is None else text_encoder(names)
+    settings = {"seed": seed, "bootstrap": bootstrap, "names": encoder, **options}
     learn = partial(_learn, method=method, told=told, settings=settings, with_statistics=stats is not None)
     if len(tasks) == 1:
         with console.status("learning") as report:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msg2.experiments import calibration, captaincook4d, graphs, mistakes, next_step, noise, recovery, transfer
+from msg2.experiments import calibration, captaincook4d, graphs, mistakes, names, next_step, noise, recovery, transfer
 from msg2.experiments.tables import Result, Table
 from msg2.options import ExperimentOptions
 
@@ -49,6 +49,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "captaincook4d": Experiment("edges against human task graphs", "captaincook4d", captaincook4d.run),
     "mistakes": Experiment("mistakes as they happen, one recording left out", "captaincook4d", mistakes.run),
     "graphs": Experiment("twelve worlds with known graphs (Table 1)", None, graphs.run),
+    "names": Experiment("what the names of steps add to likelihood", "captaincook4d", names.run),
     "noise": Experiment("every method by noise and number of videos", None, noise.run, long=True),
     "calibration": Experiment("how true the probabilities of the bootstrap are", None, calibration.run),
     "recovery": Experiment("exact recovery from noise-free random worlds", None, recovery.run),

@@ -13,7 +13,6 @@ from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.options import ExperimentOptions
 from msg2.readers import read_all, read_graph
-from msg2.task import Task
 
 SETTINGS: Sequence[tuple[str, str, str]] = (
     (
@@ -41,14 +40,14 @@ ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Precision, recall and F1 in percent with START and END after transitive reduction, mean over recipes."""
     folder = data / "captaincook4d"
-    truths = {path.stem: read_graph(path) for path in sorted((folder / "task_graphs").glob("*.json"))}
+    known = truths(folder)
     tables, recipes = [], {}
     for title, file, order in SETTINGS:
         tasks = read_all(folder / file, order=order)
         rows: list[list[Cell]] = []
         for row, (method, chosen) in ROWS.items():
             report(f"{title}: {row}")
-            scores = [_scores(task, truths, method, chosen) for task in tasks]
+            scores = [compared(infer(task, method, **chosen), known) for task in tasks]
             recipes[f"{title}: {row}"] = {t.name: s.f1 for t, s in zip(tasks, scores, strict=True)}
             rows.append(
                 [row, *(100 * mean(getattr(s, name) or 0.0 for s in scores) for name in ("precision", "recall", "f1"))]
@@ -57,6 +56,11 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     return Result("captaincook4d", tables, {"f1 per recipe": recipes})
 
 
-def _scores(task: Task, truths: Mapping[str, SubtaskGraph], method: str, options: dict[str, Any]) -> metrics.EdgeScores:
-    truth = truths["".join(filter(str.isalnum, task.name)).lower()]
-    return metrics.edge_scores(infer(task, method, **options), truth, ends=True)
+def truths(folder: Path) -> dict[str, SubtaskGraph]:
+    """The graphs that people drew, by the name of the recipe without spaces."""
+    return {path.stem: read_graph(path) for path in sorted((folder / "task_graphs").glob("*.json"))}
+
+
+def compared(graph: SubtaskGraph, truths: Mapping[str, SubtaskGraph]) -> metrics.EdgeScores:
+    """The edges of a graph, with START and END, against those of its recipe."""
+    return metrics.edge_scores(graph, truths["".join(filter(str.isalnum, graph.task)).lower()], ends=True)

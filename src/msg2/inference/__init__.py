@@ -19,9 +19,10 @@ from msg2.evidence import Evidence
 from msg2.graph import Formula, SubtaskGraph
 from msg2.inference import choice, decision, likelihood, order, precision, wording
 from msg2.inference.confidence import Each, Learn, Shares, bootstrapped, confident, with_probabilities
-from msg2.inference.knowledge import Knowledge, Learning, Obeying
+from msg2.inference.knowledge import Knowledge, Obeying
 from msg2.inference.layers import purity
 from msg2.inference.learnt import Learnt, Statistic, evidence_entries
+from msg2.inference.names import Encoder
 from msg2.inference.roles import with_roles
 from msg2.options import (
     BootstrapOptions,
@@ -50,7 +51,9 @@ class Method:
     """A way to learn a graph: its options class and its function."""
 
     options: type[Any]
-    learn: Learning
+    learn: Callable[..., Learnt]
+    reads_names: bool = False
+    """Whether its function takes an `encoder` of the names of the steps."""
 
 
 METHODS: Mapping[str, Method] = {
@@ -58,8 +61,8 @@ METHODS: Mapping[str, Method] = {
     "msgi": Method(DecisionOptions, decision.learn_msgi),
     "msgi+": Method(DecisionOptions, decision.learn_msgi_plus),
     "always-before": Method(OrderOptions, order.learn),
-    "likelihood": Method(LikelihoodOptions, likelihood.learn),
-    "wording": Method(WordingOptions, wording.learn),
+    "likelihood": Method(LikelihoodOptions, likelihood.learn, reads_names=True),
+    "wording": Method(WordingOptions, wording.learn, reads_names=True),
 }
 
 
@@ -110,19 +113,21 @@ def infer(
     seed: int = DEFAULT.seed,
     knowledge: Knowledge | None = None,
     bootstrap: BootstrapOptions | None = None,
+    names: Encoder | None = None,
     **options: Any,
 ) -> SubtaskGraph:
     """The subtask graph of a task, with the evidence behind every precondition.
 
     `options` are those of the method (see `msg2.options`); `seed` shuffles the folds with which δ "auto" is chosen, and
-    draws the samples of `bootstrap`, which say how sure the graph is. `knowledge` is obeyed exactly.
+    draws the samples of `bootstrap`, which say how sure the graph is. `knowledge` is obeyed exactly. `names` turns the
+    names of steps into vectors, for methods that read them (see `msg2.media.text`).
 
     >>> from msg2.task import Segment, Video
     >>> task = Task("tea", ["boil", "pour"], [Video(v, [Segment("boil"), Segment("pour")]) for v in "12"])
     >>> print(infer(task, delta=0.9).precondition("pour"))
     boil
     """
-    return study(task, method, seed=seed, knowledge=knowledge, bootstrap=bootstrap, **options).graph
+    return study(task, method, seed=seed, knowledge=knowledge, bootstrap=bootstrap, names=names, **options).graph
 
 
 def study(
@@ -132,6 +137,7 @@ def study(
     seed: int = DEFAULT.seed,
     knowledge: Knowledge | None = None,
     bootstrap: BootstrapOptions | None = None,
+    names: Encoder | None = None,
     report: Report | None = None,
     each: Each | None = None,
     **options: Any,
@@ -140,6 +146,11 @@ def study(
     evidence = Evidence.of(task)
     how, chosen = method_and_options(method, options)
     facts: dict[str, Any] = {}
+    if names is not None:
+        if not how.reads_names:
+            raise InputError(f"the method {method!r} does not read the names of the steps")
+        how = replace(how, learn=partial(how.learn, encoder=names))
+        facts["names"] = str(getattr(names, "name", "an encoder"))
     if knowledge is not None and knowledge.pairs:
         knowledge.check(task)
         how = replace(how, learn=Obeying(how.learn, knowledge))

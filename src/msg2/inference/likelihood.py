@@ -24,15 +24,17 @@ from msg2.inference.choices import Relation
 from msg2.inference.either import with_alternatives
 from msg2.inference.layers import acyclic, closure, purity
 from msg2.inference.learnt import Candidate, Learnt
+from msg2.inference.names import Encoder, kinship
 from msg2.inference.orders import Search
 from msg2.options import LikelihoodOptions
 
 
-def learn(evidence: Evidence, options: LikelihoodOptions) -> Learnt:
-    """For every step a conjunction of steps, or of alternatives between steps."""
-    search = Search.on(evidence, options)
+def learn(evidence: Evidence, options: LikelihoodOptions, encoder: Encoder | None = None) -> Learnt:
+    """For every step a conjunction of steps, or of alternatives; `encoder` tells which names are alike."""
+    kin = None if encoder is None else kinship(evidence.steps, encoder)
+    search = Search.on(evidence, options, kin)
     some = _some(evidence, options.videos)
-    scout = search if some is evidence else Search.on(some, options)
+    scout = search if some is evidence else Search.on(some, options, kin)
     found = max((scout.climbed(start) for start in _starts(some, options)), key=lambda fit: round(fit.score, 6))
     if scout is not search:
         found = search.climbed(found.relation)

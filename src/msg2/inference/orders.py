@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
-from msg2.inference.alternatives import log_factorials
 from msg2.inference.choices import Alternatives, Bits, Choices, Eligible, Relation, unpacked
+from msg2.inference.names import log_sums
 from msg2.inference.noise import Noise, Numbers, log_chances
 from msg2.options import LikelihoodOptions
 
@@ -28,28 +28,30 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """`usual` (N, N): [a, b] where a precedes b in most videos that order them; `cost` (N, N + 1): −log p(r) of b."""
+    """`usual` (N, N): [a, b] where a precedes b in most videos that order them; `kin` (N, N): how much the names speak
+    for needing a of them; `cost` (N, N + 1): what it costs to say which r of them b needs, but for its kin.
+    """
 
     usual: NDArray[np.bool_]
-    cost: NDArray[np.float64]
+    kin: Numbers
+    cost: Numbers
 
     @staticmethod
-    def of(evidence: Evidence) -> Prior:
+    def of(evidence: Evidence, kin: Numbers | None = None) -> Prior:
         """The prior for the steps of `evidence`."""
         before = evidence.of_first_labels().before
         usual = before > before.T
-        n, r = usual.sum(axis=0)[:, None], np.arange(len(usual) + 1)
-        logs = log_factorials(len(usual))
-        cost = logs[n] - logs[r] - logs[np.maximum(n - r, 0)]
-        return Prior(usual, np.where(r <= n, cost, np.inf))
+        kin = np.zeros(usual.shape) if kin is None else kin
+        return Prior(usual, kin, log_sums(kin, usual))
 
     def of_order(self, relation: Relation, alternatives: frozenset[Alternatives] = frozenset()) -> float:
         """log p(order); a pair against the usual order costs log N more, a clause of k steps log 2 C(N − 1, k)."""
         size = len(relation)
-        needed = (relation & self.usual).sum(axis=0)
+        usual = relation & self.usual
         against = int((relation & ~self.usual).sum())
         clauses = sum(np.log(2 * comb(size - 1, len(group))) for _, group in alternatives)
-        return -float(self.cost[np.arange(size), needed].sum() + against * np.log(size) + clauses)
+        cost = self.cost[np.arange(size), usual.sum(axis=0)].sum() - self.kin[usual].sum()
+        return -float(cost + against * np.log(size) + clauses)
 
 
 # -- one order and its score ------------------------------------------------------------------------------------
@@ -112,10 +114,10 @@ class Search:
     chances: Numbers
 
     @staticmethod
-    def on(evidence: Evidence, options: LikelihoodOptions) -> Search:
-        """A search in the orders of the steps of `evidence`."""
+    def on(evidence: Evidence, options: LikelihoodOptions, kin: Numbers | None = None) -> Search:
+        """A search in the orders of the steps of `evidence`; `kin` as in `Prior`."""
         chances = log_chances(np.array(options.levels), len(evidence.steps))
-        return Search(Choices.of(evidence), Prior.of(evidence), options, chances.reshape(-1, len(options.levels)))
+        return Search(Choices.of(evidence), Prior.of(evidence, kin), options, chances.reshape(-1, len(options.levels)))
 
     @cached_property
     def sparse(self) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 from msg2.graph import all_of, step
-from msg2.inference.layers import acyclic, reduction
+from msg2.inference.layers import closure, reduction
 from msg2.inference.learnt import Learnt
 from msg2.media.text import HashedWords
 from msg2.options import WordingOptions
@@ -46,14 +47,11 @@ SMALL = "a an and as at by for from in into it its of off on onto or out over th
 _CUES = {"after": True, "once": True, "before": False, "until": False}
 """Whether what follows the word came earlier."""
 
-_SAID, _GUESSED = 2, 1
-
 
 def learn(evidence: Evidence, options: WordingOptions, encoder: Encoder | None = None) -> Learnt:
     """One conjunction per step; `encoder` says which names are alike, by default hashed words."""
     steps = evidence.steps
-    weight = _weights(steps, options.likeness, encoder or HashedWords())
-    edges = reduction(acyclic(weight > 0, weight)[0])
+    edges = reduction(_order(steps, options.likeness, encoder or HashedWords()))
     return Learnt(
         {name: all_of(step(steps[parent]) for parent in np.flatnonzero(edges[:, n])) for n, name in enumerate(steps)}
     )
@@ -68,21 +66,23 @@ def stage(name: Step) -> int:
     return next((_STAGE_OF[word] for word in _words(name) if word in _STAGE_OF), MIDDLE)
 
 
-def _weights(steps: Sequence[Step], likeness: float, encoder: Encoder) -> NDArray[np.int64]:
-    """Shape (steps, steps): [a, b] is above 0 where a comes before b; what a name says outweighs what is guessed."""
+def _order(steps: Sequence[Step], likeness: float, encoder: Encoder) -> NDArray[np.bool_]:
+    """Shape (steps, steps): [a, b] where a comes before b; acyclic."""
     vectors = encoder([_content(_words(name)) for name in steps])
     stages = np.array([stage(name) for name in steps])
     bound = (stages == BEGINNING)[:, None] | (stages == END)[None, :]
     guessed = (stages[:, None] < stages[None, :]) & (bound | (_cosines(vectors, vectors) >= likeness))
-    weight = np.where(guessed, _GUESSED, 0)
+    said = np.zeros_like(guessed)
     for place, name in enumerate(steps):
         for earlier, about in _said(name):
             alike = _cosines(vectors, encoder([about]))[:, 0]
             alike[place] = -1.0
             if alike.max() >= likeness:
                 other = int(alike.argmax())
-                weight[(other, place) if earlier else (place, other)] = _SAID
-    return weight
+                said[(other, place) if earlier else (place, other)] = True
+    # Every circle has something said in it, since guesses only go to later stages: guesses give way, then what is said.
+    order: NDArray[np.bool_] = (guessed & ~closure(guessed | said).T) | (said & ~closure(said).T)
+    return order
 
 
 def _cosines(ones: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -97,8 +97,7 @@ def _said(name: Step) -> Iterator[tuple[bool, str]]:
     [(False, 'boiling')]
     """
     words = _words(name)
-    cues = [place for place, word in enumerate(words) if word in _CUES]
-    for place, end in zip(cues, [*cues[1:], len(words)], strict=True):
+    for place, end in pairwise([*(place for place, word in enumerate(words) if word in _CUES), len(words)]):
         if about := _content(words[place + 1 : end]):
             yield _CUES[words[place]], about
 

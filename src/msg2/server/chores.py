@@ -82,6 +82,8 @@ def correct(path: Path, data: Dataset, correction: Correction, target: Path, *, 
     videos = [video if one.id == video.id else one for one in task]
     steps = {*task.steps, *(segment.step for segment in video.segments)}
     corrected = [Task(one.name, steps, videos) if one is task else one for one in tasks]
+    if not any(one.segments for task in corrected for one in task):
+        raise InputError("no label would be left", hint="remove the data instead")
     write_whole(target, export.as_table(corrected))
     return look_into(target, data, report=report)
 

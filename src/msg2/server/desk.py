@@ -118,12 +118,12 @@ class Desk:
 
     def offer(self, path: Path) -> Dataset | Work:
         """Have data or a graph that lies elsewhere in the app; the same path is the same dataset, or graph."""
-        where = str(path.resolve())
+        where, name = str(path.resolve()), path.resolve().name
         id = hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         if self.ask(chores.is_graph, path, long=True).result:
-            given = Work(id=id, made=time.time(), kind="given", state="done", name=path.name)
+            given = Work(id=id, made=time.time(), kind="given", state="done", name=name)
             return self.keep(given, chores.keep_file, path)
-        data = Dataset(id=id, made=time.time(), name=path.name, format="", tasks=[], path=where)
+        data = Dataset(id=id, made=time.time(), name=name, format="", tasks=[], path=where)
         done = self.ask_about(data, chores.look_into)
         return self.data.put(_updated(data, **done.result, remarks=done.remarks))
 
@@ -158,6 +158,13 @@ class Desk:
                 shutil.rmtree(place, ignore_errors=True)
             raise
         return self.work.put(_updated(work, **done.result, state="done", remarks=done.remarks))
+
+    def file(self, id: str, name: str) -> Path:
+        """A file of a graph that is kept, once it is there."""
+        path = self.work.place(self.work.get(id).id) / name
+        if not path.is_file():
+            raise NotThereError("the graph is not there yet")
+        return path
 
     def give_up(self, id: str) -> None:
         """End a job, if it has not ended, and remove it with its files."""

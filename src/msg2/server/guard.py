@@ -20,6 +20,7 @@ from msg2.options import ServerOptions
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _UPLOAD = "/api/data"
+_DIGITS = 15
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -62,7 +63,7 @@ class Guard:
         if problem is not None:
             await _refuse(answer, 403, problem, "open the address that `msg2 serve` printed")
         elif not self._known(scope, headers):
-            if self._is_token(dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")):
+            if scope["method"] == "GET" and self._is_token(dict(_query(scope)).get("token", "")):
                 await self._welcome(scope, answer)
             else:
                 hint = "open the address with ?token=…, or send the header `Authorization: Bearer …`"
@@ -70,7 +71,7 @@ class Guard:
         else:
             limit = self._options.upload_megabytes if scope["path"] == _UPLOAD else self._options.body_megabytes
             length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) > limit << 20:
+            if not length.isdecimal() or len(length) > _DIGITS or int(length) > limit << 20:
                 await _refuse(answer, 413, f"more than {limit} MB are not taken", _OPTION)
             else:
                 await self._app(scope, _counted(receive, limit), answer)
@@ -106,7 +107,7 @@ class Guard:
 
     async def _welcome(self, scope: Scope, send: Send) -> None:
         """The same address without the token, which a cookie holds (its digest) from now on."""
-        rest = urlencode([pair for pair in parse_qsl(scope["query_string"].decode("latin-1")) if pair[0] != "token"])
+        rest = urlencode([pair for pair in _query(scope) if pair[0] != "token"])
         path = "/" + scope["path"].lstrip("/")
         location = f"{path}?{rest}" if rest else path
         cookie = f"{self._cookie}={self._digest}; Path=/; HttpOnly; SameSite=Lax"
@@ -119,6 +120,10 @@ class Guard:
 
 
 _OPTION = "the command line takes files of any size"
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"))
 
 
 def _name(host: str) -> str | None:

@@ -53,7 +53,4 @@ def static(name: str) -> Response:
 @router.get("/page/{id}")
 def page(id: Id, desk: Annotated[Desk, Depends(the_desk)]) -> Response:
     """The page of a graph."""
-    path = desk.work.place(desk.work.get(id).id) / PAGE
-    if not path.is_file():
-        raise NotThereError("the graph is not there yet")
-    return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _LEASH})
+    return FileResponse(desk.file(id, PAGE), media_type="text/html", headers={"Content-Security-Policy": _LEASH})

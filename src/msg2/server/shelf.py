@@ -1,6 +1,6 @@
 """Records as plain files: one folder per record, named by its id, with `record.json` and whatever belongs to it.
 
-A folder without a record is what an upload left that never came to its end; it is swept away at the start.
+What an upload left that never came to its end, or a removal, is swept away at the start.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
@@ -38,7 +39,7 @@ class Shelf(Generic[Record]):
         self._kind: type[Record] = kind
         root.mkdir(parents=True, exist_ok=True)
         for folder in root.iterdir():
-            if folder.is_dir() and not (folder / _FILE).is_file():
+            if folder.is_dir() and not (_ID.fullmatch(folder.name) and (folder / _FILE).is_file()):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def place(self, id: str) -> Path:
@@ -49,7 +50,10 @@ class Shelf(Generic[Record]):
 
     def all(self) -> list[Record]:
         """All records, the newest first."""
-        found = [self.get(folder.name) for folder in self.root.iterdir() if (folder / _FILE).is_file()]
+        found: list[Record] = []
+        for folder in self.root.iterdir():
+            with suppress(NotThereError):  # being uploaded, or just removed
+                found.append(self.get(folder.name))
         return sorted(found, key=lambda record: (-record.made, record.id))
 
     def get(self, id: str) -> Record:

@@ -14,7 +14,7 @@ from msg2.server.asking import TheDesk
 from msg2.server.downloads import BINARY, Format, attachment
 from msg2.server.models import Drawing, Id, Job, Merge
 from msg2.server.records import Work, Works
-from msg2.server.shelf import NotThereError, new_id
+from msg2.server.shelf import new_id
 
 router = APIRouter(prefix="/api", tags=["work"])
 
@@ -45,7 +45,7 @@ def keep(drawn: Drawing, desk: TheDesk) -> Work:
 def merge(asked: Merge, desk: TheDesk) -> Work:
     """Merge graphs by majority per clause, and keep the result with the votes."""
     graphs = [desk.work.get(id) for id in asked.work]
-    paths = [_graph_file(desk.work.place(work.id)) for work in graphs]
+    paths = [desk.file(work.id, chores.GRAPH) for work in graphs]
     names = [work.name or work.task for work in graphs]
     work = Work(id=new_id(), made=time.time(), kind="merged", state="done", annotators=names)
     return desk.keep(work, chores.merged, paths)
@@ -68,15 +68,8 @@ def download(
     id: Id, format: Annotated[Format, Path(json_schema_extra={"enum": [s[1:] for s in SUFFIXES]})], desk: TheDesk
 ) -> Any:
     """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them."""
-    path = _graph_file(desk.work.place(desk.work.get(id).id))
+    path = desk.file(id, chores.GRAPH)
     if f".{format}" not in SUFFIXES:
         raise InputError(f"there is no format {format!r} of graphs", hint=f"there are {' '.join(SUFFIXES)}")
     with desk.scratch() as folder:
         return attachment(folder, desk.ask(chores.export_graph, path, f".{format}", folder).result)
-
-
-def _graph_file(place: Any) -> Any:
-    path = place / chores.GRAPH
-    if not path.is_file():
-        raise NotThereError("the graph is not there yet")
-    return path

@@ -14,12 +14,14 @@ export async function show(screen, id) {
 
   function chosen() {
     const facts = data.tasks.find((one) => one.name === task.value);
-    steps.replaceChildren(`${facts.steps.length} steps: `, ...facts.steps.flatMap((step) => [named(step), " · "]).slice(0, -1));
-    const query = new URLSearchParams({ task: facts.name });
+    const listed = facts.steps.flatMap((step) => [" · ", named(step)]).slice(1);
+    steps.replaceChildren(`${facts.steps.length} steps: `, ...listed);
+    const labels = new URLSearchParams({ task: facts.name });
+    const drawing = new URLSearchParams({ data: id, task: facts.name });
     buttons.replaceChildren(
       button("Learn the graph", learn, { className: "main" }),
-      link("Correct labels", `/labels/${id}?${query}`, { className: "as-button" }),
-      link("Draw its graph by hand", `/draw?${new URLSearchParams({ data: id, task: facts.name })}`, { className: "as-button" }),
+      link("Correct labels", `/labels/${id}?${labels}`, { className: "as-button" }),
+      link("Draw its graph by hand", `/draw?${drawing}`, { className: "as-button" }),
     );
   }
 

@@ -16,7 +16,8 @@ export function el(tag, properties = {}, ...children) {
 /** A name, of its own writing direction. */
 export const named = (name) => el("bdi", {}, name);
 
-export const button = (text, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, text);
+export const button = (text, onclick, properties = {}) =>
+  el("button", { type: "button", onclick, ...properties }, text);
 
 export const link = (text, href, properties = {}) => el("a", { href, ...properties }, text);
 

@@ -40,10 +40,14 @@ const graphOf = ({ task, annotator, steps, needs }) => ({
 
 function begin(screen) {
   const task = el("input", { required: true, size: 40 });
-  const steps = el("textarea", { rows: 10, cols: 40, required: true, placeholder: "boil water\ngrind beans\npour water" });
-  const form = el("form", {}, el("h1", {}, "Draw a graph"),
-    el("p", { className: "quiet" }, "Of a task that you know: which steps does it have? What each step needs comes next."),
-    field("Task", task), field("Steps, one per line", steps), el("p", {}, el("button", { className: "main" }, "Go on")));
+  const placeholder = "boil water\ngrind beans\npour water";
+  const steps = el("textarea", { rows: 10, cols: 40, required: true, placeholder });
+  const form = el("form", {},
+    el("h1", {}, "Draw a graph"),
+    el("p", { className: "quiet" }, "Of a task that you know: which steps does it have? What they need comes next."),
+    field("Task", task),
+    field("Steps, one per line", steps),
+    el("p", {}, el("button", { className: "main" }, "Go on")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const names = [...new Set(steps.value.split("\n").map((line) => line.trim()).filter(Boolean))];
@@ -139,15 +143,16 @@ function edit(screen, first, replaces) {
   function panelOf() {
     const clauses = needsOf(chosen);
     const others = past.now.steps.filter((name) => name !== chosen).toSorted();
-    const adding = (text, names, add) => choice([["", text], ...names], "", (name) => name && add(name), { "aria-label": text });
+    const adding = (text, names, add) =>
+      choice([["", text], ...names], "", (name) => name && add(name), { "aria-label": text });
     const items = clauses.map((clause, place) => {
       const rest = [...clauses.slice(0, place), ...clauses.slice(place + 1)];
       const put = (other) => withNeeds(chosen, other.length ? clauses.with(place, other) : rest);
-      if (!Array.isArray(clause)) return el("li", {}, named(words(clause)), " ", gone(words(clause), () => withNeeds(chosen, rest)));
-      const chips = clause.flatMap((name) => [
-        el("span", { className: "chip" }, named(name), gone(name, () => put(clause.filter((one) => one !== name)))), " or "]);
+      if (!Array.isArray(clause)) return el("li", {}, chip(words(clause), () => withNeeds(chosen, rest)));
+      const chips = clause.map((name) => chip(name, () => put(clause.filter((one) => one !== name))));
       const more = others.filter((name) => !clause.includes(name));
-      return el("li", {}, ...chips.slice(0, -1), " ", adding("or …", more, (name) => put([...clause, name])));
+      const listed = chips.flatMap((one) => [" or ", one]).slice(1);
+      return el("li", {}, ...listed, " ", adding("or …", more, (name) => put([...clause, name])));
     });
     return [
       el("h2", {}, named(chosen)),
@@ -155,12 +160,14 @@ function edit(screen, first, replaces) {
       el("ul", { className: "clauses" }, ...items),
       adding(clauses.length ? "and …" : "needs …", others, (name) => need(name, false)),
       el("p", {}, button("Remove this step", () => without(chosen), { className: "link" })),
-      el("p", { className: "quiet hint" }, "In the picture: click a step to choose it; Shift-click another to need it as well, ",
-        "Alt-click it as an alternative."),
+      el("p", { className: "quiet hint" }, "In the picture: click a step to choose it; ",
+        "Shift-click another to need it as well, Alt-click it as an alternative."),
     ];
   }
 
-  const gone = (name, remove) => button("×", remove, { className: "gone", "aria-label": `Remove ${name}` });
+  const chip = (name, remove) =>
+    el("span", { className: "chip" }, named(name),
+      button("×", remove, { className: "gone", "aria-label": `Remove ${name}` }));
 
   function without(name) {
     const { [name]: _, ...needs } = past.now.needs;
@@ -188,7 +195,8 @@ function edit(screen, first, replaces) {
     replaces = made.id;
     saved = past.now;
     history.replaceState(null, "", `/draw/${made.id}`);
-    done.replaceChildren(link("Show it", `/graph/${made.id}`), link("Download", `/api/work/${made.id}/as/json`, { download: "" }));
+    const file = link("Download", `/api/work/${made.id}/as/json`, { download: "" });
+    done.replaceChildren(link("Show it", `/graph/${made.id}`), file);
     say("Saved.");
   });
 
@@ -196,7 +204,8 @@ function edit(screen, first, replaces) {
   addEventListener("beforeunload", (event) => past.now !== saved && event.preventDefault());
   screen.replaceChildren(
     el("div", { className: "fields" }, field("Task", task), field("Drawn by", annotator)),
-    el("p", { className: "buttons" }, undo, redo, added, button("Add the step", add), button("Save", save, { className: "main" }), done),
+    el("p", { className: "buttons" }, undo, redo, added, button("Add the step", add),
+      button("Save", save, { className: "main" }), done),
     el("div", { className: "stage" }, picture, panel),
   );
   draw(first).then(refresh);

@@ -13,8 +13,8 @@ export function clausesOf(formula) {
 
 /** The formula of clauses, as it stands in a graph file. */
 export function formulaOf(clauses) {
-  const parts = clauses.map((clause) => (!Array.isArray(clause) ? clause : clause.length > 1 ? { any: clause } : clause[0]));
-  return parts.length > 1 ? { all: parts } : parts[0];
+  const joined = (kind, parts) => (parts.length > 1 ? { [kind]: parts } : parts[0]);
+  return joined("all", clauses.map((clause) => (Array.isArray(clause) ? joined("any", clause) : clause)));
 }
 
 /** A formula in words. */

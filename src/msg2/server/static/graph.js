@@ -56,23 +56,28 @@ function finished(work, choices, refit) {
 
 // -- what must hold ----------------------------------------------------------------------------------------------
 
+const relations = { require: "must come before", forbid: "is not needed for" };
+
 function refitting(work, choices, refit) {
-  const pairs = [...work.job.require.map((pair) => ["require", ...pair]), ...work.job.forbid.map((pair) => ["forbid", ...pair])];
+  const pairs = ["require", "forbid"].flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair]));
+  const ofKind = (wanted) => pairs.filter(([kind]) => kind === wanted).map(([, before, after]) => [before, after]);
   const list = el("ul", { className: "pairs" });
   const form = learningForm(choices, work.job);
   const steps = work.steps.length ? [...work.steps].sort() : null;
-  const name = (words) => (steps ? choice(steps, steps[0], null, { "aria-label": words }) : el("input", { "aria-label": words }));
+  const name = (words) =>
+    steps ? choice(steps, steps[0], null, { "aria-label": words }) : el("input", { "aria-label": words });
   const [before, after] = [name("One step"), name("Another step")];
-  const kind = choice([["require", "must come before"], ["forbid", "is not needed for"]], "require", null, { "aria-label": "Relation" });
+  const kind = choice(Object.entries(relations), "require", null, { "aria-label": "Relation" });
   if (steps?.length > 1) after.value = steps[1];
 
-  const again = () => refit({ data: work.job.data, task: work.job.task, ...form.value(),
-    require: pairs.filter(([kind]) => kind === "require").map(([, a, b]) => [a, b]),
-    forbid: pairs.filter(([kind]) => kind === "forbid").map(([, a, b]) => [a, b]) });
+  const again = () => {
+    const { data, task } = work.job;
+    return refit({ data, task, ...form.value(), require: ofKind("require"), forbid: ofKind("forbid") });
+  };
 
   function fill() {
     list.replaceChildren(...pairs.map(([kind, a, b], place) => el("li", {}, named(a),
-      kind === "require" ? " must come before " : " is not needed for ", named(b), " ",
+      ` ${relations[kind]} `, named(b), " ",
       button("Remove", () => { pairs.splice(place, 1); again(); }, { className: "link" }))));
   }
 
@@ -87,7 +92,12 @@ function refitting(work, choices, refit) {
 
 // -- what people disagree on -------------------------------------------------------------------------------------
 
-const outcomes = { kept: "kept", dropped: "dropped", tie: "a tie: dropped", contradiction: "contradicts clearer majorities: dropped" };
+const outcomes = {
+  kept: "kept",
+  dropped: "dropped",
+  tie: "a tie: dropped",
+  contradiction: "contradicts clearer majorities: dropped",
+};
 
 function votes(work) {
   const disputed = work.votes.filter((vote) => vote.voters.length < vote.of);

@@ -46,7 +46,8 @@ function uploading(done) {
     "label",
     { className: "drop", htmlFor: "upload" },
     el("strong", {}, "Choose data, or drop it here"),
-    el("span", { className: "quiet" }, "A table with the columns video, step and, where known, start and end in seconds; " +
+    el("span", { className: "quiet" },
+      "A table with the columns video, step and, where known, start and end in seconds; " +
       "an event log, an export of an annotation tool; or a ZIP archive of a folder."),
     input,
   );
@@ -106,8 +107,8 @@ function worksTable(works, again) {
       chosen[box.checked ? "add" : "delete"](work.id);
       refresh();
     });
-    return row(box, link(named(work.task || "(no name)"), `/graph/${work.id}`), named(work.name), how(work), state(work),
-      removing(`work/${work.id}`, work.task, again));
+    const name = link(named(work.task || "(no name)"), `/graph/${work.id}`);
+    return row(box, name, named(work.name), how(work), state(work), removing(`work/${work.id}`, work.task, again));
   });
   refresh();
   const none = el("p", { className: "quiet" }, "None yet. Learn one from data, or draw one by hand.");

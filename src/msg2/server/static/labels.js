@@ -11,10 +11,10 @@ export async function show(screen, id) {
   const names = data.tasks.map((task) => task.name);
   document.title = `Labels of ${data.name} – msg2`;
   const body = el("div");
-  const open = safely(async (task) => edit(body, id, await get(`data/${id}/labels?${new URLSearchParams({ task })}`), choices));
-  const first = names.includes(wanted) ? wanted : names[0];
-  screen.replaceChildren(el("h1", {}, "Labels of ", named(data.name)), field("Task", choice(names, first, open)), body);
-  await open(first);
+  const task = names.includes(wanted) ? wanted : names[0];
+  const tasks = choice(names, task, (other) => { location.search = new URLSearchParams({ task: other }); });
+  screen.replaceChildren(el("h1", {}, "Labels of ", named(data.name)), field("Task", tasks), body);
+  edit(body, id, await get(`data/${id}/labels?${new URLSearchParams({ task })}`), choices);
 }
 
 function edit(body, id, { task, steps, videos }, choices) {
@@ -28,7 +28,8 @@ function edit(body, id, { task, steps, videos }, choices) {
   const files = el("p", { className: "downloads" });
   const undo = button("Undo", () => turn(() => past.undo()));
   const redo = button("Redo", () => turn(() => past.redo()));
-  const next = choice(videos.map((one, place) => [place, `${one.video} (${one.labels.length} labels)`]), 0, (place) => open(Number(place)));
+  const names = videos.map((one, place) => [place, `${one.video} (${one.labels.length} labels)`]);
+  const next = choice(names, 0, (place) => open(Number(place)));
   const newStep = el("input", { placeholder: "a step that is new", "aria-label": "A step that is new" });
   const zoom = el("input", { type: "range", min: 1, max: 20, value: 1, "aria-label": "Zoom",
     oninput: () => strip.style.setProperty("--zoom", zoom.value) });
@@ -56,15 +57,14 @@ function edit(body, id, { task, steps, videos }, choices) {
     refresh();
   }
 
-  const put = (place, values) => {
+  const set = (place, values) => {
     const label = { ...past.now[place], ...values };
-    if (values.step || values.start !== undefined || values.end !== undefined) Object.assign(label, checked(label, "corrected"));
-    const labels = past.now.with(place, label);
-    change(labels);
+    change(past.now.with(place, label));
     chosen = Math.max(0, past.now.indexOf(label));
     refresh();
   };
-  const accept = (place) => put(place, checked(past.now[place], "accepted"));
+  const put = (place, values) => set(place, { ...values, ...checked(past.now[place], "corrected") });
+  const accept = (place) => set(place, checked(past.now[place], "accepted"));
   const drop = (place) => change(past.now.toSpliced(place, 1));
 
   /** What a person has looked at is no longer a prediction, and has no confidence. */
@@ -73,7 +73,8 @@ function edit(body, id, { task, steps, videos }, choices) {
   function add() {
     const last = past.now.at(-1);
     const start = timed ? (film.hidden ? (last?.end ?? 0) : round(film.currentTime)) : undefined;
-    const label = { video: video.video, step: last?.step ?? steps[0], ...(timed ? { start, end: round(start + 5) } : {}) };
+    const times = timed ? { start, end: round(start + 5) } : {};
+    const label = { video: video.video, step: last?.step ?? steps[0], ...times };
     change([...past.now, label]);
     chosen = past.now.indexOf(label);
     refresh();
@@ -83,13 +84,13 @@ function edit(body, id, { task, steps, videos }, choices) {
     undo.disabled = !past.canUndo;
     redo.disabled = !past.canRedo;
     strip.replaceChildren(timed ? timeline(past.now, chosen, { put, drop, accept, choose, seek }) : "");
-    list.replaceChildren(table(timed ? ["Start", "End", "Step", "From", ""] : ["Step", "From", ""], past.now.map(line)));
+    list.replaceChildren(table([...(timed ? ["Start", "End"] : []), "Step", "From", ""], past.now.map(line)));
   }
 
   function choose(place) {
     chosen = place;
     list.querySelectorAll("tbody tr").forEach((line, at) => line.classList.toggle("chosen", at === place));
-    strip.querySelectorAll(".segment").forEach((one) => one.classList.toggle("chosen", Number(one.dataset.place) === place));
+    strip.querySelectorAll(".segment").forEach((bar) => bar.classList.toggle("chosen", bar.dataset.place === String(place)));
   }
 
   function seek(seconds) {
@@ -100,11 +101,13 @@ function edit(body, id, { task, steps, videos }, choices) {
     const number = (name) => el("input", { type: "number", min: 0, step: "any", value: label[name], "aria-label": name,
       onchange: (event) => moved(place, name, event.target.valueAsNumber) });
     const step = choice(steps, label.step, (value) => put(place, { step: value }), { "aria-label": "Step" });
-    const from = label.source === undefined ? "" : label.source + (label.confidence === undefined ? "" : ` (${Math.round(100 * label.confidence)} %)`);
+    const sure = label.confidence === undefined ? "" : ` (${Math.round(100 * label.confidence)} %)`;
+    const from = `${label.source ?? ""}${sure}`;
+    const last = place === past.now.length - 1;
     const buttons = el("span", { className: "buttons" },
       label.source === "predicted" ? button("Accept", () => accept(place)) : null,
       timed ? null : button("↑", () => swap(place, place - 1), { disabled: place === 0, "aria-label": "Earlier" }),
-      timed ? null : button("↓", () => swap(place, place + 1), { disabled: place === past.now.length - 1, "aria-label": "Later" }),
+      timed ? null : button("↓", () => swap(place, place + 1), { disabled: last, "aria-label": "Later" }),
       button("Delete", () => drop(place)));
     const made = timed ? row(number("start"), number("end"), step, from, buttons) : row(step, from, buttons);
     made.classList.toggle("chosen", place === chosen);
@@ -159,14 +162,17 @@ function edit(body, id, { task, steps, videos }, choices) {
   addEventListener("beforeunload", (event) => isDirty() && event.preventDefault());
   download();
   body.replaceChildren(
-    el("div", { className: "fields" }, field("Video", next), ...(timed ? [field("Watch its file", watch), field("Zoom", zoom)] : [])),
+    el("div", { className: "fields" }, field("Video", next),
+      ...(timed ? [field("Watch its file", watch), field("Zoom", zoom)] : [])),
     el("p", { className: "buttons" }, undo, redo, button("Add a label", add), newStep, button("Add the step", more),
       button("Save", save, { className: "main" })),
     film, strip, list, files,
-    el("p", { className: "quiet hint" }, timed ? "On the timeline: drag a label or its ends. With the keyboard: arrows move it by a " +
-      "tenth of a second (with Shift its end, with Alt its start), Enter accepts a prediction, Delete removes it." : ""),
+    el("p", { className: "quiet hint" }, timed ? HINT : ""),
   );
   refresh();
 }
+
+const HINT = "On the timeline: drag a label or its ends. With the keyboard: arrows move it by a tenth of a second " +
+  "(with Shift its end, with Alt its start), Enter accepts a prediction, Delete removes it.";
 
 const round = (seconds) => Math.round(100 * seconds) / 100;

@@ -1,7 +1,12 @@
 // How a graph is to be learnt: the form that the screens of data and of graphs share.
 import { choice, el, field } from "./dom.js";
 
-const words = { delta: "δ: purity", alpha: "α: cost of an operation", recency: "λ: recency", max_literals: "Steps in a precondition" };
+const words = {
+  delta: "δ: purity",
+  alpha: "α: cost of an operation",
+  recency: "λ: recency",
+  max_literals: "Steps in a precondition",
+};
 const other = { delta: "auto", max_literals: "none" };
 
 /** The form as `element`, and `value()`: what it says, as the API takes it. */
@@ -21,7 +26,8 @@ export function learningForm(choices, given = {}) {
     if (!taken.length) options.replaceChildren(el("p", { className: "quiet" }, "This method has nothing to choose."));
   }
 
-  const number = (name, properties) => el("input", { type: "number", value: given[name] ?? "", size: 6, ...properties });
+  const number = (name, properties) =>
+    el("input", { type: "number", value: given[name] ?? "", size: 6, ...properties });
   const more = {
     samples: number("samples", { min: 1, placeholder: "none" }),
     confidence: number("confidence", { min: 0, max: 1, step: "any", placeholder: "none" }),
@@ -35,7 +41,7 @@ export function learningForm(choices, given = {}) {
     el("details", {}, el("summary", {}, "More"),
       el("div", { className: "fields" },
         field("Samples, for how sure it is", more.samples), field("Least confidence", more.confidence),
-        field("Seed", more.seed), field("Repeated steps:", repeats), field("Overlapping steps", overlap))));
+        field("Seed", more.seed), field("Repeated steps", repeats), field("Overlapping steps", overlap))));
 
   function value() {
     const chosen = Object.entries(controls).filter(([, control]) => control.value.trim() !== "");

@@ -38,7 +38,8 @@ export function timeline(labels, chosen, act) {
   }
 
   function drag(event, made, label, place, track) {
-    const which = event.target.classList.contains("left") ? "start" : event.target.classList.contains("right") ? "end" : "both";
+    const grip = event.target.classList;
+    const which = grip.contains("left") ? "start" : grip.contains("right") ? "end" : "both";
     const begin = event.clientX;
     let values = {};
     made.setPointerCapture(event.pointerId);
@@ -76,7 +77,8 @@ export function shifted({ start, end }, which, by) {
 
 const share = (event, track) => (event.clientX - track.getBoundingClientRect().left) / track.clientWidth;
 
-const words = (label) => `${label.step}, from ${label.start} to ${label.end} seconds${label.source ? `, ${label.source}` : ""}`;
+const words = ({ step, start, end, source }) =>
+  `${step}, from ${start} to ${end} seconds${source ? `, ${source}` : ""}`;
 
 /** Seconds, or minutes, below the lanes. */
 function scale(length) {
@@ -87,5 +89,6 @@ function scale(length) {
     mark.style.left = `${(100 * at) / length}%`;
     marks.push(mark);
   }
-  return el("div", { className: "lane scale" }, el("span", { className: "lane-name" }), el("div", { className: "track" }, ...marks));
+  const track = el("div", { className: "track" }, ...marks);
+  return el("div", { className: "lane scale" }, el("span", { className: "lane-name" }), track);
 }
