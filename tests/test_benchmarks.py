@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu, media, training
-from benchmarks.inference import growth, seconds, synthetic
+from msg2.experiments.scale import growth, seconds, synthetic
 from msg2.options import StateModelOptions, TrainingOptions
 from msg2.states import encoders
 

@@ -6,9 +6,10 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +131,26 @@ def status(doing: str) -> Iterator[Callable[[str], None]]:
     """A line on stderr that says what is being done, where someone is looking; call it with the news."""
     with err.status(doing) as line:
         yield lambda news: line.update(Text(f"{doing}: {news}"))
+
+
+@contextmanager
+def cells(doing: str) -> Iterator[Callable[[str], None]]:
+    """As `status`; news that begin with "3 of 7 …" become a bar."""
+    with ExitStack() as stack:
+        line = stack.enter_context(status(doing))
+        shown: list[Callable[[int, int, str], None]] = []
+
+        def report(news: str) -> None:
+            counted = re.match(r"(\d+) of (\d+) ", news)
+            if counted is None:
+                line(news)
+                return
+            if not shown:
+                stack.pop_all().close()
+                shown.append(stack.enter_context(bar(doing)))
+            shown[0](int(counted[1]), int(counted[2]), news[counted.end() :])
+
+        yield report
 
 
 @contextmanager

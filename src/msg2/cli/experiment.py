@@ -13,6 +13,7 @@ from msg2.cli import console
 from msg2.cli.reading import given
 from msg2.errors import InputError
 from msg2.experiments import EXPERIMENTS
+from msg2.experiments.provenance import provenance
 from msg2.files import write_together
 from msg2.options import ExperimentOptions
 
@@ -57,9 +58,10 @@ def experiment(
         raise typer.BadParameter(f"{name} has no {'--full' if full else '--jobs'}: it is done in minutes")
     options = replace(ExperimentOptions.for_a_look() if quick else ExperimentOptions(), full=full, folder=output)
     options = replace(options, **given({"jobs": jobs, "text_encoder": text_encoder}))
-    with console.without_remarks(), console.status(name) as report:
+    with console.without_remarks(), console.cells(name) as report:
         result = chosen.run(data, options, report)
     if output is not None:
-        numbers = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
+        made_with = provenance(data / chosen.needs if data is not None and chosen.needs is not None else None)
+        numbers = json.dumps({**result.to_json(), "made with": made_with}, ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
     console.say(result.to_markdown())

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msg2.experiments import calibration, captaincook4d, graphs, mistakes, names, next_step, noise, recovery, transfer
+from msg2.experiments import (
+    calibration,
+    captaincook4d,
+    graphs,
+    mistakes,
+    names,
+    next_step,
+    noise,
+    recovery,
+    scale,
+    transfer,
+)
 from msg2.experiments.tables import Result, Table
 from msg2.options import ExperimentOptions
 
@@ -51,6 +62,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "graphs": Experiment("twelve worlds with known graphs (Table 1)", None, graphs.run),
     "names": Experiment("what the names of steps add to likelihood", "captaincook4d", names.run),
     "noise": Experiment("every method by noise and number of videos", None, noise.run, long=True),
+    "scale": Experiment("seconds by size, as ratios", None, scale.run),
     "calibration": Experiment("how true the probabilities of the bootstrap are", None, calibration.run),
     "recovery": Experiment("exact recovery from noise-free random worlds", None, recovery.run),
     "states": Experiment("state prediction on twelve worlds (Table A, Table 1 again)", None, _states, long=True),

@@ -72,7 +72,17 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     }
     pooled = {row: [one for splits in found.values() for s in splits for one in s] for row, found in made.items()}
     tables = [_accuracy(tasks, cells), _calibration(pooled), _by_confidence(pooled), *further.tables(ahead, times)]
-    return Result("next-step", tables, {"seeds": list(seeds), "delta": DELTA, "splits": cells})
+    return Result(
+        "next-step",
+        tables,
+        {"seeds": list(seeds), "delta": DELTA, "splits": cells, "test videos": held_out(tasks, seeds)},
+    )
+
+
+def held_out(tasks: Sequence[Task], seeds: Sequence[int]) -> dict[str, dict[str, list[str]]]:
+    """The test videos of every task and seed, by id: with them the splits can be used elsewhere."""
+    tests = {task.name: {str(seed): split(task, SplitOptions(seed=seed))[1] for seed in seeds} for task in tasks}
+    return {name: {seed: [video.id for video in test] for seed, test in one.items()} for name, one in tests.items()}
 
 
 def _accuracy(tasks: Sequence[Task], cells: Mapping[str, Mapping[str, list[float]]]) -> Table:

@@ -18,6 +18,7 @@ ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "msg2, δ auto": ("msg2", {}),
     "msg2, greedy, δ = 0.96": ("msg2", {"delta": 0.96, "max_literals": None}),
     "msgi+": ("msgi+", {}),
+    "likelihood": ("likelihood", {}),
 }
 SETTINGS = (
     ("chains of at most two parents, no OR", RandomWorldOptions(steps=12, depth=4, or_rate=0.0, max_parents=2)),
