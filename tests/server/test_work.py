@@ -123,6 +123,15 @@ def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: P
     assert not removed.exists()
 
 
+def test_what_somebody_else_keeps_in_the_folder_stays(open_app: Open, tmp_path: Path) -> None:
+    theirs = [tmp_path / "desk" / name / "mine" / "thesis.txt" for name in ("data", "work", "scratch")]
+    for file in theirs:
+        file.parent.mkdir(parents=True)
+        file.write_text("years of work")
+    open_app(folder=tmp_path / "desk")
+    assert all(file.read_text() == "years of work" for file in theirs)
+
+
 def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: Open, tmp_path: Path) -> None:
     first = open_app(workers=1)
     data = uploaded(first, _long_table())

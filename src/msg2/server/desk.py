@@ -23,7 +23,7 @@ from msg2.server import chores, process
 from msg2.server.models import Correction, Job, Reading, Upload
 from msg2.server.process import Done, Limits, Stopped
 from msg2.server.records import Dataset, Problem, Work
-from msg2.server.shelf import NotThereError, Record, Shelf, locked, new_id
+from msg2.server.shelf import NotThereError, Record, Shelf, locked, new_id, sweep
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Desk:
         self.data = Shelf(options.folder / "data", Dataset)
         self.work = Shelf(options.folder / "work", Work)
         self._scratch = options.folder / "scratch"
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        sweep(self._scratch)
         self._runners = ThreadPoolExecutor(options.workers, thread_name_prefix="msg2-job")
         self._answering = threading.BoundedSemaphore(options.answers)
         self._correcting, self._recording = threading.Lock(), threading.Lock()

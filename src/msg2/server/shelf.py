@@ -20,6 +20,7 @@ Record = TypeVar("Record", Dataset, Work)
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _FILE = "record.json"
+_REMOVED = "removed-"
 
 
 class NotThereError(InputError):
@@ -38,9 +39,7 @@ class Shelf(Generic[Record]):
         self.root = root
         self._kind: type[Record] = kind
         root.mkdir(parents=True, exist_ok=True)
-        for folder in root.iterdir():
-            if folder.is_dir() and not (_ID.fullmatch(folder.name) and (folder / _FILE).is_file()):
-                shutil.rmtree(folder, ignore_errors=True)
+        sweep(root)
 
     def place(self, id: str) -> Path:
         """The folder of a record, whether it is there or not."""
@@ -71,9 +70,18 @@ class Shelf(Generic[Record]):
     def remove(self, id: str) -> None:
         """Remove a record and its files; it is gone at once, even where that takes long."""
         self.get(id)
-        doomed = self.root / f"removed-{new_id()}"
+        doomed = self.root / f"{_REMOVED}{new_id()}"
         self.place(id).rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
+
+
+def sweep(root: Path) -> None:
+    """Remove what this app left unfinished in `root`: folders of its ids without a record. All else is somebody's."""
+    for folder in root.iterdir() if root.is_dir() else ():
+        removed = folder.name.startswith(_REMOVED)
+        ours = _ID.fullmatch(folder.name.removeprefix(_REMOVED)) and folder.is_dir() and not folder.is_symlink()
+        if ours and (removed or not (folder / _FILE).is_file()):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def locked(folder: Path) -> IO[bytes]:
