@@ -5,7 +5,7 @@ Frozen dataclasses; the command line and the library build them from the names a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -543,6 +543,10 @@ class ExperimentOptions:
     """Where what was measured is kept, so that an interrupted experiment goes on."""
     text_encoder: str = "words"
     """Of narration: hashed words, or the folder of a sentence encoder."""
+    task: str | None = None
+    """Of the figure of the search; None: that of `FigureOptions`."""
+    step: str | None = None
+    """Whose precondition is searched for; None: the last one of the task's graph."""
 
     @staticmethod
     def for_a_look() -> ExperimentOptions:
@@ -974,7 +978,7 @@ class ForeseeingOptions:
     around: int = 3
     """Sentences around each frame that are fused with it; odd, the middle one is nearest to it."""
     heard: int = 12
-    """Sentences since the last step began, at most."""
+    """Sentences since the last step began, at most; 0: the text-and-label transformer does not listen."""
     labels: bool = True
     """Whether frames are told the step that they show."""
     width: int = 64
@@ -993,7 +997,8 @@ class ForeseeingOptions:
     """A batch is of moments here; patience is with the loss on videos that are kept for validation."""
 
     def __post_init__(self) -> None:
-        for name in ("frames", "heard", "layers", "spatial_layers", "heads"):
+        _check(self.heard >= 0, f"heard is {self.heard}, it must be 0 or more")
+        for name in ("frames", "layers", "spatial_layers", "heads"):
             value = getattr(self, name)
             _check(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
         _check(self.around >= 1 and self.around % 2 == 1, f"around is {self.around}, it must be odd")
@@ -1001,6 +1006,21 @@ class ForeseeingOptions:
                f"width is {self.width}, it must be a multiple of the {self.heads} heads")  # fmt: skip
         _check(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
         _check(self.weight_decay >= 0, f"weight-decay is {self.weight_decay}, it must be 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class VideoNextStepOptions:
+    """What the rows of `msg2 experiment video-next-step` are learnt with."""
+
+    network: ForeseeingOptions = field(default_factory=ForeseeingOptions)
+    filling: NarrationOptions = field(default_factory=NarrationOptions)
+    """Of the state predictor that fills labels up for the full MSG²."""
+
+    @staticmethod
+    def quick() -> VideoNextStepOptions:
+        """A minute's part of it."""
+        brief = replace(ForeseeingOptions().training, epochs=2)
+        return VideoNextStepOptions(ForeseeingOptions(training=brief), NarrationOptions(epochs=2, warmup=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -1143,3 +1163,19 @@ def _check_delta(delta: Delta) -> None:
 
 def _check_probability(name: str, value: float) -> None:
     _check(0 <= value <= 1, f"{name} is {value}, it must be between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOptions:
+    """Of `msg2 experiment figures`: what the pictures are of; those of the paper, where it names any."""
+
+    worlds: tuple[str, ...] = ("Perform CPR", "Assemble Clarinet")
+    """Whose learnt graphs are drawn beside the true one."""
+    methods: tuple[str, ...] = ("msgi+", "always-before", "msg2", "likelihood")
+    completion: str = "Tie Tie"
+    """The world of the video whose unlabelled steps are filled in."""
+    search: str = "Repot Plant"
+    """The world of the step whose precondition is searched for."""
+    candidates: int = 12
+    """At most, in a round of the search."""
+    seed: int = SEED

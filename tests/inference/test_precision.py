@@ -253,6 +253,51 @@ def test_the_null_precondition_scores_one() -> None:
     assert two.preconditions["b"] == any_of([step("a"), step("c")])  # 4/3 - 0.2 beats 2 · 1/2
 
 
+# -- the search, round by round -----------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(tasks(repeats=True), two_literal_options() | greedy_options(), st.integers(1, 12))
+def test_a_trace_tells_how_the_choice_was_made(task: Task, options: PrecisionOptions, most: int) -> None:
+    evidence = Evidence.of(task)
+    learnt = precision.learn(evidence, options)
+    for name in task.steps:
+        rounds = precision.search_trace(evidence, name, options, most)
+        assert bool(rounds) == (name in learnt.preconditions)
+        if not rounds:
+            continue
+        sizes = [{candidate.formula.literals for candidate in one.candidates} for one in rounds]
+        first = 1 if options.max_literals == 2 else 0
+        assert sizes == [{literals} for literals in range(first, first + len(rounds))]
+        assert all(1 <= len(one.candidates) <= most for one in rounds)
+        (found,) = (one for one in rounds if one.outcome == "found")
+        assert found.candidates[0] == learnt.candidates[name][0]
+        best = [one.candidates[0].score for one in rounds[: rounds.index(found) + 1] if one.outcome != "no better"]
+        assert all(earlier < later for earlier, later in pairwise(best))
+        assert all(one.outcome == "no better" for one in rounds[rounds.index(found) + 1 :])
+
+
+@settings(deadline=None)
+@given(tasks(repeats=True), two_literal_options())
+def test_a_trace_of_two_literals_has_all_candidates(task: Task, options: PrecisionOptions) -> None:
+    for name, scores in expected_two_literals(task, options).items():
+        rounds = precision.search_trace(Evidence.of(task), name, options, len(scores))
+        found = {candidate.formula: candidate.score for one in rounds for candidate in one.candidates}
+        assert found == pytest.approx(scores, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(tasks(repeats=True), greedy_options())
+def test_a_greedy_trace_follows_the_paper(task: Task, options: PrecisionOptions) -> None:
+    for name in task.steps:
+        rounds = precision.search_trace(Evidence.of(task), name, options, 1)
+        led = [one.candidates[0] for one in rounds if one.outcome != "no better"]
+        if rounds:
+            path = greedy_path(task, name, options)
+            assert [candidate.formula for candidate in led] == [formula for formula, _ in path]
+            assert [candidate.score for candidate in led] == pytest.approx([score for _, score in path], abs=1e-12)
+
+
 # -- what the options do ------------------------------------------------------------------------------------------
 
 

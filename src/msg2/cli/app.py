@@ -21,6 +21,7 @@ from msg2.cli import (
     merge,
     phrases,
     run,
+    scripts,
     serve,
     states,
     worlds,
@@ -47,6 +48,7 @@ app.command("data", rich_help_panel=_DATA)(download.data)
 app.command("infer", rich_help_panel=_LEARN)(learning.infer)
 app.command("sweep", rich_help_panel=_LEARN)(learning.sweep)
 app.command("evaluate", rich_help_panel=_LEARN)(graphs.evaluate)
+app.add_typer(scripts.app, name="scripts", rich_help_panel=_LEARN)
 app.command("next", rich_help_panel=_USE)(graphs.next_)
 app.command("check", rich_help_panel=_USE)(graphs.check)
 app.command("show", rich_help_panel=_USE)(graphs.show)

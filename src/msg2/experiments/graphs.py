@@ -16,6 +16,7 @@ from msg2.options import ExperimentOptions, WorldOptions
 from msg2.worlds import simulate, violation_rate, worlds
 
 ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "wording": ("wording", {}),
     "msgi": ("msgi", {}),
     "msgi+": ("msgi+", {}),
     "always-before": ("always-before", {}),

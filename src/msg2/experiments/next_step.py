@@ -33,6 +33,7 @@ def _no_graph(task: Task) -> SubtaskGraph:
 
 
 ROWS: Mapping[str, Callable[[Task], Ranker]] = {
+    "wording": lambda task: recency(infer(task, "wording")),
     "msgi": lambda task: recency(infer(task, "msgi")),
     "msgi+": lambda task: recency(infer(task, "msgi+")),
     "always-before": lambda task: recency(infer(task, "always-before")),

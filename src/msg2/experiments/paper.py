@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 GRAPHS: Mapping[str, tuple[float, float, float | None]] = {
+    "ProScript": (57.50, 62.34, 37.12),
     "MSGI": (54.23, 64.62, None),
     "MSGI+": (73.59, 72.39, 76.08),
     "MSG²-noSSP": (81.62, 88.35, 97.86),

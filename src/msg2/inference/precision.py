@@ -8,8 +8,9 @@ predecessor; E_c is uniform over all completion vectors; C counts Boolean operat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,33 +30,85 @@ _KEPT = 8
 
 def learn(evidence: Evidence, options: PrecisionOptions) -> Learnt:
     """Preconditions of all steps; `options.delta` is a number here."""
-    if options.delta == "auto":
-        raise ValueError("delta is still to be chosen: see msg2.inference.choice")
-    found = layers(evidence.before, options.delta)
-    relatives = closure(found.critical) if options.exclude_relatives else None
+    order = _Order.of(evidence, options)
+    found = order.layers
     candidates: dict[Step, list[Candidate]] = {}
     for index in np.argsort(found.depth, kind="stable"):
         if found.depth[index] > 0:
-            name = evidence.steps[index]
-            candidates[name] = _search(evidence, found, relatives, int(index), options)
+            rounds = _rounds(evidence, order, int(index), options, _KEPT)
+            candidates[evidence.steps[index]] = ranked(list(chain.from_iterable(rounds)), _KEPT)
     chosen = {name: considered[0].formula for name, considered in candidates.items()}
     return Learnt(chosen, candidates, order_notes(found.critical, found.ignored, evidence.before))
 
 
-def _search(
-    evidence: Evidence, found: Layers, relatives: NDArray[np.bool_] | None, index: int, options: PrecisionOptions
-) -> list[Candidate]:
+Outcome: TypeAlias = Literal["goes on", "found", "no better"]
+"""Of a round: its best candidate is better than all before, is so for the last time, is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of the search for a precondition: its best candidates, the best one first, and what came of it."""
+
+    candidates: tuple[Candidate, ...]
+    outcome: Outcome
+
+
+def search_trace(evidence: Evidence, name: Step, options: PrecisionOptions, most: int) -> list[Round]:
+    """The search for the precondition of a step, round by round, with at most `most` candidates of each.
+
+    `options.delta` is a number here. The greedy search begins with the null precondition, the two-literal rule with
+    single steps; each round has candidates of one literal more. A step of the lowest layer is not searched for: it has
+    no rounds.
+
+    >>> from msg2.task import Segment, Task, Video
+    >>> task = Task("t", "abc", [Video(v, map(Segment, v)) for v in ("abc", "bac")])
+    >>> for found in search_trace(Evidence.of(task), "c", PrecisionOptions(delta=0.9), most=2):
+    ...     print(found.outcome, [(str(one.formula), round(one.score, 2)) for one in found.candidates])
+    goes on [('a', 1.7), ('b', 1.7)]
+    found [('a & b', 2.6), ('a | b', 1.13)]
+    """
+    order, index = _Order.of(evidence, options), evidence.steps.index(name)
+    if order.layers.depth[index] == 0:
+        return []
+    rounds = [ranked(found, most) for found in _rounds(evidence, order, index, options, most) if found]
+    highest = accumulate((found[0].score for found in rounds), max, initial=-np.inf)
+    better = [found[0].score > before + SAME for found, before in zip(rounds, highest, strict=False)]
+    outcomes: list[Outcome] = ["goes on" if one else "no better" for one in better]
+    outcomes[len(better) - 1 - better[::-1].index(True)] = "found"
+    return [Round(tuple(found), outcome) for found, outcome in zip(rounds, outcomes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The layers of the steps, and which are on one path (steps, steps) where such pairs are excluded; else None."""
+
+    layers: Layers
+    relatives: NDArray[np.bool_] | None
+
+    @staticmethod
+    def of(evidence: Evidence, options: PrecisionOptions) -> _Order:
+        if options.delta == "auto":
+            raise ValueError("delta is still to be chosen: see msg2.inference.choice")
+        found = layers(evidence.before, options.delta)
+        below = closure(found.critical) if options.exclude_relatives else None
+        return _Order(found, None if below is None else below | below.T)
+
+
+def _rounds(
+    evidence: Evidence, order: _Order, index: int, options: PrecisionOptions, kept: int
+) -> list[list[Candidate]]:
+    """The candidates for a step by the round of the search; of each round, the best `kept` are surely there."""
     gap = evidence.rows(index).gap
     gap = gap[gap.any(axis=1)]  # videos in which the target has a completed predecessor
     recency = Recency.of(options, int(gap.max(initial=1)))
-    target = Target(evidence.steps, gap, found.lower(index), recency, options.alpha)
+    target = Target(evidence.steps, gap, order.layers.lower(index), recency, options.alpha)
     if options.max_literals != 2:
-        return ranked(_greedy(target, options.max_literals), _KEPT)
-    direct = found.direct(index)
+        return _greedy(target, options.max_literals)
+    direct = order.layers.direct(index)
     barred = direct[:, None] == target.lower[None, :]
-    if relatives is not None:
-        barred |= (relatives | relatives.T)[np.ix_(direct, target.lower)]
-    return ranked(list(_two_literals(target, direct, barred)), _KEPT)
+    if order.relatives is not None:
+        barred |= order.relatives[np.ix_(direct, target.lower)]
+    return _two_literals(target, direct, barred, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +164,10 @@ class Target:
         return weights / len(gaps) / chance - self.alpha * operations
 
 
-def _two_literals(target: Target, direct: NDArray[np.intp], barred: NDArray[np.bool_]) -> Iterator[Candidate]:
-    """p, p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
+def _two_literals(
+    target: Target, direct: NDArray[np.intp], barred: NDArray[np.bool_], kept: int
+) -> list[list[Candidate]]:
+    """p; p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
 
     `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
     """
@@ -133,11 +188,12 @@ def _two_literals(target: Target, direct: NDArray[np.intp], barred: NDArray[np.b
     scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - target.alpha
     scores[:, barred] = -np.inf
     literal = [step(target.steps[index]) for index in lower]
-    for p in first:
-        yield Candidate(literal[p], 2 * float(single[p]) / videos)
-    for kind, row, q in _best(scores):
-        pair = (literal[first[row]], literal[q])
-        yield Candidate(any_of(pair) if kind else all_of(pair), float(scores[kind, row, q]))
+    join = (all_of, any_of)
+    pairs = [
+        Candidate(join[kind]([literal[first[row]], literal[q]]), float(scores[kind, row, q]))
+        for kind, row, q in _best(scores, kept)
+    ]
+    return [[Candidate(literal[p], 2 * float(single[p]) / videos) for p in first], pairs]
 
 
 def _packed(marks: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -154,17 +210,17 @@ def _shared(one: NDArray[np.uint64], many: NDArray[np.uint64]) -> NDArray[np.int
     return counts
 
 
-def _best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Indices of the best scores, shape (n, dimensions): enough for `_KEPT` formulas, and all ties of the best."""
+def _best(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
+    """Indices of the best scores, shape (n, dimensions): enough for `kept` formulas, and all ties of the best."""
     flat = scores.ravel()
-    wanted = min(2 * _KEPT, int(np.isfinite(flat).sum()))  # p & q and q & p may both be there
+    wanted = min(2 * kept, int(np.isfinite(flat).sum()))  # p & q and q & p may both be there
     if wanted == 0:
         return np.empty((0, scores.ndim), dtype=np.intp)
     least = min(np.partition(flat, -wanted)[-wanted], flat.max() - SAME)
     return np.argwhere((scores >= least) & np.isfinite(scores))
 
 
-def _greedy(target: Target, max_literals: int | None) -> list[Candidate]:
+def _greedy(target: Target, max_literals: int | None) -> list[list[Candidate]]:
     """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
 
     A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
@@ -172,8 +228,8 @@ def _greedy(target: Target, max_literals: int | None) -> list[Candidate]:
     lower, steps, recency = target.lower, target.steps, target.recency
     columns = target.gap[:, lower]
     best, gap, chance = Candidate(TRUE, 1.0), np.ones(len(columns), dtype=np.int32), 1.0
-    considered = [best]
-    for operations in range(len(lower) if max_literals is None else max_literals):
+    rounds = [[best]]
+    for operations in range(min(len(lower), max_literals or len(lower))):
         grown = [(all_of, recency.both(gap[:, None], columns) if operations else columns, chance / 2)]
         if operations:
             grown.append((any_of, recency.either(gap[:, None], columns), (1 + chance) / 2))
@@ -184,8 +240,8 @@ def _greedy(target: Target, max_literals: int | None) -> list[Candidate]:
             if steps[x] not in best.formula.support
         }
         candidates = [Candidate(formula, score) for formula, (score, _, _) in new.items()]
-        considered += candidates
-        if not candidates or (winner := ranked(candidates, 1)[0]).score <= best.score + SAME:
+        rounds.append(candidates)
+        if (winner := ranked(candidates, 1)[0]).score <= best.score + SAME:
             break
         best, (_, gap, chance) = winner, new[winner.formula]
-    return considered
+    return rounds

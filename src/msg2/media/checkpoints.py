@@ -76,6 +76,7 @@ def loading(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
     try:
         import torch
         import transformers
+        from safetensors import SafetensorError
     except ImportError:
         raise MissingExtraError(f"the {wanted} {shortened(found.name)}", "states") from None
     log: Any = transformers.utils.logging
@@ -84,7 +85,7 @@ def loading(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
     log.disable_progress_bar()
     try:
         yield torch, transformers
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, UnpicklingError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, UnpicklingError, SafetensorError) as error:
         raise no_encoder(found.folder, wanted, str(error)) from None
     finally:
         log.set_verbosity(level)
