@@ -24,6 +24,7 @@ from msg2.cli import (
     scripts,
     serve,
     states,
+    sweep,
     worlds,
 )
 from msg2.errors import InputError
@@ -46,7 +47,7 @@ app.command("describe", rich_help_panel=_DATA)(data.describe)
 app.command("convert", rich_help_panel=_DATA)(convert.convert)
 app.command("data", rich_help_panel=_DATA)(download.data)
 app.command("infer", rich_help_panel=_LEARN)(learning.infer)
-app.command("sweep", rich_help_panel=_LEARN)(learning.sweep)
+app.command("sweep", rich_help_panel=_LEARN)(sweep.sweep)
 app.command("evaluate", rich_help_panel=_LEARN)(graphs.evaluate)
 app.add_typer(scripts.app, name="scripts", rich_help_panel=_LEARN)
 app.command("next", rich_help_panel=_USE)(graphs.next_)

@@ -11,7 +11,7 @@ from msg2 import assist, drawing, metrics
 from msg2.assist import LEARNT_RANKERS, RANKERS
 from msg2.cli import console
 from msg2.cli.ahead import ranker_of, say_accuracy, say_next
-from msg2.cli.learning import Alpha, Delta, Literals, Method, Recency, method_options
+from msg2.cli.methods import Alpha, Delta, Literals, Method, Recency, method_options
 from msg2.cli.reading import (
     Data,
     Json,

@@ -1,19 +1,15 @@
-"""`msg2 infer` and `msg2 sweep`: graphs from data, and what δ does to them."""
+"""`msg2 infer`: graphs from data."""
 
 from __future__ import annotations
 
-import csv
-import io
 import multiprocessing
 import os
 import signal
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +17,8 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.knowledge import Forbid, KnowledgeFile, Require, known
+from msg2.cli.methods import Alpha, Delta, Literals, Method, Recency, method_options
+from msg2.cli.outputs import as_csv, refuse_clashes
 from msg2.cli.reading import (
     Data,
     Fps,
@@ -31,49 +29,23 @@ from msg2.cli.reading import (
     Tier,
     given,
     read_tasks,
-    with_enough_videos,
     with_reading,
 )
-from msg2.drawing.plots import sweep_plot
-from msg2.errors import InputError, MissingExtraError
+from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
-from msg2.inference import DEFAULT, METHODS, Knowledge, SweepPoint, method_and_options, study
-from msg2.inference import sweep as sweep_delta
+from msg2.inference import DEFAULT, METHODS, Knowledge, study
 from msg2.inference.confidence import Each
 from msg2.inference.learnt import Statistic
 from msg2.media.engines import Died, in_processes
 from msg2.media.text import text_encoder
-from msg2.options import BootstrapOptions, PrecisionOptions
+from msg2.options import BootstrapOptions
 from msg2.remarks import LOGGER, kept_remarks
 from msg2.task import Task
 
-_PAPER = PrecisionOptions()
 _ENDED = "a process that was learning has been ended from outside"
 _FEWER = "it may have run out of memory: take fewer --jobs"
 
-Method = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.")]
-Delta = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X|auto",
-        help="δ: purity above which a step comes first. msg2: auto, from the data; always-before: in every video.",
-    ),
-]
-Alpha = Annotated[
-    float | None, typer.Option(metavar="X", help=f"α: cost of one Boolean operation. msg2: {_PAPER.alpha}.")
-]
-Recency = Annotated[
-    float | None,
-    typer.Option(metavar="X", help=f"λ: weight kept per step in between; 1: no weights. msg2: {_PAPER.recency}."),
-]
-Literals = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|none",
-        help=f"Steps in a precondition. msg2: {_PAPER.max_literals}; another or none: the paper's greedy search.",
-    ),
-]
 Seed = Annotated[
     int, typer.Option(metavar="N", min=0, help="Seed of the folds with which δ auto is chosen, and of --samples.")
 ]
@@ -136,7 +108,7 @@ def infer(
     reading = given({"repeats": repeats, "overlap": overlap, "order": order, "tier": tier, "fps": fps})
     tasks = read_tasks(data, task, **reading)
     paths = _paths(tasks, output, data)
-    _refuse_clashes([*paths, *([] if stats is None else [stats])], data)
+    refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     told = known(require, forbid, knowledge, tasks)
     bootstrap = None
     if samples is not None or confidence is not None:
@@ -156,83 +128,12 @@ def infer(
             LOGGER.log(level, message)
     contents = {path: with_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)}
     if stats is not None:
-        contents[stats] = _csv(Statistic, ((result.graph.task, result.statistics) for result in results))
+        contents[stats] = as_csv(Statistic, ((result.graph.task, result.statistics) for result in results))
     write_together(contents)
     console.say_table(
         ["task", "videos", "steps", "edges", "delta", "file"],
         [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)],
     )
-
-
-def sweep(
-    data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
-    method: Method = DEFAULT.method,
-    task: TaskName = None,
-    alpha: Alpha = None,
-    recency: Recency = None,
-    max_literals: Literals = None,
-    seed: Seed = DEFAULT.seed,
-    overlap: Overlap = None,
-    repeats: Repeats = None,
-    order: Order = None,
-) -> None:
-    """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
-
-    A higher δ asks for more agreement before a step counts as coming first, so it gives fewer edges. `fit` is the mean
-    log-likelihood of a label in held-out videos: `--delta auto` takes the δ where it is highest.
-
-    Example: `msg2 sweep steps.csv -o sweep.csv`
-    """
-    options = method_options(method, "auto", alpha, recency, max_literals)
-    tasks = read_tasks(data, task, overlap=overlap, repeats=repeats, order=order)
-    table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
-    plot = table.with_suffix(".svg")
-    _refuse_clashes([table, plot], data)
-    tasks = with_enough_videos(tasks, data)
-    with console.status("sweeping") as report:
-        tried = [
-            (one.name, sweep_delta(one, method, seed=seed, report=partial(_report_task, report, one.name), **options))
-            for one in tasks
-        ]
-    title = f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}"
-    contents: dict[Path, str | bytes] = {table: _csv(SweepPoint, tried)}
-    try:
-        contents[plot] = sweep_plot([points for _, points in tried], title)
-    except MissingExtraError as missing:
-        LOGGER.warning("no plot: %s", missing)
-    write_together(contents)
-    for name, points in tried:
-        rows = [(p.delta, p.edges, f"{p.held:.4f}", f"{p.fit:.4f}", p.chosen) for p in points]
-        console.say_table([field.name for field in fields(SweepPoint)], rows, title=name)
-    console.say("  ".join(str(path) for path in contents))
-
-
-def _report_task(report: Callable[[str], None], task: str, news: str) -> None:
-    report(f"{task}, {news}")
-
-
-def method_options(
-    method: str, delta: str | None, alpha: float | None, recency: float | None, max_literals: str | None
-) -> dict[str, Any]:
-    """The options that were given, checked against the method: one that it does not have is a usage error."""
-    with console.usage():
-        options = given({"delta": _number(delta, float, "auto", "--delta"), "alpha": alpha, "recency": recency})
-        if max_literals is not None:
-            limit = _number(max_literals, int, "none", "--max-literals")
-            options["max_literals"] = None if limit == "none" else limit
-        method_and_options(method, options)
-    return options
-
-
-def _number(text: str | None, kind: type[float] | type[int], word: str, option: str) -> float | str | None:
-    """The number in `text`; `word` (and nothing at all) stays as it is."""
-    if text is None or text == word:
-        return text
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(f"{option} is {text!r}, it must be a number or {word!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,28 +200,8 @@ def _paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
     return [output / f"{name}.json" for name in safe_names([task.name for task in tasks])]
 
 
-def _refuse_clashes(outputs: Sequence[Path], data: Path) -> None:
-    """No result may be written over another one, or over the data."""
-    for path, times in Counter(map(os.path.realpath, outputs)).items():
-        if times > 1:
-            raise InputError("two results are to be written there", where=path, hint="give each a file of its own")
-        if path == os.path.realpath(data):
-            raise InputError("is the data, the result would replace it", where=path, hint="choose another output")
-
-
 def _summary(graph: SubtaskGraph, path: Path) -> tuple[object, ...]:
     delta = graph.method["options"].get("delta")
     chosen = " (chosen)" if "delta_chosen" in graph.method else ""
     shown = "" if delta is None else f"{delta:g}{chosen}"
     return graph.task, len(graph.method["videos"]), len(graph.steps), len(graph.edges()), shown, path
-
-
-def _csv(kind: type[Any], rows_of_tasks: Iterable[tuple[str, Iterable[Any]]]) -> str:
-    """A table of dataclasses of one kind, with the name of the task in front."""
-    names = [field.name for field in fields(kind)]
-    values = attrgetter(*names)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["task", *names])
-    writer.writerows((task, *values(row)) for task, rows in rows_of_tasks for row in rows)
-    return text.getvalue()

@@ -19,7 +19,8 @@ from msg2.cli.features import (
     found_recordings,
     make_store,
 )
-from msg2.cli.learning import Delta, Method, Seed, method_options
+from msg2.cli.learning import Seed
+from msg2.cli.methods import Delta, Method, method_options
 from msg2.cli.reading import Data, TaskName, read_tasks
 from msg2.cli.states import Encoder, Variant
 from msg2.cli.training import between_epochs, task_folders
