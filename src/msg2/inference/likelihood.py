@@ -7,8 +7,8 @@ choose. The second says of every step b: how many of the n steps that usually pr
 all numbers alike; then which, all alike: −log C(n, r). A step mostly needs nearly everything that usually precedes it
 (mix, serve) or next to nothing (chop), and both are cheap to say.
 
-The search starts from orders that most videos agree on, and adds and removes pairs while the score rises. Alternatives
-are found last, see `msg2.inference.alternatives`.
+The search starts from orders that most videos agree on, and adds, removes and turns pairs while the score rises.
+Alternatives are found last: by order (`msg2.inference.either`) and by presence (`msg2.inference.alternatives`).
 """
 
 from __future__ import annotations

@@ -99,9 +99,17 @@ class Fit:
 
     def having(self, before: int, after: int) -> Relation:
         """The order with one more pair, and all that follows from it."""
-        above, below = self.relation[:, before].copy(), self.relation[after].copy()
-        above[before] = below[after] = True
-        return self.relation | np.outer(above, below)
+        return _with_pair(self.relation, before, after)
+
+    def turned(self, before: int, after: int) -> Relation:
+        """The order with one of its covers the other way round."""
+        return _with_pair(self.without(before, after), after, before)
+
+
+def _with_pair(relation: Relation, before: int, after: int) -> Relation:
+    above, below = relation[:, before].copy(), relation[after].copy()
+    above[before] = below[after] = True
+    return relation | np.outer(above, below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +197,12 @@ class Search:
         added, removed = self._estimates(fit, sparse)
         free = ~fit.relation & ~fit.relation.T & ~np.eye(len(fit.relation), dtype=np.bool_)
         found: list[tuple[float, Relation]] = []
-        for gain, pairs, move in ((added, free, fit.having), (removed, fit.covers, fit.without)):
+        kinds = (
+            (added, free, fit.having),
+            (removed, fit.covers, fit.without),
+            (removed + added.T, fit.covers, fit.turned),
+        )
+        for gain, pairs, move in kinds:
             places = np.argwhere(pairs)
             for chosen in np.argsort(-gain[pairs], kind="stable")[: self.options.tried]:
                 before, after = places[chosen].tolist()
