@@ -868,7 +868,7 @@ class BootstrapOptions:
     """Clauses that hold in a smaller share of the samples are dropped; None: nothing is."""
 
     def __post_init__(self) -> None:
-        _check(self.samples >= 1, f"samples is {self.samples}, it must be 1 or more")
+        _check(1 <= self.samples <= 1_000_000, f"samples is {self.samples}, it must be 1 to 1,000,000")
         if self.confidence is not None:
             _check_probability("confidence", self.confidence)
 
@@ -981,14 +981,14 @@ class ForeseeingOptions:
     """Sentences since the last step began, at most; 0: the text-and-label transformer does not listen."""
     labels: bool = True
     """Whether frames are told the step that they show."""
-    width: int = 64
+    width: int = 32
     layers: int = 2
     """Of attention over time, or over the tokens of the text-and-label transformer."""
     spatial_layers: int = 1
     """Of ViViT's attention within a frame."""
     heads: int = 4
-    dropout: float = 0.2
-    weight_decay: float = 0.05
+    dropout: float = 0.3
+    weight_decay: float = 0.1
     training: TrainingOptions = field(
         default_factory=lambda: TrainingOptions(
             epochs=40, batch=64, learning_rate=1e-3, warmup=20, validate_every=1, patience=8, device="cpu"

@@ -238,6 +238,27 @@ def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:
     page.get_by_text("toast, corrected.csv").first.wait_for()
 
 
+def test_times_of_any_size_are_shown(tab: Tab, address: str) -> None:
+    page = tab(address)
+    put(page, "vast.csv", "video,step,start,end\nv,boil,0,1\nv,pour,1e300,1e306\n")
+    page.get_by_role("row", name="vast.csv").get_by_role("link", name="Correct labels").click()
+    expect(page.locator(".timeline .segment")).to_have_count(2)
+    assert 2 <= page.locator(".scale .track span").count() <= 13
+
+
+def test_graph_files_of_other_people_are_added_and_merged(tab: Tab, address: str) -> None:
+    page = tab(address)
+    for name, needs in (("dora.json", '{"pour": "boil"}'), ("emil.json", "{}")):
+        graph = f'{{"format": "msg2.graph/1", "task": "tea", "steps": ["boil", "pour"], "preconditions": {needs}}}'
+        page.get_by_label("Add graph files").set_input_files(
+            {"name": name, "mimeType": "application/json", "buffer": graph.encode()}
+        )
+        page.get_by_role("row", name=name).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Merge the chosen ones").click()
+    page.get_by_text("merged from dora.json, emil.json").wait_for()
+    expect(page.get_by_role("row", name="pour")).to_contain_text("a tie: dropped")
+
+
 def test_labels_without_times_are_put_in_order(tab: Tab, address: str) -> None:
     page = tab(address)
     put(page, "plain.csv", "video,step\nv,pour\nv,boil\nw,boil\n")

@@ -499,6 +499,22 @@ def test_on_paper_the_whole_picture_is_seen(coffee_page: Any) -> None:
     assert not coffee_page.locator(".tools").is_visible()
 
 
+@pytest.mark.parametrize("width", [320, 390, 700, 1000, 1440])
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, media: str) -> None:
+    graph, task, _ = coffee()
+    page = open_page(drawing.page(graph, task), viewport={"width": width, "height": 800})
+    page.emulate_media(media=media)
+    room, *cells = page.locator(".scroll:has(> .steps), .steps tbody :is(th, td)").evaluate_all(
+        "all => all.map((one) => [one.clientWidth, one.scrollWidth])"
+    )
+    if media == "screen" or width >= 700:  # paper is not narrower than that
+        assert room[0] == room[1]
+        assert all(needs <= has for has, needs in cells)
+    labels = page.locator(".steps td").nth(1).evaluate("one => getComputedStyle(one, '::before').content")
+    assert labels in ("none", '"held in "')
+
+
 def test_without_its_script_the_page_can_be_read(open_page: Open) -> None:
     graph, task, _ = coffee()
     page = open_page(drawing.page(graph, task), java_script_enabled=False)

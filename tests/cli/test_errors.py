@@ -95,6 +95,21 @@ def test_remarks_do_not_stand_beside_an_error(msg2, tmp_path: Path) -> None:
     assert "none can be held out" in msg2("next", path, "--evaluate").complaint
 
 
+def test_a_remark_is_one_line(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text('task,video,step\n"two\nlines",v,a\n"two\nlines",v,b\n')
+    said = msg2("infer", path, "-o", tmp_path / "g.json").err.splitlines()
+    assert said
+    assert all("two lines: " in line for line in said)
+
+
+def test_more_samples_than_anybody_waits_for(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("video,step\nv,a\nv,b\n")
+    found = msg2("infer", path, "-o", tmp_path / "g.json", "--samples", "100000000000")
+    assert (found.code, "1,000,000" in found.err) == (2, True)
+
+
 def test_paths_that_are_not_there(msg2, tmp_path: Path) -> None:
     for path in (tmp_path / "no.csv", tmp_path / "new\nline\x1b.csv", tmp_path / ("x" * 300), tmp_path / "[/]"):
         for arguments in (("describe", path), ("next", path), ("infer", path, "-o", tmp_path / "g.json")):

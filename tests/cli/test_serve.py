@@ -53,6 +53,19 @@ def test_wrong_usage_and_wrong_input(msg2: Msg2, tmp_path: Path) -> None:
     )
     (tmp_path / "file").write_text("")
     assert "cannot be written to" in msg2("serve", "--folder", tmp_path / "file").complaint
+    (tmp_path / "data").write_text("")
+    assert "cannot be a folder" in msg2("serve", "--folder", tmp_path, "--port", 0).complaint
+
+
+def test_the_log_does_not_wait_for_the_end(tmp_path: Path) -> None:
+    record = tmp_path / "work" / "work" / ("0" * 32) / "record.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    command = [Path(sys.executable).with_name("msg2"), "serve", "--folder", tmp_path / "work", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith(f"warning: work/{'0' * 32}/record.json: ")
+        server.kill()
 
 
 def test_without_the_extra(msg2: Msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,43 @@ def test_data_and_graphs_that_lie_elsewhere_are_offered(tmp_path: Path) -> None:
     desk.end()
 
 
+def test_graph_files_are_added(client: TestClient, tmp_path: Path) -> None:
+    table = tmp_path / "toast.csv"
+    table.write_text(TOAST)
+    graph = infer(read(table))
+    given = client.post("/api/given", params={"name": "ann.json"}, content=graph.dumps())
+    assert given.status_code == 201, given.text
+    added = given.json()
+    assert (added["kind"], added["name"], added["task"]) == ("given", "ann.json", "toast")
+    assert client.get(f"/api/work/{added['id']}/as/json").json() == graph.to_json()
+    unnamed = '{"steps": {"1": "boil", "2": "pour"}, "edges": [["1", "2"]]}'
+    assert client.post("/api/given", params={"name": "tea.json"}, content=unnamed).json()["task"] == "tea"
+    for content in (TOAST, "{}", "", '{"format": "msg2.graph/1", "preconditions": {}}'):
+        answer = client.post("/api/given", params={"name": "bad.json"}, content=content)
+        refused(answer)
+        assert answer.json()["where"].startswith("bad.json")
+        assert str(tmp_path) not in answer.text
+    assert len(client.get("/api/work").json()["work"]) == 2
+
+
+def test_a_record_that_cannot_be_read_hurts_no_other(
+    open_app: Open, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = open_app()
+    data = uploaded(client)
+    works = [learnt(client, data["id"])["id"] for _ in range(3)]
+    for id, content in zip(works, ("{broken", '{"from": "the future"}'), strict=False):
+        (tmp_path / "work" / "work" / id / "record.json").write_text(content)
+    client.__exit__(None, None, None)
+    again = open_app()
+    assert [work["id"] for work in again.get("/api/work").json()["work"]] == works[2:]
+    assert refused(again.get(f"/api/work/{works[0]}"), 404) == "is no record that can be read"
+    assert sorted(caplog.messages) == sorted(
+        f"work/{id}/record.json: is no record that can be read" for id in works[:2]
+    )
+    assert (tmp_path / "work" / "work" / works[0] / "graph.json").is_file()
+
+
 def test_removed_data_is_gone_and_its_graphs_stay(client: TestClient, tmp_path: Path) -> None:
     data = uploaded(client)
     work = learnt(client, data["id"])

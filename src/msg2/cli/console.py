@@ -182,12 +182,26 @@ def keep_remarks() -> None:
     logger.propagate = False
 
 
+def tell_remarks_at_once() -> None:
+    """What the library logs is told as it comes: a server has no end to wait for."""
+    logging.getLogger("msg2").handlers = [_Teller()]
+
+
+class _Teller(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        tell(_worded(record.levelno, self.format(record)))
+
+
 def finish(*_: object, **__: object) -> None:
     """What follows a command that has succeeded: the result is out, the remarks come after it."""
     out.file.flush()
     for handler in logging.getLogger("msg2").handlers:
         for level, remark in dict.fromkeys(handler.kept) if isinstance(handler, Remarks) else ():
-            tell(f"warning: {remark}" if level >= logging.WARNING else remark)
+            tell(one_line(_worded(level, remark)))
+
+
+def _worded(level: int, remark: str) -> str:
+    return f"warning: {remark}" if level >= logging.WARNING else remark
 
 
 def drop_output() -> None:

@@ -33,6 +33,12 @@ def experiment(
         str | None,
         typer.Option(metavar="words|PATH", help="Of texts: hashed words (default), or a sentence encoder's folder."),
     ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For figures: a CrossTask task, or a world, to search in.")
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For figures: the step whose precondition is searched for.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small part, to see that it runs.")] = False,
 ) -> None:
@@ -56,8 +62,10 @@ def experiment(
             raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
     if not chosen.long and (jobs is not None or full):
         raise typer.BadParameter(f"{name} has no {'--full' if full else '--jobs'}: it is done in minutes")
+    if not chosen.of_a_step and (task is not None or step is not None):
+        raise typer.BadParameter(f"{name} has no {'--step' if task is None else '--task'}")
     options = replace(ExperimentOptions.for_a_look() if quick else ExperimentOptions(), full=full, folder=output)
-    options = replace(options, **given({"jobs": jobs, "text_encoder": text_encoder}))
+    options = replace(options, **given({"jobs": jobs, "text_encoder": text_encoder, "task": task, "step": step}))
     with console.without_remarks(), console.cells(name) as report:
         result = chosen.run(data, options, report)
     if output is not None:

@@ -112,7 +112,8 @@ def infer(
     told = known(require, forbid, knowledge, tasks)
     bootstrap = None
     if samples is not None or confidence is not None:
-        bootstrap = BootstrapOptions(**given({"samples": samples, "confidence": confidence}))
+        with console.usage():
+            bootstrap = BootstrapOptions(**given({"samples": samples, "confidence": confidence}))
     if names is not None and not METHODS[method].reads_names:
         raise typer.BadParameter(f"the method {method!r} does not read the names of the steps: leave out --names")
     encoder = None if names is None else text_encoder(names)

@@ -43,6 +43,7 @@ def serve(
         from msg2.server.desk import Desk
     except ImportError:
         raise MissingExtraError("the web app", "server") from None
+    console.tell_remarks_at_once()
     with Desk(options) as desk, app.listening_socket(options) as listening:
         for path in paths or ():
             desk.offer(path)

@@ -14,8 +14,12 @@ from msg2.drawing import style
 from msg2.drawing.text import cut, one_line
 from msg2.errors import MissingExtraError
 from msg2.inference import SweepPoint
+from msg2.inference.precision import Outcome, Round
 
 _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
+_BARS: Mapping[Outcome, str] = {"found": "#00786c", "goes on": "#b9dcd8", "no better": "#e1e4e8"}
+_OUTCOMES: Mapping[Outcome, str] = {"found": "found", "goes on": "the search goes on", "no better": "nothing better"}
+_LONGEST_FORMULA = 80
 
 
 def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
@@ -120,6 +124,46 @@ def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float
         figure.legend(names, labels, loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(cut(one_line(title), 70))
     return stream.getvalue()
+
+
+def search_plot(rounds: Sequence[Round], title: str) -> bytes:
+    """The search for a precondition, round by round, as the content of an SVG file: candidates with their scores.
+
+    The bar of a candidate that the search went on from is green, and what it found in the end is dark. The dotted line
+    is the best of the rounds before.
+    """
+    rows = sum(1.5 + len(one.candidates) for one in rounds)
+    scores = [candidate.score for one in rounds for candidate in one.candidates]
+    best, down, names = -math.inf, 0.0, {}
+    with _figure("drawing the search", (9.0, 0.22 * rows + 0.9)) as (figure, stream):
+        axes = figure.subplots()
+        for one in rounds:
+            axes.text(0, down + 0.45, _round_words(one), va="center", fontsize=9, fontweight="bold")
+            down += 1.0
+            if math.isfinite(best):
+                axes.plot([best] * 2, [down, down + len(one.candidates)], ":", color=style.INK, linewidth=1, zorder=3)
+            for candidate in one.candidates:
+                colour = _BARS[one.outcome] if candidate is one.candidates[0] else _BARS["no better"]
+                axes.barh(down + 0.5, candidate.score, height=0.76, color=colour, linewidth=0)
+                axes.text(max(candidate.score, 0), down + 0.5, f" {candidate.score:.2f}", va="center", fontsize=8)
+                names[down + 0.5] = cut(one_line(candidate.formula.words()), _LONGEST_FORMULA)
+                down += 1.0
+            best, down = max(best, one.candidates[0].score), down + 0.5
+        axes.set_yticks(list(names), list(names.values()), fontsize=8)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(down, 0)
+        axes.set_xlim(min(0.0, *scores), 1.08 * max(scores))
+        axes.set_xlabel("score")
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        figure.suptitle(cut(one_line(title), 90))
+    return stream.getvalue()
+
+
+def _round_words(one: Round) -> str:
+    literals = one.candidates[0].formula.literals
+    size = "Nothing needed" if literals == 0 else "One step" if literals == 1 else f"{literals} steps"
+    return f"{size}: {_OUTCOMES[one.outcome]}"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ INFERRED = "predicted"
 FORMATS = (".svg", ".png")
 
 _LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
+_TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "marker": "o", "markersize": 3.5}
 _LONGEST_NAME = 40
 _WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
 """Inches: of the figure, of a step, of the row of frames."""
@@ -29,12 +30,19 @@ Frame = tuple[float, NDArray[np.uint8]]
 
 
 def timeline(
-    video: Video, steps: Sequence[Step], seconds: float, *, frames: Sequence[Frame] = (), suffix: str = ".svg"
+    video: Video,
+    steps: Sequence[Step],
+    seconds: float,
+    *,
+    performed: Video | None = None,
+    frames: Sequence[Frame] = (),
+    suffix: str = ".svg",
 ) -> bytes:
     """A row per step, from its completion to the end of the video at `seconds`; the content of an SVG or PNG file.
 
     Bars of labelled steps are green, those of inferred ones (source "predicted") red; the labelled segments are dark.
-    Steps that are neither keep an empty row. `frames` are shown above. The same arguments give the same bytes.
+    Steps that are neither keep an empty row. A line under the bar says since when the step really is completed, where
+    what was `performed` is known. `frames` are shown above. The same arguments give the same bytes.
     """
     if suffix not in FORMATS:
         raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=f"use {' or '.join(FORMATS)}")
@@ -65,7 +73,9 @@ def timeline(
         else:
             axes = figure.subplots()
         _draw_bars(axes, video, steps, seconds)
-        _draw_legend(figure, video)
+        if performed is not None:
+            _draw_truth(axes, performed, steps, seconds)
+        _draw_legend(figure, video, performed is not None)
         figure.suptitle(cut(one_line(video.id), 80), fontsize=11)
         stream = io.BytesIO()
         stamp = {"Date": None} if suffix == ".svg" else {"Software": None}
@@ -101,6 +111,14 @@ def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -
         axes.spines[side].set_visible(False)
 
 
+def _draw_truth(axes: Any, performed: Video, steps: Sequence[Step], seconds: float) -> None:
+    """From the end of the first performance of each step to the end of the video."""
+    ends = {segment.step: _seconds(segment)[1] for segment in reversed(performed.segments)}
+    for row, step in enumerate(steps):
+        if step in ends:
+            axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
+
+
 def _write_confidence(axes: Any, row: int, end: float, confidence: float, seconds: float) -> None:
     """Inside the bar where there is room, else before it."""
     inside = seconds - end > seconds / 12
@@ -126,15 +144,17 @@ def _draw_frames(axes: Any, frames: Sequence[Frame], seconds: float) -> None:
         axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
 
 
-def _draw_legend(figure: Any, video: Video) -> None:
+def _draw_legend(figure: Any, video: Video, true: bool) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     sources = {segment.source == INFERRED for segment in video.segments}
     entries = [(_SEGMENT, "labelled"), (_LABELLED_BAR, "completed")] if False in sources else []
     entries += [(_INFERRED_BAR, "completed, inferred (confidence)")] if True in sources else []
-    if entries:
-        patches = [Patch(facecolor=colour, label=words) for colour, words in entries]
-        figure.legend(handles=patches, loc="outside lower right", ncols=len(patches), frameon=False, fontsize=8)
+    handles: list[Any] = [Patch(facecolor=colour, label=words) for colour, words in entries]
+    handles += [Line2D([], [], **_TRUTH, label="really completed")] if true else []
+    if handles:
+        figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
 
 
 def _seconds(segment: Segment) -> tuple[float, float]:

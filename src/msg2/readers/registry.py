@@ -69,6 +69,7 @@ def reader_of(source: Source) -> Reader:
     if source.is_folder:
         raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
     if isinstance(source.document, dict) and source.document.get("format") == FORMAT:
+        hint = "give the data that it was learnt from; `msg2 show`, `next`, `check` and `merge` take graphs"
         raise InputError("is a graph, not data", where=source.path, hint=hint)
     kind = "JSON" if source.is_json else "XML"
     raise InputError(f"is {kind}, but in no layout that msg2 reads", where=source.path, hint=hint)

@@ -129,9 +129,11 @@ def keep(graph: dict[str, Any], place: Path, *, report: Report) -> dict[str, Any
     return {**_keep(drawn, place), "name": str(drawn.method.get("annotator", ""))}
 
 
-def keep_file(path: Path, place: Path, *, report: Report) -> dict[str, Any]:
-    """As `keep`, of a graph file."""
-    return _keep(read_graph(path), place)
+def keep_file(path: Path, title: str, place: Path, *, report: Report) -> dict[str, Any]:
+    """As `keep`, of a graph file; one that does not name its task is named `title`."""
+    graph = read_graph(path)
+    named = {**graph.to_json(), "task": title} if graph.task == path.stem else graph.to_json()
+    return _keep(SubtaskGraph.from_json(named), place)
 
 
 def merged(paths: Sequence[Path], place: Path, *, report: Report) -> dict[str, Any]:

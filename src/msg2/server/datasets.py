@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
 from msg2.errors import InputError
 from msg2.server import chores
@@ -16,12 +15,10 @@ from msg2.server.downloads import BINARY, Format, attachment
 from msg2.server.models import Asked, Correction, Id, Upload
 from msg2.server.records import Dataset, Datasets, Labels
 from msg2.server.shelf import new_id
+from msg2.server.uploads import BODY, written
 from msg2.worlds.export import SUFFIXES
 
 router = APIRouter(prefix="/api/data", tags=["data"])
-
-_BODY = {"requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {
-    "type": "string", "format": "binary"}}}}}  # fmt: skip
 
 
 @router.get("")
@@ -30,21 +27,17 @@ def datasets(desk: TheDesk) -> Datasets:
     return Datasets(data=desk.data.all())
 
 
-@router.post("", status_code=201, openapi_extra=_BODY)
+@router.post("", status_code=201, openapi_extra=BODY)
 async def upload(request: Request, asked: Annotated[Upload, Query()], desk: TheDesk) -> Dataset:
     """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request."""
     id = new_id()
     place = desk.data.place(id)
     place.mkdir()
     try:
-        with (place / id).open("wb") as file:
-            async for chunk in request.stream():
-                file.write(chunk)
+        await written(request, place / id)
         return await run_in_threadpool(desk.keep_upload, id, asked)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(place, ignore_errors=True)
-        if isinstance(error, ClientDisconnect):
-            raise InputError("the upload broke off") from None
         raise
 
 

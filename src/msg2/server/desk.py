@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,9 +39,11 @@ class Desk:
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self._lock = locked(options.folder)
-        self.data = Shelf(options.folder / "data", Dataset)
-        self.work = Shelf(options.folder / "work", Work)
+        with ExitStack() as undo:
+            self._lock = undo.enter_context(locked(options.folder))
+            self.data = Shelf(options.folder / "data", Dataset)
+            self.work = Shelf(options.folder / "work", Work)
+            undo.pop_all()
         self._scratch = options.folder / "scratch"
         sweep(self._scratch)
         self._runners = ThreadPoolExecutor(options.workers, thread_name_prefix="msg2-job")
@@ -122,7 +124,7 @@ class Desk:
         id = hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         if self.ask(chores.is_graph, path, long=True).result:
             given = Work(id=id, made=time.time(), kind="given", state="done", name=name)
-            return self.keep(given, chores.keep_file, path)
+            return self.keep(given, chores.keep_file, path, path.stem)
         data = Dataset(id=id, made=time.time(), name=name, format="", tasks=[], path=where)
         done = self.ask_about(data, chores.look_into)
         return self.data.put(_updated(data, **done.result, remarks=done.remarks))
@@ -145,6 +147,12 @@ class Desk:
         task = job.task or (data.tasks[0].name if len(data.tasks) == 1 else "")
         work = Work(id=new_id(), made=time.time(), kind="learnt", state="waiting", task=task, name=data.name, job=job)
         return self._enqueue(self.work.put(work))
+
+    def keep_graph(self, name: str, path: Path) -> Work:
+        """Keep an uploaded graph file."""
+        given = Work(id=new_id(), made=time.time(), kind="given", state="done", name=name)
+        with _translated(lambda text: text.replace(str(path), name)):
+            return self.keep(given, chores.keep_file, path, Path(name).stem)
 
     def keep(self, work: Work, chore: process.Chore, *arguments: Any) -> Work:
         """Keep a graph that a chore makes at once, in the place of `work`: its last argument."""

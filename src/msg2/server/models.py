@@ -35,6 +35,7 @@ def _integral(value: Any) -> Any:
 _WHOLE = BeforeValidator(_integral)
 Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="32 hexadecimal digits.")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
+FileName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Asked: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000)]
 """A name in an address, which cannot be of any length."""
 Pair: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length=2, description="[before, after]")]
@@ -75,7 +76,7 @@ class Upload(Reading):
 
     model_config = ConfigDict(strict=False)  # a query is text
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: FileName
 
 
 class Row(Model):

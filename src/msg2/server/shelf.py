@@ -1,10 +1,12 @@
 """Records as plain files: one folder per record, named by its id, with `record.json` and whatever belongs to it.
 
-What an upload left that never came to its end, or a removal, is swept away at the start.
+What an upload left that never came to its end, or a removal, is swept away at the start. A record that cannot be read,
+by another version's hand or a person's, is named in the log and left alone.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import shutil
@@ -12,12 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
+from pydantic import ValidationError
+
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.server.records import Dataset, Work
 
 Record = TypeVar("Record", Dataset, Work)
 
+_log = logging.getLogger(__name__)
 _ID = re.compile(r"[0-9a-f]{32}")
 _FILE = "record.json"
 _REMOVED = "removed-"
@@ -25,6 +30,10 @@ _REMOVED = "removed-"
 
 class NotThereError(InputError):
     """Nothing is kept under this id."""
+
+
+class UnreadableError(NotThereError):
+    """What is kept under this id is no record."""
 
 
 def new_id() -> str:
@@ -38,8 +47,17 @@ class Shelf(Generic[Record]):
     def __init__(self, root: Path, kind: type[Record]) -> None:
         self.root = root
         self._kind: type[Record] = kind
-        root.mkdir(parents=True, exist_ok=True)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be a folder ({error.strerror})", where=root) from None
         sweep(root)
+        for folder in root.iterdir():
+            with suppress(NotThereError):  # somebody else's
+                try:
+                    self.get(folder.name)
+                except UnreadableError as error:
+                    _log.warning("%s", error)
 
     def place(self, id: str) -> Path:
         """The folder of a record, whether it is there or not."""
@@ -61,6 +79,8 @@ class Shelf(Generic[Record]):
             return self._kind.model_validate_json((self.place(id) / _FILE).read_bytes())
         except FileNotFoundError:
             raise NotThereError("there is nothing of this name, it may have been removed") from None
+        except ValidationError:
+            raise UnreadableError("is no record that can be read", where=f"{self.root.name}/{id}/{_FILE}") from None
 
     def put(self, record: Record) -> Record:
         """Keep a record, new or changed."""

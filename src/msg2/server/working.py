@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from msg2.drawing import SUFFIXES
 from msg2.errors import InputError
 from msg2.server import chores
 from msg2.server.asking import TheDesk
 from msg2.server.downloads import BINARY, Format, attachment
-from msg2.server.models import Drawing, Id, Job, Merge
+from msg2.server.models import Drawing, FileName, Id, Job, Merge
 from msg2.server.records import Work, Works
 from msg2.server.shelf import new_id
+from msg2.server.uploads import BODY, written
 
 router = APIRouter(prefix="/api", tags=["work"])
 
@@ -29,6 +31,13 @@ def works(desk: TheDesk) -> Works:
 def begin(job: Job, desk: TheDesk) -> Work:
     """Learn a graph. The job waits for its turn: ask for it again to see how it goes."""
     return desk.add(job)
+
+
+@router.post("/given", status_code=201, openapi_extra=BODY)
+async def add(request: Request, name: Annotated[FileName, Query()], desk: TheDesk) -> Work:
+    """Keep a graph file, which is the body of the request."""
+    with desk.scratch() as folder:
+        return await run_in_threadpool(desk.keep_graph, name, await written(request, folder / "graph"))
 
 
 @router.post("/drawn", status_code=201)

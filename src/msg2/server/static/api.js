@@ -20,9 +20,9 @@ export const post = async (path, value) =>
 
 export const remove = async (path) => answered(await fetch(`/api/${path}`, { method: "DELETE" }));
 
-/** Send a file as it is; `reading` says how it is to be read. */
-export async function upload(file, reading) {
+/** Send a file as it is, as "data" or as a "given" graph; `reading` says how data is to be read. */
+export async function upload(path, file, reading = {}) {
   const query = new URLSearchParams({ name: file.name, ...reading });
   const headers = { "Content-Type": "application/octet-stream" };
-  return answered(await fetch(`/api/data?${query}`, { method: "POST", headers, body: file }));
+  return answered(await fetch(`/api/${path}?${query}`, { method: "POST", headers, body: file }));
 }

@@ -16,6 +16,8 @@ export function el(tag, properties = {}, ...children) {
 /** A name, of its own writing direction. */
 export const named = (name) => el("bdi", {}, name);
 
+export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export const button = (text, onclick, properties = {}) =>
   el("button", { type: "button", onclick, ...properties }, text);
 

@@ -45,8 +45,8 @@ function begin(screen) {
   const form = el("form", {},
     el("h1", {}, "Draw a graph"),
     el("p", { className: "quiet" }, "Of a task that you know: which steps does it have? What they need comes next."),
-    field("Task", task),
-    field("Steps, one per line", steps),
+    el("div", {}, field("Task", task)),
+    el("div", {}, field("Steps, one per line", steps)),
     el("p", {}, el("button", { className: "main" }, "Go on")));
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // The first screen: data to learn from, and the graphs that are kept.
 import { get, post, remove, upload } from "./api.js";
-import { button, choice, el, field, link, named, row, safely, say, table } from "./dom.js";
+import { button, choice, el, field, link, named, plural, row, safely, say, table } from "./dom.js";
 
 const chosen = new Set();
 
@@ -32,7 +32,7 @@ function uploading(done) {
     for (const file of files) {
       say(`Reading ${file.name} …`);
       const given = Object.entries(reading).filter(([, control]) => control.value !== "");
-      const data = await upload(file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
+      const data = await upload("data", file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
       say([`${data.name}: ${data.format}.`, ...data.remarks].join(" "));
     }
     await done();
@@ -75,7 +75,7 @@ function datasetsTable(datasets, again) {
     row(
       link(named(data.name), `/data/${data.id}`),
       tasksOf(data),
-      String(data.tasks.reduce((sum, task) => sum + task.videos, 0)),
+      videosOf(data),
       el("span", { className: "buttons" },
         link("Learn a graph", `/data/${data.id}`, { className: "as-button" }),
         link("Correct labels", `/labels/${data.id}`, { className: "as-button" }),
@@ -83,13 +83,15 @@ function datasetsTable(datasets, again) {
     ),
   );
   const none = el("p", { className: "quiet" }, "None yet.");
-  return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Videos", ""], rows) : none];
+  return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Holds", ""], rows) : none];
 }
 
 function tasksOf(data) {
   const names = data.tasks.slice(0, 3).map((task) => task.name).join(", ");
   return data.tasks.length > 3 ? `${names} and ${data.tasks.length - 3} more` : names;
 }
+
+const videosOf = (data) => plural(data.tasks.reduce((sum, task) => sum + task.videos, 0), "video");
 
 const kinds = { learnt: "learnt", given: "from a file", drawn: "drawn by hand", merged: "merged" };
 
@@ -112,15 +114,29 @@ function worksTable(works, again) {
   });
   refresh();
   const none = el("p", { className: "quiet" }, "None yet. Learn one from data, or draw one by hand.");
-  const bar = el("p", { className: "buttons" }, merge, link("Draw a graph", "/draw", { className: "as-button" }));
+  const bar = el("p", { className: "buttons" }, merge, link("Draw a graph", "/draw", { className: "as-button" }),
+    adding(again));
   const columns = ["", "Task", "From", "How", "State", ""];
   return [el("h2", {}, "Graphs"), ...(rows.length ? [table(columns, rows)] : [none]), bar];
+}
+
+/** Graph files of other people, or of the command line. */
+function adding(again) {
+  const input = el("input", { type: "file", multiple: true, accept: ".json", className: "unseen" });
+  input.addEventListener("change", safely(async () => {
+    for (const file of input.files) {
+      const made = await upload("given", file);
+      say(`${made.name}: the graph of ${made.task}.`);
+    }
+    await again();
+  }));
+  return el("label", { className: "as-button" }, "Add graph files", input);
 }
 
 const how = (work) => (work.job ? work.job.method : kinds[work.kind]);
 
 function state(work) {
-  if (work.state === "done") return `${work.steps.length} steps, ${work.edges} edges`;
+  if (work.state === "done") return `${plural(work.steps.length, "step")}, ${plural(work.edges, "edge")}`;
   const words = work.state === "failed" ? `failed: ${work.problem.error}` : work.news ?? work.state;
   return el("span", { className: work.state }, words);
 }

@@ -82,7 +82,8 @@ const words = ({ step, start, end, source }) =>
 
 /** Seconds, or minutes, below the lanes. */
 function scale(length) {
-  const step = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600].find((one) => length / one <= 12) ?? 7200;
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
+  const step = steps.find((one) => length / one <= 12) ?? length / 12;
   const marks = [];
   for (let at = 0; at < length; at += step) {
     const mark = el("span", {}, `${Math.floor(at / 60)}:${String(Math.round(at % 60)).padStart(2, "0")}`);
