@@ -50,7 +50,7 @@ def filled_in(
     missing = [cell for cell in planned if cell not in found]
     end = time.monotonic() + seconds
     for cell, numbers in _measured(iter(missing), measured, jobs, lambda: time.monotonic() < end):
-        found[cell] = numbers
+        found[cell] = numbers = json.loads(_text(numbers))  # as it would be read from the file
         if file is not None:
             records.append({"cell": asdict(cell), "options": depends(cell), "found": numbers})
             write_whole(file, "[\n" + ",\n".join(map(_text, records)) + "\n]\n")
