@@ -907,15 +907,13 @@ class NoiseCurveOptions:
 class RoleOptions:
     """When steps count as optional, or as taking each other's place."""
 
-    left_out: float = 0.1
-    """Share of the videos that lack an optional step, at least."""
     exactly_one: float = 0.9
     """Share of the videos with any of the interchangeable steps that show exactly one of them, at least."""
     significance: float = 0.01
-    """Chance, over all pairs of a task (Bonferroni), to call unrelated steps interchangeable."""
+    """Chance, over all steps of a task (Bonferroni), to call a step optional; over all pairs, interchangeable."""
 
     def __post_init__(self) -> None:
-        for name in ("left_out", "exactly_one", "significance"):
+        for name in ("exactly_one", "significance"):
             _check_probability(name.replace("_", "-"), getattr(self, name))
 
 

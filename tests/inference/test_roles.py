@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact
+from scipy.stats import binomtest, fisher_exact
 
 from msg2.evidence import Evidence
 from msg2.graph import SubtaskGraph, any_of, step
 from msg2.inference import infer
-from msg2.inference.roles import _chance, interchangeable, optional_steps
+from msg2.inference.roles import _as_many, _chance, interchangeable, optional_steps
 from msg2.options import NoiseOptions, WorldOptions
 from msg2.task import Segment, Task, Video
 from msg2.worlds import World, simulate
@@ -29,7 +29,18 @@ def test_an_optional_step_is_left_out_and_not_needed() -> None:
     graph = SubtaskGraph("t", "abc", {"b": step("a")})
     (found,) = optional_steps(Evidence.of(task), graph)
     assert (found.step, found.without, found.videos) == ("c", 4, 12)
-    assert [one.step for one in optional_steps(Evidence.of(task), SubtaskGraph("t", "abc", {}))] == ["a", "c"]
+    assert [one.step for one in optional_steps(Evidence.of(task), SubtaskGraph("t", "abc", {}))] == ["c"]
+
+
+def test_what_labels_lack_everywhere_is_not_optional() -> None:
+    rng = random.Random(1)
+    everyone = task_of(*("".join(s for s in "abcdef" if rng.random() < 0.7) for _ in range(60)))
+    assert optional_steps(Evidence.of(everyone), SubtaskGraph("t", "abcdef", {})) == []
+
+
+@given(st.integers(0, 30), st.floats(0.01, 0.9))
+def test_the_chance_of_as_many_is_binomial(without: int, rate: float) -> None:
+    assert _as_many(without, 30, rate) == pytest.approx(binomtest(without, 30, rate, "greater").pvalue, abs=1e-12)
 
 
 def test_a_step_that_is_never_seen_or_never_missing_is_not_optional() -> None:

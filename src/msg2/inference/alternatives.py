@@ -33,12 +33,12 @@ def grouped(parents: Sequence[int] | NDArray[np.intp], step: int, evidence: Evid
     """
     shown = np.isfinite(evidence.ended)
     shown = shown[shown[:, step]]
-    left_out = _left_out(shown, step)
-    groups = {frozenset({int(parent)}): _alone(shown[:, parent], left_out) for parent in parents}
+    rate = left_out(np.delete(shown, step, axis=1))
+    groups = {frozenset({int(parent)}): _alone(shown[:, parent], rate) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
         there = {group: _there(shown, group) for group in groups}
-        joined = {pair: _joined(there[pair[0]], there[pair[1]], left_out) for pair in combinations(groups, 2)}
+        joined = {pair: _joined(there[pair[0]], there[pair[1]], rate) for pair in combinations(groups, 2)}
         gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
         pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
         if gains[pair] == -np.inf:
@@ -56,31 +56,34 @@ def _there(shown: NDArray[np.bool_], group: frozenset[int]) -> NDArray[np.bool_]
     return np.asarray(shown[:, [*group]].any(axis=1))
 
 
-def _left_out(shown: NDArray[np.bool_], step: int) -> float:
-    """The rate at which needed steps are not there: by the half of all steps that are there most often."""
-    absent = np.sort(np.delete(~shown, step, axis=1).sum(axis=0))
+def left_out(shown: NDArray[np.bool_]) -> float:
+    """The rate at which videos lack steps that they need: by the half of the steps that are there most often.
+
+    `shown` (videos, steps) says which of them a video shows.
+    """
+    absent = np.sort((~shown).sum(axis=0))
     usual = absent[: max(1, len(absent) // 2)]
     return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))
 
 
-def _alone(there: NDArray[np.bool_], left_out: float) -> float:
+def _alone(there: NDArray[np.bool_], rate: float) -> float:
     """log p of the presence of a step: needed, or there at a rate of its own."""
     present, absent = int(there.sum()), int((~there).sum())
-    return float(max(_needed(present, absent, left_out), _integrated(present, absent)))
+    return float(max(_needed(present, absent, rate), _integrated(present, absent)))
 
 
-def _joined(one: NDArray[np.bool_], other: NDArray[np.bool_], left_out: float) -> tuple[float, float]:
+def _joined(one: NDArray[np.bool_], other: NDArray[np.bool_], rate: float) -> tuple[float, float]:
     """log p that one of the two is there, which is enough; and of who it is."""
     both, first, second = (int(found.sum()) for found in (one & other, one & ~other, ~one & other))
     neither = len(one) - both - first - second
     if both * neither >= first * second:
         return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
-    return _needed(len(one) - neither, neither, left_out), _integrated(both, first, second)
+    return _needed(len(one) - neither, neither, rate), _integrated(both, first, second)
 
 
-def _needed(present: int, absent: int, left_out: float) -> float:
-    """log p of the presence of what is needed."""
-    return float(present * np.log1p(-left_out) + absent * np.log(left_out))
+def _needed(present: int, absent: int, rate: float) -> float:
+    """log p of the presence of what is needed, and left out at a rate."""
+    return float(present * np.log1p(-rate) + absent * np.log(rate))
 
 
 def _integrated(*counts: int) -> float:

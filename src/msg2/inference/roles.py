@@ -1,8 +1,8 @@
 """The part that steps play in a task, from which of them occur together: optional ones, and interchangeable ones.
 
-Optional: many videos do without it, and no precondition speaks of it. Interchangeable: nearly every video with any of
-them has exactly one, which chance does not explain (Fisher's exact test of each pair, one-sided).
-They stand in the evidence of a graph, under `optional` and `instead`.
+Optional: more videos do without it than labels usually lack a step, and no precondition speaks of it. Interchangeable:
+nearly every video with any of them has exactly one, which chance does not explain (Fisher's exact test of each pair,
+one-sided). They stand in the evidence of a graph, under `optional` and `instead`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from msg2.evidence import Evidence
 from msg2.graph import SubtaskGraph
-from msg2.inference.alternatives import log_factorials
+from msg2.inference.alternatives import left_out, log_factorials
 from msg2.options import RoleOptions
 from msg2.task import Step
 
@@ -55,22 +55,28 @@ def with_roles(
 
 
 def optional_steps(evidence: Evidence, graph: SubtaskGraph, options: RoleOptions | None = None) -> list[Optional]:
-    """The steps that are often left out and that no step needs, by name; those that no video shows are none of them.
+    """The steps that are left out more often than others and that no step needs, by name; not those never shown.
+
+    What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance
+    (binomial test, one-sided).
 
     >>> from msg2.task import Segment, Task, Video
-    >>> task = Task("tea", ["boil", "pour", "stir"], [
-    ...     Video("1", map(Segment, ["boil", "pour"])), Video("2", map(Segment, ["boil", "pour", "stir"]))])
+    >>> videos = [Video(str(n), map(Segment, ["boil", "pour", "stir"][: 2 + n % 2])) for n in range(20)]
+    >>> task = Task("tea", ["boil", "pour", "stir"], videos)
     >>> optional_steps(Evidence.of(task), SubtaskGraph("tea", task.steps, {}))
-    [Optional(step='stir', without=1, videos=2)]
+    [Optional(step='stir', without=10, videos=20)]
     """
     options = options or RoleOptions()
     shown = _shown(evidence)
-    needed = {parent for parent, _ in graph.edges()}
-    counts = zip(evidence.steps, shown.sum(axis=0).tolist(), strict=True)
+    videos, needed = len(shown), {parent for parent, _ in graph.edges()}
+    usual = left_out(shown)
+    counts = zip(evidence.steps, (~shown).sum(axis=0).tolist(), strict=True)
     return [
-        Optional(name, len(shown) - seen, len(shown))
-        for name, seen in counts
-        if name not in needed and 0 < seen < len(shown) and len(shown) - seen >= options.left_out * len(shown)
+        Optional(name, without, videos)
+        for name, without in counts
+        if name not in needed
+        and without < videos
+        and _as_many(without, videos, usual) * len(evidence.steps) <= options.significance
     ]
 
 
@@ -125,6 +131,13 @@ def _exactly_one(shown: NDArray[np.bool_]) -> float:
     """Of the videos with any of the steps, shape (videos, steps), the share with exactly one; 0 where none has any."""
     counts = shown.sum(axis=1)
     return float((counts == 1).sum() / max(1, (counts > 0).sum()))
+
+
+def _as_many(without: int, videos: int, rate: float) -> float:
+    """The chance that as many of the videos, or more, lack a step, each at this rate (binomial)."""
+    logs, lacking = log_factorials(videos), np.arange(without, videos + 1)
+    ways = logs[videos] - logs[lacking] - logs[videos - lacking]
+    return float(np.exp(ways + lacking * np.log(rate) + (videos - lacking) * np.log1p(-rate)).sum())
 
 
 def _chance(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
