@@ -10,6 +10,7 @@ from typing import Any
 from msg2.experiments import (
     calibration,
     captaincook4d,
+    figures,
     graphs,
     mistakes,
     names,
@@ -34,6 +35,8 @@ class Experiment:
     run: Callable[[Any, ExperimentOptions, Callable[[str], None]], Result]
     long: bool = False
     """Whether it goes on after an interruption, runs in several processes, and has the paper's sizes as well."""
+    of_a_step: bool = False
+    """Whether a task and a step of it can be chosen."""
 
 
 def _states(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
@@ -48,6 +51,12 @@ def _narration(data: Path, options: ExperimentOptions, report: Callable[[str], N
     return narration.run(data, options, report)
 
 
+def _video_next_step(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
+    from msg2.experiments import video_baselines  # needs the extra [states]
+
+    return video_baselines.run(data, options, report)
+
+
 def _rendered(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     from msg2.experiments import rendered  # needs the extras [states] and [media]
 
@@ -56,10 +65,16 @@ def _rendered(data: Path | None, options: ExperimentOptions, report: Callable[[s
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     "next-step": Experiment("next step on CrossTask, labels only (Table 2)", "crosstask", next_step.run),
+    "video-next-step": Experiment(
+        "next step from labels and narration: STAM, ViViT and ours (Table 2)", "crosstask", _video_next_step, long=True
+    ),
     "transfer": Experiment("next step with few videos, and what other tasks lend", "crosstask", transfer.run),
     "captaincook4d": Experiment("edges against human task graphs", "captaincook4d", captaincook4d.run),
     "mistakes": Experiment("mistakes as they happen, one recording left out", "captaincook4d", mistakes.run),
     "graphs": Experiment("twelve worlds with known graphs (Table 1)", None, graphs.run),
+    "figures": Experiment(
+        "graphs beside the truth, completion, the search (Fig. 3)", None, figures.run, of_a_step=True
+    ),
     "names": Experiment("what the names of steps add to likelihood", "captaincook4d", names.run),
     "noise": Experiment("every method by noise and number of videos", None, noise.run, long=True),
     "scale": Experiment("seconds by size, as ratios", None, scale.run),
