@@ -146,7 +146,7 @@ def tables(found: Mapping[Cell, Found], options: VideoNextStepOptions, text_only
         "frames are not told which step they show; deaf: no sentences.",
         f"The networks are small and start without weights (width {net.width}, {net.layers} layers, {net.frames} "
         "frames per step): the official weights of STAM and ViViT were not run. The paper's values are for CLIP "
-        "features of the pictures and for one split; they do not compare with these rows number by number.",
+        "features of the pictures and for a split of its own; they do not compare with these rows number by number.",
         "The paper's rows do not share a test set: by the printed fractions, STAM and ViViT are counted over 51, 112 "
         "and 215 predictions (or multiples) in these tasks, the graphs over 77, 145 and 311.",
     ]
