@@ -1,15 +1,17 @@
-"""Pictures of the page for the documentation: `python docs/screenshots.py`, with playwright and a Chromium."""
+"""Pictures of the page and the app for the docs: `python docs/screenshots.py`, with playwright and Chromium."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from msg2 import drawing, infer
+from msg2 import drawing, infer, write
 from msg2.options import WorldOptions
 from msg2.worlds import simulate, world
 
@@ -50,7 +52,23 @@ def main() -> None:
             page.mouse.move(0, 0)
             page.wait_for_timeout(500)
             page.screenshot(path=IMAGES / name)
+        write([task], Path(folder) / "coffee.csv")
+        correcting(browser, Path(folder))
         browser.close()
+
+
+def correcting(browser: Browser, folder: Path) -> None:
+    """The app, with the labels of a video on their timeline."""
+    command = [Path(sys.executable).with_name("msg2"), "serve", "coffee.csv", "--folder", "work", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
+        page = browser.new_page(viewport={"width": 1180, "height": 760})
+        page.goto(address)
+        page.get_by_text("Correct labels").first.click()
+        page.wait_for_timeout(1500)
+        page.screenshot(path=IMAGES / "app-labels.png")
+        server.terminate()
 
 
 if __name__ == "__main__":
