@@ -565,6 +565,11 @@ class NarrationOptions:
     folds: int = 2
     """The labels of a training video are filled by a model of the other folds."""
 
+    @staticmethod
+    def quick() -> NarrationOptions:
+        """A small part of it."""
+        return NarrationOptions(epochs=2, warmup=1, splits=1)
+
 
 @dataclass(frozen=True, slots=True)
 class HidingOptions:
@@ -686,6 +691,16 @@ class StatesExperimentOptions:
     """Bootstrap samples behind an interval."""
     confidence: float = 0.95
     """Coverage of the intervals."""
+
+    @staticmethod
+    def of(options: ExperimentOptions) -> StatesExperimentOptions:
+        """The size that was asked for."""
+        if options.quick:
+            brief = TrainingOptions(epochs=2, device="cpu")
+            return StatesExperimentOptions(
+                worlds=("Perform CPR",), videos=8, seeds=(1,), clutters=(7.2,), transformers=brief, witnesses=brief
+            )
+        return StatesExperimentOptions.full() if options.full else StatesExperimentOptions()
 
     @staticmethod
     def full() -> StatesExperimentOptions:
@@ -885,6 +900,11 @@ class CalibrationOptions:
     bins: int = 10
     world: RandomWorldOptions = field(default_factory=lambda: RandomWorldOptions(steps=12, depth=4, or_rate=0.25))
 
+    @staticmethod
+    def quick() -> CalibrationOptions:
+        """A small part of it."""
+        return CalibrationOptions(worlds=1, samples=5)
+
 
 @dataclass(frozen=True, slots=True)
 class NoiseCurveOptions:
@@ -965,6 +985,11 @@ class TransferOptions:
     """Training videos; after these, all there are."""
     splits: int = 5
     """Seeded splits into training and test videos; the seeds are 0, 1, …"""
+
+    @staticmethod
+    def quick() -> TransferOptions:
+        """A small part of it."""
+        return TransferOptions(sizes=(5,), splits=1)
 
 
 @dataclass(frozen=True, slots=True)

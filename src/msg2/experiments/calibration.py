@@ -71,7 +71,7 @@ def forecast(shares: Shares, truth: SubtaskGraph) -> Forecast:
 
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Predicted against true, in bins and as single numbers; with a folder, also as a plot in it."""
-    chosen = CalibrationOptions()
+    chosen = CalibrationOptions.quick() if options.quick else CalibrationOptions()
     found: dict[str, Forecast] = {}
     for row, (method, given) in ROWS.items():
         parts = []

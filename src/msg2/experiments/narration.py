@@ -69,12 +69,13 @@ class Found:
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """All tasks that have transcripts, each in a process of its own where there are several."""
     tasks, seconds = _narrated_tasks(data / "crosstask")
-    one = partial(_found, seconds=seconds, encoder=options.text_encoder, options=NarrationOptions())
+    chosen = NarrationOptions.quick() if options.quick else NarrationOptions()
+    one = partial(_found, seconds=seconds, encoder=options.text_encoder, options=chosen)
     found = []
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         for each in pool.map(one, tasks):
             found.append(each)
-            report(f"{each.task} is done, {len(tasks) - len(found)} to go")
+            report(f"{len(found)} of {len(tasks)} tasks ({each.task})")
     facts = {"text_encoder": Path(options.text_encoder).name, "found": [asdict(each) for each in found]}
     return Result("narration", [_values(found), _differences(found), _swapped(found), _next_steps(found)], facts)
 

@@ -46,7 +46,7 @@ MEASURED = (LABELS, ORACLE, PROBE, *PREDICTORS)
 
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Render, encode and measure every world; what is done is kept beside the results, and not done again."""
-    whole = StatesExperimentOptions.full() if options.full else StatesExperimentOptions()
+    whole = StatesExperimentOptions.of(options)
     names = whole.worlds or tuple(one.name for one in worlds())
     chosen = replace(whole, seeds=whole.seeds[:1], worlds=names if options.full else names[: whole.rendered])
     names = chosen.worlds or ()

@@ -25,7 +25,7 @@ CELLS = "cells.json"
 
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Measure what is missing in the file of cells, then make the tables."""
-    chosen = StatesExperimentOptions.full() if options.full else StatesExperimentOptions()
+    chosen = StatesExperimentOptions.of(options)
     file = None if options.folder is None else options.folder / CELLS
     return result(chosen, file, options.jobs, report)
 

@@ -32,7 +32,7 @@ def rankers(training: Task, others: Sequence[Task], encode: TextEncoder) -> Mapp
 
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Accuracy and log loss of test videos by the number of training videos; with a folder, also as a plot in it."""
-    chosen = TransferOptions()
+    chosen = TransferOptions.quick() if options.quick else TransferOptions()
     tasks, encode = read_all(data / "crosstask" / "crosstask_release"), text_encoder(options.text_encoder)
     seeds, sizes = range(chosen.splits), [*chosen.sizes, None]
     made: dict[tuple[str, int | None], dict[tuple[str, int], list[Prediction]]] = {}
