@@ -43,13 +43,12 @@ class Noise:
 
     def refitted(self, of_videos: Numbers, rounds: int = 50) -> Noise:
         """With the shares that are most probable given the videos (EM); `total` never falls."""
-        noise = self
+        noise, total = self, self.total(of_videos)
         for _ in range(rounds):
             counts = noise.posterior(of_videos).sum(axis=0) + 1 / len(self.levels)
-            better = Noise(self.levels, counts / counts.sum())
-            done = better.total(of_videos) - noise.total(of_videos) < 1e-6
-            noise = better
-            if done:
+            noise, before = Noise(self.levels, counts / counts.sum()), total
+            total = noise.total(of_videos)
+            if total - before < 1e-6:
                 break
         return noise
 

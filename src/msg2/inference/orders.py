@@ -48,10 +48,21 @@ class Prior:
         """log p(order); a pair against the usual order costs log N more, a clause of k steps log 2 C(N − 1, k)."""
         size = len(relation)
         usual = relation & self.usual
-        against = int((relation & ~self.usual).sum())
-        clauses = sum(np.log(2 * comb(size - 1, len(group))) for _, group in alternatives)
-        cost = self.cost[np.arange(size), usual.sum(axis=0)].sum() - self.kin[usual].sum()
-        return -float(cost + against * np.log(size) + clauses)
+        needed = usual.sum(axis=0)
+        cost = float(self.cost[self._steps, needed].sum())
+        if self._kin:
+            cost -= float(self.kin[usual].sum())
+        against = int(relation.sum()) - int(needed.sum())
+        clauses = sum(float(np.log(2 * comb(size - 1, len(group)))) for _, group in alternatives)
+        return -(cost + against * float(np.log(size)) + clauses)
+
+    @cached_property
+    def _steps(self) -> NDArray[np.intp]:
+        return np.arange(len(self.usual))
+
+    @cached_property
+    def _kin(self) -> bool:
+        return bool(self.kin.any())
 
 
 # -- one order and its score ------------------------------------------------------------------------------------
@@ -170,7 +181,7 @@ class Search:
         of_videos = fit.of_videos
         if len(changed):
             videos = self.choices.video[changed]
-            first = np.flatnonzero(np.diff(videos, prepend=-1))
+            first = np.flatnonzero(np.concatenate(([True], videos[1:] != videos[:-1])))
             of_videos = of_videos.copy()
             rise = self.chances[case[changed]] - self.chances[fit.case[changed]]
             of_videos[videos[first]] += np.add.reduceat(rise, first, axis=0)
