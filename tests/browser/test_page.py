@@ -210,6 +210,20 @@ def test_confidence_and_pairs_that_are_not_drawn(open_page: Open) -> None:
     assert page.locator("#shown").inner_text() == "1 of 2 arrows"
 
 
+def test_the_part_of_a_step(open_page: Open) -> None:
+    orders = ["axzo", "ayz", "axz", "ayzo"] * 15
+    task = Task("t", [*"axyzo"], [Video(f"v{number:02}", map(Segment, order)) for number, order in enumerate(orders)])
+    graph = infer(task, "likelihood")
+    page = open_page(drawing.page(graph, task))
+    told = {}
+    for number, name in enumerate(graph.reduced().steps):
+        page.locator(f"#s{number} text").first.click()
+        told[name] = panel(page)
+    assert "Optional: 30 of 60 videos do without it." in told["o"]
+    assert "Hardly ever together with y" in told["x"]
+    assert not any("Its part" in told[name] for name in "az")
+
+
 def test_search(coffee_page: Any) -> None:
     graph, _, _ = coffee()
     coffee_page.keyboard.press("/")

@@ -59,6 +59,12 @@ def _step(graph: SubtaskGraph, name: Step, place: Places, named: bool) -> dict[s
     entry |= {key: facts[key] for key in ("videos", "holds", "confidence", "score") if _is_number(facts.get(key))}
     if named and isinstance(facts.get("violations"), list):
         entry["violations"] = [one_line(str(video)) for video in facts["violations"]]
+    match facts:
+        case {"optional": {"without": int(without), "videos": int(videos)}}:
+            entry["optional"] = [without, videos]
+    match facts:
+        case {"instead": [*others]}:
+            entry["instead"] = [place[other] for other in others if other in place]
     edges = _edges(facts.get("edges"), place)
     entry |= {"edges": edges} if edges else {}
     second = runner_up(facts)

@@ -62,6 +62,14 @@ function nextBest({ second, score }) {
   return fact("Next best", make("p", {}, ...inWords(second.needs)), words ? quiet(`score ${words}`) : null);
 }
 
+/** That a step may be left out, or which others take its place. */
+function part({ optional, instead = [] }) {
+  const [without, videos] = optional ?? [];
+  const left = optional && make("p", {}, `Optional: ${without} of ${plural(videos, "video")} do without it.`);
+  const others = instead.length && make("p", {}, "Hardly ever together with ", ...instead.map(stepButton), ".");
+  return (left || others) && fact("Its part", ...[left, others].filter(Boolean));
+}
+
 /** Why a step stands where it stands. */
 function showStep(step) {
   const { name, needs, videos, holds: held, confidence, violations = [] } = STEPS[step];
@@ -77,6 +85,7 @@ function showStep(step) {
     !free && videos > 0 && held !== undefined && fact("Support", bar(held / videos, `held in ${held} of ${seen}`)),
     !free && confidence !== undefined && fact("Confidence", bar(confidence, "so say samples of the videos")),
     nextBest(STEPS[step]),
+    part(STEPS[step]),
     after.length && fact("Leads to", make("p", { className: "chips" }, ...after.map(stepButton))),
     chips("Videos against it", against),
     chips("Videos against it", violations),
