@@ -23,7 +23,7 @@ TINY = StatesExperimentOptions(
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worlds and sizes of TINY; in this process, where they are patched."""
-    monkeypatch.setattr(rendered, "StatesExperimentOptions", lambda: TINY)
+    monkeypatch.setattr(rendered.StatesExperimentOptions, "of", staticmethod(lambda _: TINY))
     monkeypatch.setattr(rendered, "in_processes", lambda work, items, jobs: ((item, work(item)) for item in items))
 
 
@@ -41,6 +41,6 @@ def test_from_videos_to_tables_and_not_twice(small: None, tmp_path: Path, monkey
     monkeypatch.setattr(rendered, "measured_row", None)  # nothing is measured again
     assert rendered.run(None, options, news.append) == result
     other = replace(TINY, unlabelled=0.5)
-    monkeypatch.setattr(rendered, "StatesExperimentOptions", lambda: other)
+    monkeypatch.setattr(rendered.StatesExperimentOptions, "of", staticmethod(lambda _: other))
     with pytest.raises(TypeError):  # with other options, it would be
         rendered.run(None, options, news.append)
