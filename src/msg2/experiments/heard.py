@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from msg2.experiments.hidden import Learner, Prediction, Predictor
 from msg2.media.features import Features
 from msg2.media.text import TextEncoder, narration_features
 from msg2.options import FillOptions, NarrationOptions, TrainingOptions
+from msg2.readers import read_all
+from msg2.readers.captions import narrated, read_captions
 from msg2.task import Task, Video
 
 if TYPE_CHECKING:
@@ -97,3 +100,11 @@ def _readings(card: Card, model: StateModel, task: Task, encode: Memory) -> list
 
 def _features(task: Task, encode: Memory) -> dict[str, Features]:
     return {video.id: narration_features(video.sentences, encode) for video in task}
+
+
+@cache
+def narrated_tasks(folder: Path) -> Mapping[str, Task]:
+    """The CrossTask tasks of which some videos have a transcript in `folder`, with all their videos, by name."""
+    captions = read_captions(folder / "transcripts")
+    tasks = (narrated(task, captions) for task in read_all(folder / "crosstask_release"))
+    return {task.name: task for task in tasks if any(video.sentences for video in task)}

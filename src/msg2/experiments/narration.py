@@ -17,15 +17,13 @@ from statistics import mean
 
 from msg2.assist import evaluate, recency, split
 from msg2.experiments.baselines import by_labels, by_narration, prior
-from msg2.experiments.heard import Memory, by_states, cross_filled
+from msg2.experiments.heard import Memory, by_states, cross_filled, narrated_tasks
 from msg2.experiments.hidden import Learner, Outcome, folds, learnt, outcome, with_other_narration
 from msg2.experiments.resampling import Interval, Measure, accuracy, auc, auc_within, interval
 from msg2.experiments.tables import Result, Table
 from msg2.inference import infer
 from msg2.media.text import text_encoder
 from msg2.options import ExperimentOptions, NarrationOptions, SplitOptions
-from msg2.readers import read_all
-from msg2.readers.captions import narrated, read_captions
 from msg2.task import Task
 
 DELTA = 0.55
@@ -84,15 +82,13 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
 
 def _narrated_tasks(folder: Path) -> tuple[list[Task], dict[str, float]]:
     """The tasks with transcripts, only their narrated videos, and the seconds of every video."""
-    captions = read_captions(folder / "transcripts")
     with (folder / "durations.csv").open(encoding="utf-8", newline="") as lines:
         seconds = {row["video"]: float(row["seconds"]) for row in csv.DictReader(lines)}
-    tasks = []
-    for task in read_all(folder / "crosstask_release"):
-        heard = [video for video in narrated(task, captions) if video.sentences and video.id in seconds]
-        if heard:
-            tasks.append(task.with_videos(heard))
-    return tasks, seconds
+    heard = (
+        task.with_videos(video for video in task if video.sentences and video.id in seconds)
+        for task in narrated_tasks(folder).values()
+    )
+    return [task for task in heard if len(task)], seconds
 
 
 def _found(task: Task, seconds: Mapping[str, float], encoder: str, options: NarrationOptions) -> Found:

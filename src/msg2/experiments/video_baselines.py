@@ -20,7 +20,7 @@ from msg2.errors import MissingExtraError
 from msg2.experiments import paper
 from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.foretelling import Learner, Senses, by_filled_labels, by_labels, by_network, right
-from msg2.experiments.heard import Memory
+from msg2.experiments.heard import Memory, narrated_tasks
 from msg2.experiments.logistic_ranker import logistic
 from msg2.experiments.next_step import DELTA
 from msg2.experiments.tables import Cell as Value
@@ -30,8 +30,6 @@ from msg2.media.features import Features
 from msg2.media.store import open_store
 from msg2.media.text import narration_features, text_encoder
 from msg2.options import ExperimentOptions, SplitOptions, VideoNextStepOptions
-from msg2.readers import read_all
-from msg2.readers.captions import narrated, read_captions
 from msg2.task import Task
 
 ROWS: Mapping[str, Learner] = {
@@ -48,8 +46,7 @@ ROWS: Mapping[str, Learner] = {
     "text + labels, deaf": by_network("text+labels", heard=0),
 }
 PRINTED: Mapping[str, Mapping[str, float]] = {
-    "STAM": {"Build Simple Floating Shelves": 58.82, "Change a Tire": 48.21, "Make French Toast": 47.91},
-    "ViViT": {"Build Simple Floating Shelves": 43.14, "Change a Tire": 49.11, "Make French Toast": 48.37},
+    **paper.NEXT_STEP_OF_NETWORKS,
     "MSG²-noSSP": {task: no_ssp for task, (_, _, no_ssp, _) in paper.NEXT_STEP.items()},
     "MSG²": {task: full for task, (_, _, _, full) in paper.NEXT_STEP.items()},
 }
@@ -101,14 +98,6 @@ def measured(cell: Cell, folder: Path, encoder: str, options: VideoNextStepOptio
         "right": sum(map(sum, found)), "steps": sum(map(len, found)),
         "later_right": sum(map(sum, later)), "later_steps": sum(map(len, later)),
     }  # fmt: skip
-
-
-@cache
-def narrated_tasks(folder: Path) -> Mapping[str, Task]:
-    """The tasks of which some videos have a transcript, with all their videos: the splits are those of all rows."""
-    captions = read_captions(folder / "transcripts")
-    tasks = (narrated(task, captions) for task in read_all(folder / "crosstask_release"))
-    return {task.name: task for task in tasks if any(video.sentences for video in task)}
 
 
 @cache
