@@ -454,7 +454,8 @@ class TrainingOptions:
     captured: bool = True
     """On a GPU, launch the kernels of a whole step at once, as a CUDA graph."""
     row: int | None = None
-    """Tokens per row, in which short videos are packed together; 0: a video per row; None: packed on a GPU."""
+    """Tokens per row, in which short videos are packed together, at least; 0: a video per row; None: packed where the
+    model has a transformer."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "validate_every"):

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from msg2.errors import InputError
 from msg2.media.features import Features
 from msg2.options import SamplingOptions, StateModelOptions
+from msg2.states.batch import mapped
 from msg2.states.beyond import JUDGES, Witness
 from msg2.states.footage import Footage, footage
 from msg2.states.model import Fusion, StateModel, ordinal_loss, states, training_loss
@@ -179,8 +180,37 @@ def test_fusion_is_multi_head_attention_and_feed_forward(
     there[0, 0], there[0, 1] = False, True
     with torch.no_grad():
         torch.testing.assert_close(
-            fusion(frames, sentences, there), reference(fusion, frames, sentences, there, heads), atol=1e-5, rtol=1e-5
-        )
+            fused(fusion, frames, sentences, there), reference(fusion, frames, sentences, there, heads),
+            atol=1e-5, rtol=1e-5,
+        )  # fmt: skip
+
+
+def fused(fusion: Fusion, frames: Tensor, sentences: Tensor, there: Tensor) -> Tensor:
+    """What fusion makes of sentences that no two tokens share: (B, L, W, width), and (B, L, W) which are there."""
+    places = torch.arange(there.numel()).reshape(there.shape)
+    found: Tensor = fusion(frames, sentences.flatten(0, 2), torch.where(there, places, -1))
+    return found
+
+
+def test_a_shared_sentence_is_mapped_once_and_learnt_from_by_all() -> None:
+    torch.manual_seed(2)
+    linear, vectors = nn.Linear(6, 4), torch.randn(5, 6)
+    places = torch.tensor([[0, 3, 3], [-1, 4, 3]])
+    rows: list[int] = []
+
+    def counted(distinct: Tensor) -> Tensor:
+        rows.append(len(distinct))
+        found: Tensor = linear(distinct)
+        return found
+
+    found = mapped(counted, vectors, places)
+    weights = torch.randn_like(found)
+    one = torch.autograd.grad((found * weights).sum(), list(linear.parameters()))
+    each = linear(vectors[places.clamp(min=0)])
+    other = torch.autograd.grad((each * weights).sum(), list(linear.parameters()))
+    assert rows == [3]
+    torch.testing.assert_close(found, each)
+    torch.testing.assert_close(one, other)
 
 
 def test_the_paper_has_16_heads_and_no_skip() -> None:
@@ -197,7 +227,7 @@ def test_without_skip_only_sentences_speak() -> None:
     for skip in (False, True):
         fusion = Fusion(16, 16, 4, 0.1, skip).eval()
         with torch.no_grad():
-            one, other = (fusion(f, sentences, there) for f in frames)
+            one, other = (fused(fusion, f, sentences, there) for f in frames)
         assert torch.allclose(one, other, atol=1e-6) is not skip
 
 
@@ -206,7 +236,7 @@ def test_the_frame_chooses_among_sentences() -> None:
     fusion = Fusion(16, 16, 4, 0.1, False).eval()
     sentences, there = torch.randn(1, 6, 3, 16), torch.ones(1, 6, 3, dtype=torch.bool)
     with torch.no_grad():
-        one, other = (fusion(torch.randn(1, 6, 16), sentences, there) for _ in range(2))
+        one, other = (fused(fusion, torch.randn(1, 6, 16), sentences, there) for _ in range(2))
     assert not torch.allclose(one, other, atol=1e-4)
 
 
@@ -215,7 +245,7 @@ def test_no_sentence_at_all_gives_a_defined_output(skip: bool) -> None:
     torch.manual_seed(1)
     fusion = Fusion(16, 16, 4, 0.1, skip).eval()
     frames, there = torch.randn(2, 1, 5, 16, requires_grad=True), torch.zeros(1, 5, 3, dtype=torch.bool)
-    one, other = (fusion(f, torch.randn(1, 5, 3, 16) * 1e4, there) for f in frames)
+    one, other = (fused(fusion, f, torch.randn(1, 5, 3, 16) * 1e4, there) for f in frames)
     assert torch.isfinite(one).all()
     (one.sum() + other.sum()).backward()
     assert all(p.grad is None or torch.isfinite(p.grad).all() for p in fusion.parameters())
@@ -228,16 +258,16 @@ def test_no_sentence_at_all_gives_a_defined_output(skip: bool) -> None:
 def test_absent_sentences_do_not_matter() -> None:
     torch.manual_seed(1)
     fusion = Fusion(16, 16, 4, 0.1, False).eval()
-    frames, sentences = torch.randn(1, 4, 16), torch.randn(1, 4, 3, 16)
-    there = torch.tensor([[[True, True, False], [False, True, True], [False, True, False], [False] * 3]])
-    noise = torch.where(there[..., None], sentences, 1e6 * torch.randn_like(sentences))
+    frames, sentences = torch.randn(1, 4, 16), torch.randn(4, 16)
+    places = torch.tensor([[[1, 2, -1], [-1, 3, 1], [-1, 2, -1], [-1, -1, -1]]])
+    noise = torch.cat([1e6 * torch.randn(1, 16), sentences[1:]])  # in the place that -1 is read as
     with torch.no_grad():
-        assert torch.equal(fusion(frames, sentences, there), fusion(frames, noise, there))
+        assert torch.equal(fusion(frames, sentences, places), fusion(frames, noise, places))
 
 
 def test_heads_that_do_not_divide_the_width() -> None:
     fusion = Fusion(10, 7, 16, 0.0, False).eval()
-    assert fusion(torch.randn(1, 2, 10), torch.randn(1, 2, 3, 7), torch.ones(1, 2, 3, dtype=torch.bool)).shape == (1, 2, 10)  # noqa: E501 # fmt: skip
+    assert fusion(torch.randn(1, 2, 10), torch.randn(5, 7), torch.ones(1, 2, 3, dtype=torch.long)).shape == (1, 2, 10)
 
 
 # --- delimiters ---

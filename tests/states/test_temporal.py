@@ -231,7 +231,7 @@ def test_the_factorised_encoder_is_a_loop_over_frames() -> None:
             seen = net.frames.frame(shown.frames[one.frames[0, back, frame]])
             places = [place for place in one.around[0, back, frame].tolist() if place >= 0]
             around = shown.sentences[places]
-            fused = net.frames.fusion(seen[None, None], around[None, None], torch.ones(1, 1, len(places)).bool())[0, 0]
+            fused = net.frames.fusion(seen[None, None], around, torch.arange(len(around))[None, None])[0, 0]
             assert net.frames.step is not None
             tokens = [fused, seen, None, net.frames.step(one.steps[0, back])]
             middle = int(one.around[0, back, frame, 1])

@@ -115,7 +115,7 @@ def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
         for video, one in tiny_features(task).items()
     }
     held = footage(task, features.get)
-    given = TrainingOptions(epochs=900, batch=5, learning_rate=2e-3, warmup=20, validation=0, validate_every=900, seed=2, device="cpu")  # noqa: E501 # fmt: skip
+    given = TrainingOptions(epochs=900, batch=5, learning_rate=2e-3, warmup=20, validation=0, validate_every=900, seed=1, device="cpu")  # noqa: E501 # fmt: skip
     trained(tmp_path, given, held=held)
     _, model = load_model(tmp_path)
     assert accuracy_of(model, held) > 0.99

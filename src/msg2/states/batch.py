@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,3 +47,15 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         return Batch(*(getattr(self, f.name).to(device) for f in fields(self)))
+
+
+def mapped(function: Callable[[Tensor], Tensor], vectors: Tensor, places: Tensor) -> Tensor:
+    """What `function` makes of the vectors in these places, (S, width), (...) -> (..., inner); -1 is read as 0.
+
+    Many tokens have the same sentence or frame, which a CPU maps once. A GPU would have to wait for how many there are.
+    """
+    places = places.clamp(min=0)
+    if places.is_cuda:
+        return function(F.embedding(places, vectors))
+    distinct, places = torch.unique(places, return_inverse=True)
+    return F.embedding(places, function(F.embedding(distinct, vectors)))

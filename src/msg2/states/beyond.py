@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from msg2.states.batch import Batch
+from msg2.states.batch import Batch, mapped
 from msg2.states.sampling import FACTS
 
 JUDGES = 4
@@ -41,15 +41,17 @@ class Witness(nn.Module):
         How much each token looks like each step, and like none: the mean of its W places, less the mean of its video,
         since what is there all the time tells nothing about a step.
         """
-        spread = F.layer_norm(vectors, vectors.shape[-1:])  # so that one learning rate fits all encoders
-        logits = F.linear(self.dropout(spread), self.linear.weight)
         there = places >= 0
         share = there / there.sum(-1, keepdim=True).clamp(min=1)
-        each = (F.embedding(places.clamp(min=0), logits) * share[..., None]).sum(-2)
+        each = (mapped(self._unbiased, vectors, places) * share[..., None]).sum(-2)
         whose = batch.video.flatten()
         sums = each.new_zeros(int(whose.max()) + 1, each.shape[-1]).index_add(0, whose, each.flatten(0, 1))
         means = sums / whose.bincount(minlength=len(sums)).clamp(min=1)[:, None]
         return (each - means[batch.video] + self.linear.bias).reshape(*batch.video.shape, JUDGES, -1)
+
+    def _unbiased(self, vectors: Tensor) -> Tensor:
+        spread = F.layer_norm(vectors, vectors.shape[-1:])  # so that one learning rate fits all encoders
+        return F.linear(self.dropout(spread), self.linear.weight)
 
     def forward(self, recognised: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, L, JUDGES, N + 1) -> twice (B, L, N): what is seen at each token, and the most that was seen up to it."""

@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from msg2.errors import InputError
 from msg2.options import StateModelOptions
-from msg2.states.batch import Batch
+from msg2.states.batch import Batch, mapped
 from msg2.states.beyond import JUDGES, Habits, Witness
 from msg2.states.encoders import VisualBert, encoder
 from msg2.states.sampling import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
@@ -51,11 +51,15 @@ class Fusion(nn.Module):
         self.forwards = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width))
         self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
 
-    def forward(self, frames: Tensor, sentences: Tensor, there: Tensor) -> Tensor:
-        """(B, L, width), (B, L, W, text width), (B, L, W) -> (B, L, width); without any sentence, A is 0."""
+    def forward(self, frames: Tensor, sentences: Tensor, places: Tensor) -> Tensor:
+        """(B, L, width), (S, text width), (B, L, W) -> (B, L, width).
+
+        `places` are those of the W sentences among all, -1 where there is none; without any, A is 0.
+        """
+        there = places >= 0
         query = self.query(frames).unflatten(-1, (self.heads, -1)).unsqueeze(-3)  # (B, L, 1, heads, each)
-        key = self.key(sentences).unflatten(-1, (self.heads, -1))  # (B, L, W, heads, each)
-        value = self.value(sentences).unflatten(-1, (self.heads, -1))
+        key = torch.unflatten(mapped(self.key, sentences, places), -1, (self.heads, -1))  # (B, L, W, heads, each)
+        value = torch.unflatten(mapped(self.value, sentences, places), -1, (self.heads, -1))
         match = (query * key).sum(-1) * key.shape[-1] ** -0.5  # (B, L, W, heads)
         match = match.masked_fill(~there[..., None], torch.finfo(match.dtype).min)
         share = self.dropout(match.softmax(-2)) * there[..., None]
@@ -142,13 +146,12 @@ class StateModel(nn.Module):
         """The paper's model: (B, L, N)."""
         assert self.transformer is not None
         seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
-        there = batch.sentence >= 0
-        heard = F.embedding(batch.sentence.clamp(min=0), sentences) if self.options.inputs != "vision" else None
-        if self.fusion is not None and heard is not None:
-            seen = self.fusion(seen, heard, there)
+        if self.fusion is not None:
+            seen = self.fusion(seen, sentences, batch.sentence)
         hidden = self.bridge(self._with_borders(seen, batch))
-        if self.text_bridge is not None and heard is not None:
-            hidden = self._side_by_side(self.text_bridge(heard[:, :, heard.shape[2] // 2]), hidden, there, batch)
+        if self.text_bridge is not None:
+            middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
+            hidden = self._side_by_side(mapped(self.text_bridge, sentences, middle), hidden, middle >= 0, batch)
         else:
             hidden = self.transformer(hidden, _mask(batch.video, batch.video, hidden.dtype), batch.place)
         return self.head(hidden)  # type: ignore[no-any-return]
@@ -161,8 +164,7 @@ class StateModel(nn.Module):
 
     def _side_by_side(self, heard: Tensor, seen: Tensor, there: Tensor, batch: Batch) -> Tensor:
         """VisualBERT†: the middle sentence of every token beside the token itself."""
-        middle = batch.video * there[..., there.shape[-1] // 2]
-        mask = _mask(torch.cat([batch.video] * 2, 1), torch.cat([middle, batch.video], 1), seen.dtype)
+        mask = _mask(torch.cat([batch.video] * 2, 1), torch.cat([batch.video * there, batch.video], 1), seen.dtype)
         assert isinstance(self.transformer, VisualBert)
         return self.transformer.side_by_side(heard, seen, mask, batch.place)
 

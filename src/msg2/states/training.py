@@ -131,8 +131,9 @@ class _Run:
         options = card.training
         self.optimizer = adam(model, options)
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
-        packs = on_gpu and card.model.context
-        self.row = (footage.longest(card.sampling) if packs else 0) if options.row is None else options.row
+        # Rows are as long as their longest video, on a GPU all of the same length: a CUDA graph is for one shape.
+        packed = (footage.longest(card.sampling) if on_gpu else 1) if card.model.context else 0
+        self.row = packed if options.row is None else options.row
         # A stream of its own, since a copy to the GPU waits for all that came before it.
         self.beside: AbstractContextManager[Any] = nullcontext()
         if on_gpu:

@@ -69,9 +69,10 @@ class Frames(nn.Module):
     def forward(self, moments: Moments, films: Films) -> Tensor:
         """(B, K, P, tokens, width)."""
         seen = self.frame(looked_up(films.frames, moments.frames, self.frame))
-        around = looked_up(films.sentences, moments.around, self.sentence)
-        fused = self.fusion(seen.flatten(1, 2), around.flatten(1, 2), moments.around.flatten(1, 2) >= 0)
-        tokens = [fused.unflatten(1, seen.shape[1:3]), seen, self.sentence(around[..., around.shape[3] // 2, :])]
+        heard = films.sentences if len(films.sentences) else torch.zeros(1, self.sentence.in_features)
+        fused = self.fusion(seen.flatten(1, 2), heard, moments.around.flatten(1, 2))
+        nearest = looked_up(films.sentences, moments.around[..., moments.around.shape[3] // 2], self.sentence)
+        tokens = [fused.unflatten(1, seen.shape[1:3]), seen, self.sentence(nearest)]
         if self.step is not None:
             step = self.step(moments.steps.clamp(min=0))
             tokens.append(step[:, :, None].expand_as(seen))
