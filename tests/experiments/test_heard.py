@@ -174,22 +174,22 @@ def test_each_video_is_filled_by_a_model_that_has_not_learnt_from_it(
         assert not {one.step for one in after.segments if one.source == PREDICTED} & set(before.sequence())
 
 
-def test_the_whole_experiment_on_eight_videos(encode: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(narration, "text_encoder", lambda _: Letters())
-    found = narration._found(TASK, SECONDS, "letters", BRIEF)
-    assert (found.task, found.videos) == ("supper", 8)
-    assert list(found.values) == list(narration.LEARNERS)
-    assert list(found.against) == [name for name in narration.HEARING if name != narration.BAR]
-    assert list(found.swapped) == list(narration.HEARING)
-    for measures in (*found.values.values(), *found.against.values(), *found.swapped.values()):
+def test_the_whole_experiment_on_eight_videos(encode: Memory) -> None:
+    found = {key: one for part in narration.PARTS.values() for key, one in part(TASK, SECONDS, encode, BRIEF).items()}
+    assert found["videos"] == 8
+    assert list(found["values"]) == list(narration.LEARNERS)
+    assert list(found["against"]) == [name for name in narration.HEARING if name != narration.BAR]
+    assert list(found["swapped"]) == list(narration.HEARING)
+    for measures in (*found["values"].values(), *found["against"].values(), *found["swapped"].values()):
         assert list(measures) == list(narration.MEASURES)
-        assert all(one.low <= one.high for one in measures.values() if math.isfinite(one.value))
-    for values in found.values.values():
-        assert all(0 <= one.value <= 1 for one in values.values() if math.isfinite(one.value))
-    assert [len(shares) for shares in found.next_step.values()] == [1, 1]
-    assert len(found.added) == 1
-    tables = [make([found]) for make in (narration._values, narration._differences, narration._swapped)]
-    tables.append(narration._next_steps([found]))
+        assert all(one["low"] <= one["high"] for one in measures.values() if math.isfinite(one["value"]))
+    for values in found["values"].values():
+        assert all(0 <= one["value"] <= 1 for one in values.values() if math.isfinite(one["value"]))
+    assert [len(shares) for shares in found["next_step"].values()] == [1, 1]
+    assert len(found["added"]) == 1
+    rows = [{"task": "supper", **found}]
+    tables = [make(rows) for make in (narration._values, narration._differences, narration._swapped)]
+    tables.append(narration._next_steps(rows))
     assert [len(table.rows) for table in tables] == [5, 2, 3, 1]
     result = Result("narration", tables)
     assert json.loads(json.dumps(result.to_json()))["experiment"] == "narration"

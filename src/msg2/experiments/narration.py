@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 
 from msg2.assist import evaluate, recency, split
 from msg2.experiments.baselines import by_labels, by_narration, prior
+from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.heard import Memory, by_states, cross_filled, narrated_tasks
 from msg2.experiments.hidden import Learner, Outcome, folds, learnt, outcome, with_other_narration
-from msg2.experiments.resampling import Interval, Measure, accuracy, auc, auc_within, interval
+from msg2.experiments.resampling import Measure, accuracy, auc, auc_within, interval
 from msg2.experiments.tables import Result, Table
 from msg2.inference import infer
 from msg2.media.text import text_encoder
@@ -47,40 +46,32 @@ MEASURES: Mapping[str, tuple[Measure, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was measured on one task."""
+class Cell:
+    """One part of what is measured on one task."""
 
     task: str
-    videos: int
-    values: Mapping[str, Mapping[str, Interval]]
-    """Predictor -> measure -> value."""
-    against: Mapping[str, Mapping[str, Interval]]
-    """Model -> measure -> its value less that of the baseline `BAR`."""
-    swapped: Mapping[str, Mapping[str, Interval]]
-    """Predictor -> measure -> its value with the narration of another video, less that with its own."""
-    next_step: Mapping[str, Sequence[float]]
-    """Labels -> accuracy of the next step on the test videos of every split."""
-    added: Sequence[int]
-    """Labels that were filled in, per split."""
+    part: str
+    """A name in `PARTS`."""
 
 
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
-    """All tasks that have transcripts, each in a process of its own where there are several."""
-    tasks, seconds = _narrated_tasks(data / "crosstask")
-    chosen = NarrationOptions()
-    if options.quick:
-        chosen, tasks = NarrationOptions.quick(), [tasks[0].with_videos(tasks[0].videos[:12])]
-    one = partial(_found, seconds=seconds, encoder=options.text_encoder, options=chosen)
-    found = []
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for each in pool.map(one, tasks):
-            found.append(each)
-            report(f"{len(found)} of {len(tasks)} tasks ({each.task})")
-    facts = {"text_encoder": Path(options.text_encoder).name, "found": [asdict(each) for each in found]}
+    """All parts on all tasks that have transcripts."""
+    chosen = NarrationOptions.quick() if options.quick else NarrationOptions()
+    folder, encoder = data / "crosstask", Path(options.text_encoder).name
+    names = list(_narrated_tasks(folder, options.quick)[0])
+    cells = filled_in(
+        [Cell(name, part) for part in PARTS for name in names],
+        partial(_measured, folder=folder, encoder=options.text_encoder, quick=options.quick, options=chosen),
+        depends=lambda _: {**asdict(chosen), "text_encoder": encoder},
+        file=options.folder and options.folder / "narration.cells.json", jobs=options.jobs, report=report,
+    )  # fmt: skip
+    found = [{"task": name, **{key: one for part in PARTS for key, one in cells[Cell(name, part)].items()}}
+             for name in names]  # fmt: skip
+    facts = {"text_encoder": encoder, "found": found}
     return Result("narration", [_values(found), _differences(found), _swapped(found), _next_steps(found)], facts)
 
 
-def _narrated_tasks(folder: Path) -> tuple[list[Task], dict[str, float]]:
+def _narrated_tasks(folder: Path, quick: bool) -> tuple[dict[str, Task], dict[str, float]]:
     """The tasks with transcripts, only their narrated videos, and the seconds of every video."""
     with (folder / "durations.csv").open(encoding="utf-8", newline="") as lines:
         seconds = {row["video"]: float(row["seconds"]) for row in csv.DictReader(lines)}
@@ -88,39 +79,47 @@ def _narrated_tasks(folder: Path) -> tuple[list[Task], dict[str, float]]:
         task.with_videos(video for video in task if video.sentences and video.id in seconds)
         for task in narrated_tasks(folder).values()
     )
-    return [task for task in heard if len(task)], seconds
+    tasks = [task for task in heard if len(task)]
+    if quick:
+        tasks = [tasks[0].with_videos(tasks[0].videos[:12])]
+    return {task.name: task for task in tasks}, seconds
 
 
-def _found(task: Task, seconds: Mapping[str, float], encoder: str, options: NarrationOptions) -> Found:
+def _measured(cell: Cell, folder: Path, encoder: str, quick: bool, options: NarrationOptions) -> Found:
     import torch
 
     torch.set_num_threads(1)
-    encode = Memory(text_encoder(encoder))
+    tasks, seconds = _narrated_tasks(folder, quick)
+    return PARTS[cell.part](tasks[cell.task], seconds, Memory(text_encoder(encoder)), options)
+
+
+def hidden_steps(task: Task, seconds: Mapping[str, float], encode: Memory, options: NarrationOptions) -> Found:
+    """By predictor and measure.
+
+    values: with the narration of the video itself; against: models, less the baseline `BAR`; swapped: with the
+    narration of another video, less that with its own.
+    """
     parts = folds(task, seconds)
     predictors = {name: learnt(make(encode, options), parts) for name, make in LEARNERS.items()}
     outcomes = {name: outcome(of_folds, parts) for name, of_folds in predictors.items()}
     others = {name: outcome(predictors[name], with_other_narration(parts)) for name in HEARING}
-    next_step, added = _next_step(task, encode, options)
-    return Found(
-        task.name,
-        sum(len(fold.questions) for fold in parts),
-        {name: _measured(one) for name, one in outcomes.items()},
-        {name: _measured(outcomes[name], outcomes[BAR]) for name in HEARING if name != BAR},
-        {name: _measured(others[name], outcomes[name]) for name in HEARING},
-        next_step,
-        added,
-    )
-
-
-def _measured(one: Outcome, against: Outcome | None = None) -> dict[str, Interval]:
     return {
-        name: interval(measure, getattr(one, what), None if against is None else getattr(against, what))
+        "videos": sum(len(fold.questions) for fold in parts),
+        "values": {name: _intervals(one) for name, one in outcomes.items()},
+        "against": {name: _intervals(outcomes[name], outcomes[BAR]) for name in HEARING if name != BAR},
+        "swapped": {name: _intervals(others[name], outcomes[name]) for name in HEARING},
+    }
+
+
+def _intervals(one: Outcome, against: Outcome | None = None) -> dict[str, dict[str, float]]:
+    return {
+        name: asdict(interval(measure, getattr(one, what), None if against is None else getattr(against, what)))
         for name, (measure, what) in MEASURES.items()
     }
 
 
-def _next_step(task: Task, encode: Memory, options: NarrationOptions) -> tuple[dict[str, list[float]], list[int]]:
-    """Next-step accuracy of graphs from the labels alone, and from the labels that the narration fills up."""
+def next_step(task: Task, seconds: Mapping[str, float], encode: Memory, options: NarrationOptions) -> Found:
+    """By split: next-step accuracy of graphs from the labels alone, and from those that the narration fills up."""
     shares: dict[str, list[float]] = {"MSG²-noSSP": [], "MSG²": []}
     added = []
     for seed in range(options.splits):
@@ -129,30 +128,38 @@ def _next_step(task: Task, encode: Memory, options: NarrationOptions) -> tuple[d
         added.append(sum(len(v.segments) for v in full) - sum(len(v.segments) for v in training))
         for name, labels in (("MSG²-noSSP", training), ("MSG²", full)):
             shares[name].append(100 * (evaluate(recency(infer(labels, delta=DELTA)), test).accuracy or 0.0))
-    return shares, added
+    return {"next_step": shares, "added": added}
 
 
-def _text(one: Interval) -> str:
-    return f"{100 * one.value:.1f} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+PARTS: Mapping[str, Callable[[Task, Mapping[str, float], Memory, NarrationOptions], Found]] = {
+    "hidden steps": hidden_steps,
+    "next step": next_step,
+}
+
+
+def _text(one: Mapping[str, float]) -> str:
+    return f"{100 * one['value']:.1f} [{100 * one['low']:.1f}, {100 * one['high']:.1f}]"
 
 
 def _rows(found: Sequence[Found], what: str) -> list[list[str]]:
     """A row per task and predictor of one of the measured things."""
     return [
-        [each.task, name, *(_text(values[measure]) for measure in MEASURES)]
+        [each["task"], name, *(_text(each[what][name][measure]) for measure in MEASURES)]
         for each in found
-        for name, values in getattr(each, what).items()
+        for name in LEARNERS
+        if name in each[what]
     ]
 
 
 def _values(found: Sequence[Found]) -> Table:
+    videos = ", ".join(f"{each['task']}: {each['videos']}" for each in found)
     return Table(
         "Hidden steps: (a) is it completed at the other steps' borders, (b) is it in the video at all; percent",
         ["task", "predictor", *MEASURES],
         _rows(found, "values"),
         [
             "5 folds over videos, 25 % of the labelled steps of each test video hidden; 95 % bootstrap intervals over "
-            f"videos ({', '.join(f'{each.task}: {each.videos}' for each in found)}). Logistic regressions on the other "
+            f"videos ({videos}). Logistic regressions on the other "
             "labels and the position; with the similarity of step name and narration; and two models of states."
         ],
     )
@@ -181,7 +188,7 @@ def _next_steps(found: Sequence[Found]) -> Table:
         "Next step on the same test videos, percent",
         ["task", "MSG²-noSSP", "MSG², labels filled from the narration", "labels added"],
         [
-            [each.task, mean(each.next_step["MSG²-noSSP"]), mean(each.next_step["MSG²"]), mean(each.added)]
+            [each["task"], *(mean(each["next_step"][name]) for name in ("MSG²-noSSP", "MSG²")), mean(each["added"])]
             for each in found
         ],
         [
