@@ -49,11 +49,11 @@ benchmark: .venv/.test  ## speed and growth, as ratios to always-before
 benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GPU
 	$(BIN)/python -m benchmarks.gpu
 
-# Every table and figure, one experiment after the other; what was interrupted goes on. The last three train many models:
-# hours. They find the annotation sets in MSG2_DATA.
+# Every table and figure, one experiment after the other: two hours on two cores. The long ones train many models, and go
+# on where they were interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
-MINUTES := next-step transfer captaincook4d mistakes graphs figures names scale calibration recovery
-LONG := noise video-next-step rendered narration states
+MINUTES := next-step transfer captaincook4d mistakes figures names scale calibration recovery
+LONG := noise graphs video-next-step rendered narration states
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
 	for name in $(LONG); do $(BIN)/msg2 experiment $$name --jobs 2 -o docs/results || exit 1; done

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from msg2.experiments import graphs, next_step, paper, recovery
+from msg2 import metrics
+from msg2.experiments import graphs, next_step, paper, recovery, states_cells
+from msg2.experiments.graphs import Row
 from msg2.experiments.tables import Result
 from msg2.graph import SubtaskGraph, all_of, any_of, probability, step
-from msg2.options import ExperimentOptions
+from msg2.inference import infer
+from msg2.options import ExperimentOptions, WorldOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import World, world
+from msg2.worlds import Simulation, World, simulate, world
 
 TINY = ExperimentOptions(splits=2, world_seeds=2, random_worlds=1)
 
@@ -33,7 +36,7 @@ def check_writable(result: Result) -> None:
 def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     two = (world("Perform CPR"), world("Make Coffee"))
     monkeypatch.setattr(graphs, "worlds", lambda: two)
-    monkeypatch.setattr(graphs, "ROWS", {"msgi": ("msgi", {}), "msg2": ("msg2", {"delta": 0.8})})
+    monkeypatch.setattr(graphs, "ROWS", {"msgi": Row("msgi"), "msg2": Row("msg2", {"delta": 0.8})})
     reported: list[str] = []
     result = graphs.run(None, TINY, reported.append)
     check_writable(result)
@@ -49,6 +52,36 @@ def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(per_world) == [w.name for w in two]
     assert column(result, 1, "accuracy") == {row: values[0] for row, values in paper.GRAPHS.items()}
     assert graphs.run(None, TINY, reported.append).to_json() == result.to_json()
+
+
+def test_graphs_of_labels_that_were_filled_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With a predictor that knows everything in the place of a trained one."""
+    coffee = world("Make Coffee")
+    monkeypatch.setattr(graphs, "worlds", lambda: (coffee,))
+    monkeypatch.setattr(
+        graphs, "ROWS", {"alone": Row("msg2", {"delta": 0.8}), "full": Row("msg2", {"delta": 0.8}, "paper")}
+    )
+    asked: list[str] = []
+
+    def all_knowing(row: str, simulation: Simulation, *_: Any) -> Task:
+        asked.append(row)
+        return states_cells.completed(simulation)
+
+    monkeypatch.setattr(states_cells, "filled_up", all_knowing)
+    options = ExperimentOptions(world_seeds=1, folder=tmp_path)
+    result = graphs.run(None, options, lambda text: None)
+    simulation = simulate(coffee, WorldOptions(), 0)
+    graph = infer(states_cells.completed(simulation).with_first_labels(), "msg2", delta=0.8)
+    expected = metrics.scores(graph, coffee.graph, simulation.task.with_first_labels())
+    assert column(result, 0, "accuracy")["full"] == pytest.approx(100 * expected.accuracy)
+    assert column(result, 0, "compatibility")["full"] == pytest.approx(100 * (expected.compatibility or 0))
+    assert column(result, 0, "accuracy")["alone"] != column(result, 0, "accuracy")["full"]
+    assert graphs.run(None, options, lambda text: None).to_json() == result.to_json()
+    assert asked == ["paper"]  # the second time it was known
+    monkeypatch.setattr(graphs, "find_spec", lambda name: None)
+    without = graphs.run(None, options, lambda text: None)
+    assert list(column(without, 0, "accuracy")) == ["alone"]
+    assert "left out" in without.to_markdown()
 
 
 def test_recovery(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,10 @@ from msg2.options import ExperimentOptions, NoiseCurveOptions, NoiseOptions, Wor
 from msg2.task import Step
 from msg2.worlds import World, random_world, simulate, violation_rate, worlds
 
-ROWS = {row: how for row, how in graphs.ROWS.items() if row != "wording"}
-"""All that look at the videos."""
+ROWS = {
+    name: (row.method, row.options) for name, row in graphs.ROWS.items() if row.states is None and name != "wording"
+}
+"""All that look at the labels, and at them alone."""
 MEASURES = {"accuracy": "accuracy", "spoc": "SPOC", "f1": "edge F1"}
 FAMILIES = {"household": "twelve household worlds", "random": "random worlds"}
 

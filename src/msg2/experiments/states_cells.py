@@ -152,6 +152,15 @@ def _graph_scores(labels: Task, simulation: Simulation, options: StatesExperimen
     return {delta: metrics.scores(graph, simulation.graph, annotated).to_json() for delta, graph in graphs.items()}
 
 
+def filled_up(row: str, simulation: Simulation, seed: int, options: StatesExperimentOptions) -> Task:
+    """The labels and those that the predictor of this row adds, which has learnt from the same videos."""
+    from msg2.states.threads import one_thread
+
+    seen = simulated_features(simulation, FeatureOptions(), seed)
+    with one_thread():
+        return _trained(ROWS[row], simulation, seen, seed, options).filled(FillOptions())
+
+
 def _trained(
     row: Row, simulation: Simulation, seen: Mapping[str, Features], seed: int, options: StatesExperimentOptions
 ) -> Trained:
