@@ -157,6 +157,7 @@ def test_an_experiment_writes_its_tables(msg2, tmp_path: Path, monkeypatch: pyte
     assert ran.code == 0
     assert (tmp_path / "results" / "recovery.md").read_text(encoding="utf-8").strip() == ran.out.strip()
     assert json.loads((tmp_path / "results" / "recovery.json").read_text(encoding="utf-8"))["tables"]
+    assert "likelihood" in (tmp_path / "results" / "recovery.svg").read_text(encoding="utf-8")
 
 
 def test_experiments_that_cannot_run(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.reading import given
+from msg2.drawing.plots import dots_plot
 from msg2.errors import InputError
 from msg2.experiments import EXPERIMENTS
 from msg2.experiments.provenance import provenance
+from msg2.experiments.tables import kept_plot
 from msg2.files import write_together
 from msg2.options import ExperimentOptions
 
@@ -24,7 +27,8 @@ def experiment(
         Path | None, typer.Option(metavar="DIR", envvar="MSG2_DATA", help="Folder with the annotation sets.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write NAME.md and NAME.json there.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write NAME.md, NAME.json and a chart or plots there."),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes, for an experiment that takes long.")
@@ -72,4 +76,7 @@ def experiment(
         made_with = provenance(data / chosen.needs if data is not None and chosen.needs is not None else None)
         numbers = json.dumps({**result.to_json(), "made with": made_with}, ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
+        if result.chart:
+            drawn = partial(dots_plot, result.chart, chosen.shows)
+            kept_plot(output / f"{name}.svg", drawn, console.tell)
     console.say(result.to_markdown())

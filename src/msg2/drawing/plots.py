@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from statistics import fmean
+from textwrap import wrap
 from typing import Any
 
 from msg2.drawing import style
@@ -123,6 +124,44 @@ def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float
         names, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(names, labels, loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(cut(one_line(title), 70))
+    return stream.getvalue()
+
+
+def dots_plot(panels: Mapping[str, Mapping[str, Sequence[float | None]]], title: str) -> bytes:
+    """The values of rows side by side, as the content of an SVG file: {panel: {row: (value, low, high, paper's)}}.
+
+    A whisker goes from low to high, where they are known; what the paper prints is a ring.
+    """
+    rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    across = min(4, len(panels))
+    down = -(-len(panels) // across)
+    inches = (2.4 + 2.3 * across, 0.9 + down * (0.9 + 0.24 * len(rows)))
+    with _figure("drawing the chart", inches) as (figure, stream):
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (name, panel) in zip(grid.flat, panels.items(), strict=False):
+            for row, (value, low, high, printed) in panel.items():
+                place = rows.index(row)
+                if low is not None and high is not None:
+                    axes.plot([low, high], [place, place], color=_EDGES, linewidth=1.6)
+                if printed is not None:
+                    axes.plot(printed, place, "o", markersize=7, markerfacecolor="none", color=_FIT, label="the paper")
+                axes.plot(value, place, "o", markersize=5, color=_EDGES, label="here")
+            axes.set_title("\n".join(wrap(one_line(name), 30)), fontsize=9)
+            axes.grid(axis="x", alpha=0.25)
+            axes.tick_params(axis="y", length=0)
+            axes.margins(x=0.1)
+            values = [value for value, *_ in panel.values() if value is not None]
+            if min(values) > 0 and max(values) > 100 * min(values):
+                axes.set_xscale("log")
+        grid[0][0].set_yticks(range(len(rows)), [cut(one_line(row), 40) for row in rows], fontsize=8)
+        grid[0][0].set_ylim(len(rows) - 0.5, -0.5)
+        marks = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid.flat)
+        drawn = {label: mark for of_panel in marks for mark, label in of_panel}
+        if "the paper" in drawn:
+            figure.legend(drawn.values(), drawn, loc="outside lower center", ncols=2, frameon=False)
+        figure.suptitle(cut(one_line(title), 40 + 20 * across))
     return stream.getvalue()
 
 

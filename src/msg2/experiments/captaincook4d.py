@@ -53,7 +53,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
                 [row, *(100 * mean(getattr(s, name) or 0.0 for s in scores) for name in ("precision", "recall", "f1"))]
             )
         tables.append(Table(title, ["method", "precision", "recall", "F1"], rows))
-    return Result("captaincook4d", tables, {"f1 per recipe": recipes})
+    chart = {table.title: table.dots("F1") for table in tables}
+    return Result("captaincook4d", tables, {"f1 per recipe": recipes}, chart)
 
 
 def truths(folder: Path) -> dict[str, SubtaskGraph]:

@@ -14,7 +14,7 @@ from msg2 import metrics
 from msg2.experiments import paper, states_cells
 from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.tables import Cell as Value
-from msg2.experiments.tables import Result, Table
+from msg2.experiments.tables import Dot, Result, Table
 from msg2.inference import infer
 from msg2.options import ExperimentOptions, FeatureOptions, NoiseOptions, StatesExperimentOptions, WorldOptions
 from msg2.worlds import simulate, violation_rate, world, worlds
@@ -47,6 +47,10 @@ ROWS: Mapping[str, Row] = {
     "msg2 after witness, δ auto": Row("msg2", {}, "witness"),
     "likelihood after witness": Row("likelihood", {}, "witness"),
 }
+PRINTED = {
+    "wording": "ProScript", "msgi": "MSGI", "msgi+": "MSGI+", "msg2, δ = 0.96": "MSG²-noSSP", "MSG², δ = 0.96": "MSG²",
+}  # fmt: skip
+"""What rows are called in the paper's Table 1."""
 COLUMNS = {"accuracy": "accuracy", "SPOC": "spoc", "compatibility": "compatibility", "edge F1": "f1"}
 """Of the table, and what they are called in `metrics.Scores.to_json`."""
 
@@ -74,8 +78,13 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
     found = {name: [[cells[Cell(one, seed, row.states)]["scores"][name] for one in names] for seed in seeds]
              for name, row in rows.items()}  # fmt: skip
     rate = mean(cells[Cell(name, seed, None)]["violations"] for seed in seeds for name in names)
-    tables = [_table(found, chosen, rate), _printed(), _per_world(found, names)]
-    return Result("graphs", tables, {"seeds": list(seeds), "options": asdict(chosen), "scores": found})
+    table = _table(found, chosen, rate)
+    return Result(
+        "graphs",
+        [table, _printed(), _per_world(found, names)],
+        {"seeds": list(seeds), "options": asdict(chosen), "scores": found},
+        {column: _beside_the_paper(table, column) for column in COLUMNS},
+    )
 
 
 def _states_can_be_predicted() -> bool:
@@ -139,6 +148,15 @@ def _cells(of_seeds: Sequence[Sequence[Found]], column: str) -> tuple[Value, Val
         return None, None
     means = [100 * mean(values) for values in known]
     return mean(means), pstdev(means)
+
+
+def _beside_the_paper(table: Table, column: str) -> dict[str, Dot]:
+    """A column of the table with what the paper prints for the same methods."""
+    printed = _printed()
+    theirs = printed.dots(column) if column in printed.columns else {}
+    found = table.dots(column, spread=True)
+    return {row: dot._replace(printed=theirs[PRINTED[row]].value) if PRINTED.get(row) in theirs else dot
+            for row, dot in found.items()}  # fmt: skip
 
 
 def _printed() -> Table:

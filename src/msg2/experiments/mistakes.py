@@ -73,7 +73,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
         counted[setting.title] = {row: {"cut": asdict(cut[row]), "whole": asdict(whole[row])} for row in sequences}
     tables.append(_counts(recipes))
     facts = {"threshold": OnlineOptions().threshold, "mistakes": _mistakes(recipes), "steps": counted}
-    return Result("mistakes", tables, facts)
+    chart = {f"{table.title}: {column}": table.dots(column) for table in tables[:2] for column in ("F1", "AUC")}
+    return Result("mistakes", tables, facts, chart)
 
 
 def judges(

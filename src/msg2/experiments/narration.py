@@ -19,7 +19,7 @@ from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.heard import Memory, by_states, cross_filled, narrated_tasks
 from msg2.experiments.hidden import Learner, Outcome, folds, learnt, outcome, with_other_narration
 from msg2.experiments.resampling import Measure, accuracy, auc, auc_within, interval
-from msg2.experiments.tables import Result, Table
+from msg2.experiments.tables import Dot, Result, Table
 from msg2.inference import infer
 from msg2.media.text import text_encoder
 from msg2.options import ExperimentOptions, NarrationOptions, SplitOptions
@@ -68,7 +68,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     found = [{"task": name, **{key: one for part in PARTS for key, one in cells[Cell(name, part)].items()}}
              for name in names]  # fmt: skip
     facts = {"text_encoder": encoder, "found": found}
-    return Result("narration", [_values(found), _differences(found), _swapped(found), _next_steps(found)], facts)
+    tables = [_values(found), _differences(found), _swapped(found), _next_steps(found)]
+    return Result("narration", tables, facts, _chart(found))
 
 
 def _narrated_tasks(folder: Path, quick: bool) -> tuple[dict[str, Task], dict[str, float]]:
@@ -163,6 +164,18 @@ def _values(found: Sequence[Found]) -> Table:
             "labels and the position; with the similarity of step name and narration; and two models of states."
         ],
     )
+
+
+def _chart(found: Sequence[Found]) -> dict[str, dict[str, Dot]]:
+    """Both AUC with their intervals, in percent."""
+    return {
+        f"{each['task']}: {measure}": {
+            name: Dot(*(100 * each["values"][name][measure][key] for key in ("value", "low", "high")))
+            for name in LEARNERS
+        }
+        for measure in ("(a) AUC", "(b) AUC")
+        for each in found
+    }
 
 
 def _differences(found: Sequence[Found]) -> Table:

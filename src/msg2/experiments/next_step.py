@@ -13,7 +13,7 @@ from msg2.assist import Ranker, bigram, grprop, learned, recency, split
 from msg2.assist.calibration import Prediction, predictions, reliability
 from msg2.experiments import further, paper
 from msg2.experiments.logistic_ranker import logistic
-from msg2.experiments.tables import Cell, Result, Table
+from msg2.experiments.tables import Cell, Dot, Result, Table
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.options import ExperimentOptions, SplitOptions
@@ -73,11 +73,8 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     }
     pooled = {row: [one for splits in found.values() for s in splits for one in s] for row, found in made.items()}
     tables = [_accuracy(tasks, cells), _calibration(pooled), _by_confidence(pooled), *further.tables(ahead, times)]
-    return Result(
-        "next-step",
-        tables,
-        {"seeds": list(seeds), "delta": DELTA, "splits": cells, "test videos": held_out(tasks, seeds)},
-    )
+    facts = {"seeds": list(seeds), "delta": DELTA, "splits": cells, "test videos": held_out(tasks, seeds)}
+    return Result("next-step", tables, facts, _chart(cells))
 
 
 def held_out(tasks: Sequence[Task], seeds: Sequence[int]) -> dict[str, dict[str, list[str]]]:
@@ -108,6 +105,15 @@ def _accuracy(tasks: Sequence[Task], cells: Mapping[str, Mapping[str, list[float
             "`learned` stands on the graph of `msg2`; without a graph it is told nothing of preconditions.",
         ],
     )
+
+
+def _chart(cells: Mapping[str, Mapping[str, list[float]]]) -> dict[str, dict[str, Dot]]:
+    """The mean of tasks with its spread over splits, beside what the paper prints."""
+    printed = dict(zip(("msgi", "msgi+", "msg2"), paper.NEXT_STEP_MEAN, strict=False))
+    found = {row: _per_split(by_task) for row, by_task in cells.items()}
+    dots = {row: Dot(mean(one), mean(one) - pstdev(one), mean(one) + pstdev(one), printed.get(row))
+            for row, one in found.items()}  # fmt: skip
+    return {"mean of tasks, percent": dots}
 
 
 def _calibration(pooled: Mapping[str, Sequence[Prediction]]) -> Table:

@@ -51,7 +51,14 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
                 [f"{options.random_worlds} worlds of {shape.steps} steps, {VIDEOS} videos each."],
             )
         )
-    return Result("recovery", tables, {"seeds": list(range(options.random_worlds)), "videos": VIDEOS})
+    facts = {"seeds": list(range(options.random_worlds)), "videos": VIDEOS}
+    chart = {
+        f"{title}: {column}": table.dots(column)
+        for (title, _), table in zip(SETTINGS, tables, strict=True)
+        for column in (table.columns[1], table.columns[3])
+        if table.dots(column)
+    }
+    return Result("recovery", tables, facts, chart)
 
 
 def _recovered(graph: SubtaskGraph, truth: SubtaskGraph) -> tuple[int, int, int]:

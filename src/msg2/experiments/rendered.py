@@ -59,7 +59,9 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
                 raise InputError(f"the process that measured {name} has been ended from outside", hint=hint)
             found[name] = made
             report(f"{len(found)} of {len(names)} worlds ({name})")
-    return Result("rendered", tables(found, chosen), {"options": asdict(chosen), "worlds": found})
+    seen, *others = tables(found, chosen)
+    chart = {column: seen.dots(column) for column in seen.columns[2:]}
+    return Result("rendered", [seen, *others], {"options": asdict(chosen), "worlds": found}, chart)
 
 
 def _measured(root: Path, options: StatesExperimentOptions, name: str) -> Found:

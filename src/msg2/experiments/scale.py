@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msg2.experiments.tables import Cell, Result, Table
+from msg2.experiments.tables import Cell, Dot, Result, Table
 from msg2.inference import infer
 from msg2.options import ExperimentOptions
 from msg2.task import Segment, Task, Video
@@ -40,11 +40,13 @@ VIDEOS, STEPS = (1000, 2000, 4000, 8000), (20, 40, 80, 160)
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Seconds and ratios by size, and the exponents of growth."""
     rows: list[list[Cell]] = []
+    chart: dict[str, dict[str, Dot]] = {}
     for steps, videos in SIZES[:1] if options.quick else SIZES:
         runs = [run for run in RUNS if run != "likelihood" or steps * videos <= MOST]
         report(f"{steps} steps, {videos} videos")
         found = timings([synthetic(steps, videos)], runs, repeats=3 if videos < 100 else 1)
         rows += [[steps, videos, one.run, one.seconds, one.ratio] for one in found]
+        chart[f"{steps} steps, {videos} videos"] = {one.run: Dot(one.seconds) for one in found}
     report("growth")
     exponents: list[list[Cell]] = [] if options.quick else [[run, *grown(run)] for run in ("msg2", BASELINE)]
     return Result(
@@ -55,6 +57,7 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
             Table("Growth: time ~ size^e", ["method", "e for videos (40 steps)", "e for steps (1000 videos)"],
                   exponents),
         ],
+        chart=chart,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.states_cells import Cell, measured, planned, size
 from msg2.experiments.states_outcome import Outcome
-from msg2.experiments.states_tables import tables
+from msg2.experiments.states_tables import chart, tables
 from msg2.experiments.tables import Result
 from msg2.options import ExperimentOptions, StatesExperimentOptions
 
@@ -34,7 +34,8 @@ def result(options: StatesExperimentOptions, file: Path | None, jobs: int, repor
     """The tables of the experiment with these options; its cells are kept in `file`."""
     cells = measured_cells(options, file=file, jobs=jobs, report=report)
     kept = [{**asdict(cell), "found": found} for cell, found in cells.items()]
-    return Result("states", tables(Outcome(cells, options)), {"options": asdict(options), "cells": kept})
+    made = tables(Outcome(cells, options))
+    return Result("states", made, {"options": asdict(options), "cells": kept}, chart(made))
 
 
 def measured_cells(options: StatesExperimentOptions, **how: Any) -> dict[Cell, Found]:

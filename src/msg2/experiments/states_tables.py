@@ -11,7 +11,7 @@ from msg2.experiments.resampling import Numbers
 from msg2.experiments.states_cells import LABELS, ORACLE, PROBE, ROWS
 from msg2.experiments.states_outcome import Outcome, mean_and_spread, mean_of, number, paired_interval
 from msg2.experiments.tables import Cell as Value
-from msg2.experiments.tables import Table
+from msg2.experiments.tables import Dot, Table
 from msg2.options import FeatureOptions, NoiseOptions
 
 METRICS: Mapping[str, str] = {"accuracy": "accuracy", "SPOC": "spoc", "compatibility": "compatibility", "edge F1": "f1"}
@@ -175,6 +175,14 @@ def curve(outcome: Outcome) -> Table:
             "the video, so that a skipped step is never visible; the probe was run again, the clutter stayed.",
         ],
     )
+
+
+def chart(made: Sequence[Table]) -> dict[str, dict[str, Dot]]:
+    """Of all `tables`, the ablation beside the paper's, and what accuracy does not tell."""
+    ours, _, others, *_ = made
+    average = ours.dots("average", spread=True, printed="paper's average")
+    shown = ("AUC of completion", "AUC of presence", "precision of added labels")
+    return {"accuracy of completion": average, **{column: others.dots(column) for column in shown}}
 
 
 def tables(outcome: Outcome) -> list[Table]:

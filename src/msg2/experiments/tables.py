@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msg2.errors import MissingExtraError
 from msg2.files import write_whole
 
 Cell: TypeAlias = str | float | int | None
+
+
+class Dot(NamedTuple):
+    """A value in a chart, the ends of its whisker, and what the paper prints for it."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    printed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,23 @@ class Table:
         lines += [_line([_text(cell) for cell in row]) for row in self.rows]
         return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
 
+    def dots(self, column: str, *, spread: bool = False, printed: str | None = None) -> dict[str, Dot]:
+        """The numbers of a column by the first one; their `spread` is in the next, the paper's are in `printed`.
+
+        >>> Table("T", ["method", "f1", "±"], [["a", 80.0, 1.0], ["b", None, None]]).dots("f1", spread=True)
+        {'a': Dot(value=80.0, low=79.0, high=81.0, printed=None)}
+        """
+        place, beside = (self.columns.index(name) for name in (column, printed or column))
+        found = {}
+        for row in self.rows:
+            value = row[place]
+            if isinstance(value, float):
+                around, paper = row[place + 1] if spread else None, row[beside] if printed else None
+                apart = around if isinstance(around, float) else None
+                low, high = (None, None) if apart is None else (value - apart, value + apart)
+                found[str(row[0])] = Dot(value, low, high, paper if isinstance(paper, float) else None)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -48,6 +74,8 @@ class Result:
     experiment: str
     tables: Sequence[Table]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    chart: Mapping[str, Mapping[str, Dot]] = field(default_factory=dict)
+    """What is best looked at: panel -> row -> value."""
 
     def to_markdown(self) -> str:
         """All tables."""

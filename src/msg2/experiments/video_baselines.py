@@ -85,7 +85,13 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
              for name, task in tasks.items()}  # fmt: skip
     facts = {**settings, "seeds": list(seeds), "delta": DELTA, "test_videos": tests,
              "cells": [{**asdict(cell), **one} for cell, one in found.items()]}  # fmt: skip
-    return Result("video-next-step", tables(found, chosen, text_only), facts)
+    made = tables(found, chosen, text_only)
+    titles = ("all steps, mean of tasks", "without the first step of every video")
+    dots = [
+        table.dots("mean", spread=True, printed=table.columns[-1] if table.columns[-1].startswith("paper") else None)
+        for table in made
+    ]
+    return Result("video-next-step", made, facts, dict(zip(titles, dots, strict=True)))
 
 
 def measured(cell: Cell, folder: Path, encoder: str, options: VideoNextStepOptions) -> Found:
