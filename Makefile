@@ -54,6 +54,8 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 export MSG2_DATA ?= ../shared/data
 MINUTES := next-step transfer captaincook4d mistakes figures names scale calibration recovery
 LONG := noise graphs video-next-step rendered narration states
+# One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
+experiments results: export OMP_NUM_THREADS := 1
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
 	for name in $(LONG); do $(BIN)/msg2 experiment $$name --jobs 2 -o docs/results || exit 1; done

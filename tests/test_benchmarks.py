@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu, media, training
+from benchmarks import gpu, media, states, training
 from msg2.experiments.scale import growth, seconds, synthetic
 from msg2.options import StateModelOptions, TrainingOptions
 from msg2.states import encoders
@@ -67,6 +67,12 @@ def test_the_benchmark_of_the_gpu_runs_anywhere(tmp_path: Path, monkeypatch: pyt
     assert len(found["timings"]) == 6
     assert found["task"]["steps"] == 12
     assert all(one["useful_teraflops"] <= one["done_teraflops"] for one in found["timings"])
+
+
+def test_the_benchmark_of_states_runs_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert states.main(["--smoke"]) == 0
+    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row[0].strip() for row in rows[1:]] == list(states.VARIANTS)
 
 
 def test_the_benchmark_of_media_runs_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
