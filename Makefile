@@ -49,8 +49,8 @@ benchmark: .venv/.test  ## speed and growth, as ratios to always-before
 benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GPU
 	$(BIN)/python -m benchmarks.gpu
 
-# Every table and figure, one experiment after the other: two hours on two cores. The long ones train many models, and go
-# on where they were interrupted. They find the annotation sets in MSG2_DATA.
+# Every table and figure, one experiment after the other: two hours on two cores. The long ones go on where they were
+# interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
 MINUTES := next-step transfer captaincook4d mistakes figures names scale calibration recovery
 LONG := noise graphs video-next-step rendered narration states

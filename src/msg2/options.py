@@ -454,8 +454,8 @@ class TrainingOptions:
     captured: bool = True
     """On a GPU, launch the kernels of a whole step at once, as a CUDA graph."""
     row: int | None = None
-    """Tokens per row, in which short videos are packed together, at least; 0: a video per row; None: packed where the
-    model has a transformer."""
+    """Least tokens of a row, which short videos share; 0: each has its own; None: they share where there is a
+    transformer."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "validate_every"):
@@ -565,11 +565,15 @@ class NarrationOptions:
     """Seeded splits into training and test videos for the next step."""
     folds: int = 2
     """The labels of a training video are filled by a model of the other folds."""
+    tasks: int | None = None
+    """The first ones; None: all that have transcripts."""
+    videos: int | None = None
+    """Of each task, the first ones; None: all that are narrated."""
 
     @staticmethod
     def quick() -> NarrationOptions:
         """A small part of it."""
-        return NarrationOptions(epochs=2, warmup=1, splits=1)
+        return NarrationOptions(epochs=2, warmup=1, splits=1, tasks=1, videos=12)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,9 +80,10 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         sweep_plot([ONE], "x")
 
 
-PANELS: dict[str, dict[str, tuple[float | None, ...]]] = {
+PANELS: dict[str, dict[str, tuple[float, float | None, float | None, float | None]]] = {
     "accuracy": {"a $5 <b>": (80.0, 78.0, 82.0, None), "c": (60.0, None, None, 70.0)},
     "seconds": {"c": (0.01, None, None, None), "d": (5.0, None, None, None)},
+    "unknown": {},
 }
 
 

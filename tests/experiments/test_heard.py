@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ pytest.importorskip("torch")
 
 import torch
 
+from msg2.drawing.plots import dots_plot
 from msg2.experiments import narration
 from msg2.experiments.heard import Memory, by_states, cross_filled
 from msg2.experiments.hidden import Outcome, folds, learnt, outcome
-from msg2.experiments.tables import Result
-from msg2.options import HidingOptions, NarrationOptions
+from msg2.options import ExperimentOptions, HidingOptions, NarrationOptions
 from msg2.states.fill import PREDICTED
 from msg2.task import Segment, Sentence, Task, Video
 
@@ -191,6 +192,26 @@ def test_the_whole_experiment_on_eight_videos(encode: Memory) -> None:
     tables = [make(rows) for make in (narration._values, narration._differences, narration._swapped)]
     tables.append(narration._next_steps(rows))
     assert [len(table.rows) for table in tables] == [5, 2, 3, 1]
-    result = Result("narration", tables)
+
+
+def test_the_experiment_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "data" / "crosstask"
+    folder.mkdir(parents=True)
+    lines = ["video,seconds", *(f"{video},{seconds}" for video, seconds in SECONDS.items())]
+    (folder / "durations.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(narration, "narrated_tasks", lambda _: {TASK.name: TASK})
+    monkeypatch.setattr(narration, "text_encoder", lambda _: Letters())
+    monkeypatch.setattr(narration.NarrationOptions, "quick", staticmethod(lambda: BRIEF))
+    options, news = ExperimentOptions(quick=True, folder=tmp_path), list[str]()
+    threads = torch.get_num_threads()
+    result = narration.run(tmp_path / "data", options, news.append)
+    assert len(news) == len(narration.PARTS)
+    assert torch.get_num_threads() == threads
     assert json.loads(json.dumps(result.to_json()))["experiment"] == "narration"
     assert "supper" in result.to_markdown()
+    assert dots_plot(result.chart, "narration")
+    assert narration.run(tmp_path / "data", options, news.append).to_markdown() == result.to_markdown()
+    assert len(news) == len(narration.PARTS)  # all was known
+    (folder / "more.vtt").write_text("WEBVTT\n")
+    narration.run(tmp_path / "data", options, news.append)
+    assert len(news) == 2 * len(narration.PARTS)  # other data

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from msg2 import metrics
+from msg2.drawing.plots import dots_plot
 from msg2.experiments import graphs, next_step, paper, recovery, states_cells
 from msg2.experiments.graphs import Row
 from msg2.experiments.tables import Result
@@ -31,6 +32,7 @@ def column(result: Result, table: int, name: str) -> dict[Any, Any]:
 def check_writable(result: Result) -> None:
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["experiment"] == result.experiment
     assert all(f"### {table.title}" in result.to_markdown() for table in result.tables)
+    assert not any(result.chart.values()) or dots_plot(result.chart, "a chart")
 
 
 def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +69,7 @@ def test_graphs_of_labels_that_were_filled_up(monkeypatch: pytest.MonkeyPatch, t
         asked.append(row)
         return states_cells.completed(simulation)
 
-    monkeypatch.setattr(states_cells, "filled_up", all_knowing)
+    monkeypatch.setattr(graphs, "filled_up", all_knowing)
     options = ExperimentOptions(world_seeds=1, folder=tmp_path)
     result = graphs.run(None, options, lambda text: None)
     simulation = simulate(coffee, WorldOptions(), 0)
@@ -78,7 +80,7 @@ def test_graphs_of_labels_that_were_filled_up(monkeypatch: pytest.MonkeyPatch, t
     assert column(result, 0, "accuracy")["alone"] != column(result, 0, "accuracy")["full"]
     assert graphs.run(None, options, lambda text: None).to_json() == result.to_json()
     assert asked == ["paper"]  # the second time it was known
-    monkeypatch.setattr(graphs, "find_spec", lambda name: None)
+    monkeypatch.setattr(graphs, "states_can_be_predicted", lambda: False)
     without = graphs.run(None, options, lambda text: None)
     assert list(column(without, 0, "accuracy")) == ["alone"]
     assert "left out" in without.to_markdown()

@@ -108,7 +108,10 @@ def accuracy_of(model: StateModel, held: Footage, seed: list[int] | None = None)
 
 
 def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
-    """With a frame every four seconds, so that segments have three frames in training as in testing."""
+    """With a frame every four seconds, so that segments have three frames in training as in testing.
+
+    With some seeds, packed or not, a few hidden labels in a hundred stay wrong; not with this one.
+    """
     task = tiny_task(5)
     features = {
         video: replace(one, frame_times=one.frame_times[::4], frames=one.frames[::4])

@@ -46,7 +46,7 @@ def experiment(
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small part, to see that it runs.")] = False,
 ) -> None:
-    """The paper's tables and ours, each as Markdown and JSON.
+    """The paper's tables and ours, each as Markdown and JSON, with a chart.
 
     One that takes hours keeps what it has measured in DIR, and goes on from there when it is started again.
 
@@ -76,7 +76,7 @@ def experiment(
         made_with = provenance(data / chosen.needs if data is not None and chosen.needs is not None else None)
         numbers = json.dumps({**result.to_json(), "made with": made_with}, ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
-        if result.chart:
+        if any(result.chart.values()):
             drawn = partial(dots_plot, result.chart, chosen.shows)
             kept_plot(output / f"{name}.svg", drawn, console.tell)
     console.say(result.to_markdown())

@@ -1,4 +1,4 @@
-"""Curves beside the pictures: edges and fit of a graph against the threshold δ, and how far probabilities are true."""
+"""Curves and charts beside the pictures: against the threshold δ, how far probabilities are true, values by row."""
 
 from __future__ import annotations
 
@@ -127,14 +127,18 @@ def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float
     return stream.getvalue()
 
 
-def dots_plot(panels: Mapping[str, Mapping[str, Sequence[float | None]]], title: str) -> bytes:
+def dots_plot(
+    panels: Mapping[str, Mapping[str, tuple[float, float | None, float | None, float | None]]], title: str
+) -> bytes:
     """The values of rows side by side, as the content of an SVG file: {panel: {row: (value, low, high, paper's)}}.
 
-    A whisker goes from low to high, where they are known; what the paper prints is a ring.
+    A whisker goes from low to high, where they are known; what the paper prints is a ring. Empty panels are
+    left out; one has rows.
     """
+    panels = {name: panel for name, panel in panels.items() if panel}
     rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
-    across = min(4, len(panels))
-    down = -(-len(panels) // across)
+    down = -(-len(panels) // 4)
+    across = -(-len(panels) // down)
     inches = (2.4 + 2.3 * across, 0.9 + down * (0.9 + 0.24 * len(rows)))
     with _figure("drawing the chart", inches) as (figure, stream):
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
@@ -152,7 +156,7 @@ def dots_plot(panels: Mapping[str, Mapping[str, Sequence[float | None]]], title:
             axes.grid(axis="x", alpha=0.25)
             axes.tick_params(axis="y", length=0)
             axes.margins(x=0.1)
-            values = [value for value, *_ in panel.values() if value is not None]
+            values = [value for value, *_ in panel.values()]
             if min(values) > 0 and max(values) > 100 * min(values):
                 axes.set_xscale("log")
         grid[0][0].set_yticks(range(len(rows)), [cut(one_line(row), 40) for row in rows], fontsize=8)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any
 
 from msg2 import metrics
-from msg2.experiments import paper, states_cells
+from msg2.experiments import paper
 from msg2.experiments.cells import Found, filled_in
+from msg2.experiments.states_cells import LABELS, filled_up, model_size, states_can_be_predicted
+from msg2.experiments.states_tables import METRICS
 from msg2.experiments.tables import Cell as Value
 from msg2.experiments.tables import Dot, Result, Table
 from msg2.inference import infer
-from msg2.options import ExperimentOptions, FeatureOptions, NoiseOptions, StatesExperimentOptions, WorldOptions
+from msg2.options import ExperimentOptions, FeatureOptions, FillOptions, StatesExperimentOptions, WorldOptions
 from msg2.worlds import simulate, violation_rate, world, worlds
 
 
@@ -26,8 +27,8 @@ class Row:
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    states: str | None = None
-    """The state predictor in `states_cells.ROWS` that fills up the labels first; None: they are left as they are."""
+    filled_by: str = LABELS
+    """The state predictor in `states_cells.ROWS` that fills up the labels first; LABELS: they are left as they are."""
 
 
 ROWS: Mapping[str, Row] = {
@@ -51,44 +52,38 @@ PRINTED = {
     "wording": "ProScript", "msgi": "MSGI", "msgi+": "MSGI+", "msg2, δ = 0.96": "MSG²-noSSP", "MSG², δ = 0.96": "MSG²",
 }  # fmt: skip
 """What rows are called in the paper's Table 1."""
-COLUMNS = {"accuracy": "accuracy", "SPOC": "spoc", "compatibility": "compatibility", "edge F1": "f1"}
-"""Of the table, and what they are called in `metrics.Scores.to_json`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """All rows with the same labels."""
 
+    filled_by: str
     world: str
     seed: int
-    states: str | None
 
 
 def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Accuracy, SPOC, compatibility and edge F1 in percent: mean of the worlds, spread over seeds of the simulation."""
     chosen, seeds = StatesExperimentOptions.of(options), range(options.world_seeds)
     names = chosen.worlds or tuple(one.name for one in worlds())
-    rows = {name: row for name, row in ROWS.items() if row.states is None or _states_can_be_predicted()}
+    rows = {name: row for name, row in ROWS.items() if row.filled_by == LABELS or states_can_be_predicted()}
     cells = filled_in(
-        [Cell(name, seed, states) for states in dict.fromkeys(row.states for row in rows.values())
+        [Cell(filled_by, name, seed) for filled_by in dict.fromkeys(row.filled_by for row in rows.values())
          for seed in seeds for name in names],
         partial(_measured, options=chosen), depends=partial(_size, options=chosen),
         file=options.folder and options.folder / "graphs.cells.json", jobs=options.jobs, report=report,
     )  # fmt: skip
-    found = {name: [[cells[Cell(one, seed, row.states)]["scores"][name] for one in names] for seed in seeds]
+    found = {name: [[cells[Cell(row.filled_by, one, seed)]["scores"][name] for one in names] for seed in seeds]
              for name, row in rows.items()}  # fmt: skip
-    rate = mean(cells[Cell(name, seed, None)]["violations"] for seed in seeds for name in names)
+    rate = mean(cells[Cell(LABELS, name, seed)]["violations"] for seed in seeds for name in names)
     table = _table(found, chosen, rate)
     return Result(
         "graphs",
         [table, _printed(), _per_world(found, names)],
         {"seeds": list(seeds), "options": asdict(chosen), "scores": found},
-        {column: _beside_the_paper(table, column) for column in COLUMNS},
+        {metric: _beside_the_paper(table, metric) for metric in METRICS},
     )
-
-
-def _states_can_be_predicted() -> bool:
-    return all(map(find_spec, ("torch", "transformers")))
 
 
 def _measured(cell: Cell, options: StatesExperimentOptions) -> Found:
@@ -96,8 +91,8 @@ def _measured(cell: Cell, options: StatesExperimentOptions) -> Found:
     simulation = simulate(world(cell.world), WorldOptions(videos=options.videos), cell.seed)
     annotated = simulation.task.with_first_labels()
     labels = annotated
-    if cell.states is not None:
-        labels = states_cells.filled_up(cell.states, simulation, cell.seed, options).with_first_labels()
+    if cell.filled_by != LABELS:
+        labels = filled_up(cell.filled_by, simulation, cell.seed, options).with_first_labels()
     graphs = {name: infer(labels, row.method, **row.options) for name, row in _rows(cell).items()}
     return {
         "violations": violation_rate(annotated, simulation.graph),
@@ -106,16 +101,17 @@ def _measured(cell: Cell, options: StatesExperimentOptions) -> Found:
 
 
 def _rows(cell: Cell) -> dict[str, Row]:
-    return {name: row for name, row in ROWS.items() if row.states == cell.states}
+    return {name: row for name, row in ROWS.items() if row.filled_by == cell.filled_by}
 
 
 def _size(cell: Cell, options: StatesExperimentOptions) -> Found:
     """What a cell depends on: with other options it is measured again."""
-    rows = {"videos": options.videos, "rows": {name: asdict(row) for name, row in _rows(cell).items()}}
-    if cell.states is None:
-        return rows
-    usual = (NoiseOptions().unlabelled, FeatureOptions().clutter)
-    return rows | states_cells.size(states_cells.Cell(cell.states, cell.world, cell.seed, *usual), options)
+    rows = {name: asdict(row) for name, row in _rows(cell).items()}
+    labels: Found = {"rows": rows, "world": asdict(WorldOptions(videos=options.videos))}
+    if cell.filled_by == LABELS:
+        return labels
+    seen = {"features": asdict(FeatureOptions()), "filling": asdict(FillOptions())}
+    return {**labels, **seen, **model_size(cell.filled_by, options)}
 
 
 # -- what the cells say together --------------------------------------------------------------------------------
@@ -126,17 +122,17 @@ def _table(found: Mapping[str, Sequence[Sequence[Found]]], options: StatesExperi
     of_seeds = next(iter(found.values()))
     notes = [
         f"{options.videos} videos of each of {len(of_seeds[0])} worlds; seeds 0 to {len(of_seeds) - 1}; "
-        f"{100 * rate:.1f} % of the labels violate the true graph.",
-        "msg2 is MSG²-noSSP: labels alone. MSG²: the paper's state predictor fills them up first, which is small here "
-        f"({options.t5}), without weights, and reads simulated features. after witness: ours does, whose threshold was "
-        "chosen on seed 0. wording stands in for ProScript, of which there are no weights.",
+        f"{100 * rate:.1f} % of the labels violate the true graph. msg2 is MSG²-noSSP: labels alone. wording stands in "
+        "for ProScript, of which there are no weights.",
+        f"MSG²: the paper's state predictor fills up the labels first ({options.t5}, without weights; it reads "
+        "simulated features). after witness: ours does, whose threshold was chosen on seed 0."
+        if states_can_be_predicted()
+        else "Rows with state prediction are left out: they need the optional part `states`.",
     ]
-    if not _states_can_be_predicted():
-        notes.append("Rows with state prediction are left out: they need the optional part `states`.")
     return Table(
         "Household worlds at the default noise, percent",
-        ["method", *(title for column in COLUMNS for title in (column, "± seeds"))],
-        [[row, *(cell for column in COLUMNS.values() for cell in _cells(found[row], column))] for row in found],
+        ["method", *(title for column in METRICS for title in (column, "± seeds"))],
+        [[row, *(cell for column in METRICS.values() for cell in _cells(found[row], column))] for row in found],
         notes,
     )
 
@@ -150,13 +146,11 @@ def _cells(of_seeds: Sequence[Sequence[Found]], column: str) -> tuple[Value, Val
     return mean(means), pstdev(means)
 
 
-def _beside_the_paper(table: Table, column: str) -> dict[str, Dot]:
-    """A column of the table with what the paper prints for the same methods."""
-    printed = _printed()
-    theirs = printed.dots(column) if column in printed.columns else {}
-    found = table.dots(column, spread=True)
-    return {row: dot._replace(printed=theirs[PRINTED[row]].value) if PRINTED.get(row) in theirs else dot
-            for row, dot in found.items()}  # fmt: skip
+def _beside_the_paper(table: Table, metric: str) -> dict[str, Dot]:
+    """A column of the table with what the paper prints for the same methods; it has no edge F1."""
+    theirs = {row: dict(zip(METRICS, paper.GRAPHS[name], strict=False)) for row, name in PRINTED.items()}
+    found = table.dots(metric, spread=True)
+    return {row: dot._replace(printed=theirs.get(row, {}).get(metric)) for row, dot in found.items()}
 
 
 def _printed() -> Table:

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from msg2 import metrics
 from msg2.experiments import captaincook4d
-from msg2.experiments.tables import Cell, Result, Table
+from msg2.experiments.tables import Cell, Dot, Result, Table
 from msg2.inference import infer
 from msg2.inference.names import Encoder
 from msg2.media.text import text_encoder
@@ -25,32 +25,33 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     encoder = text_encoder(options.text_encoder)
     rows: Mapping[str, Encoder | None] = {"likelihood": None, f"likelihood, names ({encoder.name})": encoder}
     recipes: list[list[Cell]] = []
+    chart: dict[str, dict[str, Dot]] = {}
     simulated: list[list[Cell]] = []
     folder = data / "captaincook4d"
     truths = captaincook4d.truths(folder)
     for title, file, order in captaincook4d.SETTINGS:
         report(title)
         tasks = read_all(folder / file, order=order)
-        scores = (
-            [captaincook4d.compared(infer(task, "likelihood", names=names), truths).f1 or 0.0 for task in tasks]
-            for names in rows.values()
-        )
-        recipes.append([title, *(100 * fmean(found) for found in scores)])
+        scores = {
+            row: [captaincook4d.compared(infer(task, "likelihood", names=names), truths).f1 or 0.0 for task in tasks]
+            for row, names in rows.items()
+        }
+        chart[title] = {row: Dot(100 * fmean(found)) for row, found in scores.items()}
+        recipes.append([title, *(dot.value for dot in chart[title].values())])
     for videos in VIDEOS:
         report(f"worlds with {videos} videos")
         for row, names in rows.items():
             found = [_scores(names, videos, seed) for seed in range(options.world_seeds)]
             simulated.append([videos, row, *(fmean(values) for values in zip(*found, strict=True))])
-    edges = Table("Edge F1 on CaptainCook4D, percent", ["recordings", *rows], recipes)
     return Result(
         "names",
         [
-            edges,
+            Table("Edge F1 on CaptainCook4D, percent", ["recordings", *rows], recipes),
             Table("Twelve household worlds, percent", ["videos", "method", "accuracy", "SPOC", "edge F1"], simulated,
                   [f"The usual noise, {options.world_seeds} seeds."]),
         ],
         {"encoder": encoder.name, "seeds": list(range(options.world_seeds))},
-        {row: edges.dots(row) for row in rows},
+        chart,
     )  # fmt: skip
 
 

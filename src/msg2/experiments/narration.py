@@ -14,15 +14,18 @@ from pathlib import Path
 from statistics import mean
 
 from msg2.assist import evaluate, recency, split
+from msg2.errors import MissingExtraError
 from msg2.experiments.baselines import by_labels, by_narration, prior
 from msg2.experiments.cells import Found, filled_in
 from msg2.experiments.heard import Memory, by_states, cross_filled, narrated_tasks
 from msg2.experiments.hidden import Learner, Outcome, folds, learnt, outcome, with_other_narration
+from msg2.experiments.provenance import fingerprint
 from msg2.experiments.resampling import Measure, accuracy, auc, auc_within, interval
+from msg2.experiments.states_cells import states_can_be_predicted
 from msg2.experiments.tables import Dot, Result, Table
 from msg2.inference import infer
 from msg2.media.text import text_encoder
-from msg2.options import ExperimentOptions, NarrationOptions, SplitOptions
+from msg2.options import BaselineOptions, ExperimentOptions, HidingOptions, NarrationOptions, SplitOptions
 from msg2.task import Task
 
 DELTA = 0.55
@@ -56,13 +59,18 @@ class Cell:
 
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """All parts on all tasks that have transcripts."""
+    if not states_can_be_predicted():
+        raise MissingExtraError("the models of narration", "states")
     chosen = NarrationOptions.quick() if options.quick else NarrationOptions()
     folder, encoder = data / "crosstask", Path(options.text_encoder).name
-    names = list(_narrated_tasks(folder, options.quick)[0])
+    inputs = {
+        "options": asdict(chosen), "hiding": asdict(HidingOptions()), "baselines": asdict(BaselineOptions()),
+        "text_encoder": encoder, "data": fingerprint(folder)["sha256"],
+    }  # fmt: skip
+    names = list(_narrated_tasks(folder, chosen)[0])
     cells = filled_in(
         [Cell(name, part) for part in PARTS for name in names],
-        partial(_measured, folder=folder, encoder=options.text_encoder, quick=options.quick, options=chosen),
-        depends=lambda _: {**asdict(chosen), "text_encoder": encoder},
+        partial(_measured, folder=folder, encoder=options.text_encoder, options=chosen), depends=lambda _: inputs,
         file=options.folder and options.folder / "narration.cells.json", jobs=options.jobs, report=report,
     )  # fmt: skip
     found = [{"task": name, **{key: one for part in PARTS for key, one in cells[Cell(name, part)].items()}}
@@ -72,26 +80,24 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     return Result("narration", tables, facts, _chart(found))
 
 
-def _narrated_tasks(folder: Path, quick: bool) -> tuple[dict[str, Task], dict[str, float]]:
+def _narrated_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Task], dict[str, float]]:
     """The tasks with transcripts, only their narrated videos, and the seconds of every video."""
     with (folder / "durations.csv").open(encoding="utf-8", newline="") as lines:
         seconds = {row["video"]: float(row["seconds"]) for row in csv.DictReader(lines)}
     heard = (
-        task.with_videos(video for video in task if video.sentences and video.id in seconds)
+        task.with_videos([video for video in task if video.sentences and video.id in seconds][: options.videos])
         for task in narrated_tasks(folder).values()
     )
-    tasks = [task for task in heard if len(task)]
-    if quick:
-        tasks = [tasks[0].with_videos(tasks[0].videos[:12])]
+    tasks = [task for task in heard if len(task)][: options.tasks]
     return {task.name: task for task in tasks}, seconds
 
 
-def _measured(cell: Cell, folder: Path, encoder: str, quick: bool, options: NarrationOptions) -> Found:
-    import torch
+def _measured(cell: Cell, folder: Path, encoder: str, options: NarrationOptions) -> Found:
+    from msg2.states.threads import one_thread
 
-    torch.set_num_threads(1)
-    tasks, seconds = _narrated_tasks(folder, quick)
-    return PARTS[cell.part](tasks[cell.task], seconds, Memory(text_encoder(encoder)), options)
+    tasks, seconds = _narrated_tasks(folder, options)
+    with one_thread():
+        return PARTS[cell.part](tasks[cell.task], seconds, Memory(text_encoder(encoder)), options)
 
 
 def hidden_steps(task: Task, seconds: Mapping[str, float], encode: Memory, options: NarrationOptions) -> Found:

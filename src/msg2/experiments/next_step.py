@@ -109,7 +109,8 @@ def _accuracy(tasks: Sequence[Task], cells: Mapping[str, Mapping[str, list[float
 
 def _chart(cells: Mapping[str, Mapping[str, list[float]]]) -> dict[str, dict[str, Dot]]:
     """The mean of tasks with its spread over splits, beside what the paper prints."""
-    printed = dict(zip(("msgi", "msgi+", "msg2"), paper.NEXT_STEP_MEAN, strict=False))
+    msgi, msgi_plus, no_ssp, _ = paper.NEXT_STEP_MEAN
+    printed = {"msgi": msgi, "msgi+": msgi_plus, "msg2": no_ssp}
     found = {row: _per_split(by_task) for row, by_task in cells.items()}
     dots = {row: Dot(mean(one), mean(one) - pstdev(one), mean(one) + pstdev(one), printed.get(row))
             for row, one in found.items()}  # fmt: skip

@@ -15,6 +15,7 @@ from statistics import fmean
 from msg2 import metrics
 from msg2.experiments import graphs
 from msg2.experiments.cells import Found, filled_in
+from msg2.experiments.states_cells import LABELS
 from msg2.experiments.tables import Cell as Value
 from msg2.experiments.tables import Result, Table, kept_plot
 from msg2.graph import Formula, SubtaskGraph
@@ -24,7 +25,9 @@ from msg2.task import Step
 from msg2.worlds import World, random_world, simulate, violation_rate, worlds
 
 ROWS = {
-    name: (row.method, row.options) for name, row in graphs.ROWS.items() if row.states is None and name != "wording"
+    name: (row.method, row.options)
+    for name, row in graphs.ROWS.items()
+    if row.filled_by == LABELS and name != "wording"
 }
 """All that look at the labels, and at them alone."""
 MEASURES = {"accuracy": "accuracy", "spoc": "SPOC", "f1": "edge F1"}

@@ -56,7 +56,6 @@ def run(data: Path | None, options: ExperimentOptions, report: Callable[[str], N
         f"{title}: {column}": table.dots(column)
         for (title, _), table in zip(SETTINGS, tables, strict=True)
         for column in (table.columns[1], table.columns[3])
-        if table.dots(column)
     }
     return Result("recovery", tables, facts, chart)
 

@@ -19,7 +19,7 @@ from msg2.options import ExperimentOptions, StatesExperimentOptions
 
 _log = logging.getLogger(__name__)
 
-CELLS = "cells.json"
+CELLS = "states.cells.json"
 """The file with what was measured so far, in the folder of the results."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -219,13 +220,23 @@ def size(cell: Cell, options: StatesExperimentOptions) -> Found:
     chosen: Found = {"videos": options.videos}
     if cell.row != PROBE:
         chosen["deltas"] = [str(delta) for delta in options.deltas]
-    if cell.row in ROWS:
-        encoder = ROWS[cell.row].encoder
-        training = asdict(options.witnesses if encoder is None else options.transformers)
-        where = ("captured", "device", "save_seconds", "seed")
-        chosen |= {"encoder": encoder and getattr(options, encoder)}
-        chosen |= {"training": {name: value for name, value in training.items() if name not in where}}
-    return chosen
+    return chosen | (model_size(cell.row, options) if cell.row in ROWS else {})
+
+
+def model_size(row: str, options: StatesExperimentOptions) -> Found:
+    """Those of the options that the predictor of this row depends on, as they go into JSON."""
+    encoder = ROWS[row].encoder
+    training = asdict(options.witnesses if encoder is None else options.transformers)
+    where = ("captured", "device", "save_seconds", "seed")
+    return {
+        "encoder": encoder and getattr(options, encoder),
+        "training": {name: value for name, value in training.items() if name not in where},
+    }
+
+
+def states_can_be_predicted() -> bool:
+    """Whether the optional part is installed."""
+    return all(map(find_spec, ("torch", "transformers")))
 
 
 def _state_prediction() -> Any:

@@ -58,12 +58,11 @@ class Table:
         place, beside = (self.columns.index(name) for name in (column, printed or column))
         found = {}
         for row in self.rows:
-            value = row[place]
-            if isinstance(value, float):
-                around, paper = row[place + 1] if spread else None, row[beside] if printed else None
-                apart = around if isinstance(around, float) else None
+            value = _number(row[place])
+            if value is not None:
+                apart = _number(row[place + 1]) if spread else None
                 low, high = (None, None) if apart is None else (value - apart, value + apart)
-                found[str(row[0])] = Dot(value, low, high, paper if isinstance(paper, float) else None)
+                found[str(row[0])] = Dot(value, low, high, _number(row[beside]) if printed else None)
         return found
 
 
@@ -96,6 +95,10 @@ def kept_plot(path: Path, drawn: Callable[[], bytes], report: Callable[[str], No
         write_whole(path, drawn())
     except MissingExtraError as missing:
         report(str(missing))
+
+
+def _number(cell: Cell) -> float | None:
+    return cell if isinstance(cell, float | int) else None
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean, pstdev
 
@@ -23,6 +22,8 @@ from msg2.experiments.foretelling import Learner, Senses, by_filled_labels, by_l
 from msg2.experiments.heard import Memory, narrated_tasks
 from msg2.experiments.logistic_ranker import logistic
 from msg2.experiments.next_step import DELTA
+from msg2.experiments.provenance import fingerprint
+from msg2.experiments.states_cells import states_can_be_predicted
 from msg2.experiments.tables import Cell as Value
 from msg2.experiments.tables import Result, Table
 from msg2.inference import infer
@@ -68,7 +69,7 @@ class Cell:
 
 def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -> Result:
     """Accuracy in percent by task, mean over seeded splits; and the same without the first step of every video."""
-    if not all(map(find_spec, ("torch", "transformers"))):
+    if not states_can_be_predicted():
         raise MissingExtraError("foreseeing steps with networks", "states")
     chosen = VideoNextStepOptions.quick() if options.quick else VideoNextStepOptions()
     folder, seeds = data / "crosstask", range(options.splits)
@@ -76,22 +77,22 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     planned = [Cell(row, name, seed) for name in tasks for seed in seeds for row in ROWS]
     text_only = not (folder / "features").is_dir()
     settings = {"options": asdict(chosen), "text_encoder": Path(options.text_encoder).name, "text_only": text_only}
+    inputs = {**settings, "data": fingerprint(folder)["sha256"]}
     found = filled_in(
         planned, partial(measured, folder=folder, encoder=options.text_encoder, options=chosen),
-        depends=lambda _: settings, file=options.folder and options.folder / "video-next-step.cells.json",
+        depends=lambda _: inputs, file=options.folder and options.folder / "video-next-step.cells.json",
         jobs=options.jobs, report=report,
     )  # fmt: skip
     tests = {name: {seed: [video.id for video in _split(task, seed)[1]] for seed in seeds}
              for name, task in tasks.items()}  # fmt: skip
     facts = {**settings, "seeds": list(seeds), "delta": DELTA, "test_videos": tests,
              "cells": [{**asdict(cell), **one} for cell, one in found.items()]}  # fmt: skip
-    made = tables(found, chosen, text_only)
-    titles = ("all steps, mean of tasks", "without the first step of every video")
-    dots = [
-        table.dots("mean", spread=True, printed=table.columns[-1] if table.columns[-1].startswith("paper") else None)
-        for table in made
-    ]
-    return Result("video-next-step", made, facts, dict(zip(titles, dots, strict=True)))
+    every, later = tables(found, chosen, text_only)
+    chart = {
+        "all steps, mean of tasks": every.dots("mean", spread=True, printed=every.columns[-1]),
+        "without the first step of every video": later.dots("mean", spread=True),
+    }
+    return Result("video-next-step", [every, later], facts, chart)
 
 
 def measured(cell: Cell, folder: Path, encoder: str, options: VideoNextStepOptions) -> Found:

@@ -52,7 +52,8 @@ class Batch:
 def mapped(function: Callable[[Tensor], Tensor], vectors: Tensor, places: Tensor) -> Tensor:
     """What `function` makes of the vectors in these places, (S, width), (...) -> (..., inner); -1 is read as 0.
 
-    Many tokens have the same sentence or frame, which a CPU maps once. A GPU would have to wait for how many there are.
+    Many tokens have the same sentence or frame, which a CPU maps once, with one draw of dropout. A GPU would have to
+    wait for how many there are: there every token maps its own.
     """
     places = places.clamp(min=0)
     if places.is_cuda:

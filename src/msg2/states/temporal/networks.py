@@ -71,7 +71,7 @@ class Frames(nn.Module):
         seen = self.frame(looked_up(films.frames, moments.frames, self.frame))
         heard = films.sentences if len(films.sentences) else torch.zeros(1, self.sentence.in_features)
         fused = self.fusion(seen.flatten(1, 2), heard, moments.around.flatten(1, 2))
-        nearest = looked_up(films.sentences, moments.around[..., moments.around.shape[3] // 2], self.sentence)
+        nearest = looked_up(heard, moments.around[..., moments.around.shape[3] // 2], self.sentence)
         tokens = [fused.unflatten(1, seen.shape[1:3]), seen, self.sentence(nearest)]
         if self.step is not None:
             step = self.step(moments.steps.clamp(min=0))
