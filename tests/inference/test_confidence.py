@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from msg2.evidence import Evidence
@@ -129,6 +129,9 @@ def test_without_confidence_only_the_evidence_grows(method: str) -> None:
 
 
 @settings(deadline=None, max_examples=40)
+@example(
+    Task("", "abc", [Video(str(n), map(Segment, order)) for n, order in enumerate(("bac", "bc", "bc"))]), 0.9, "msg2"
+)
 @given(tasks(), st.sampled_from([0.0, 0.3, 0.6, 0.9, 1.0]), st.sampled_from(["msg2", "msgi+", "always-before"]))
 def test_what_is_kept_passes_and_what_passes_is_kept(task: Task, least: float, method: str) -> None:
     options = {"delta": 0.6} if method != "msgi+" else {}

@@ -64,8 +64,10 @@ def experiment(
             raise typer.BadParameter(f"{name} needs the annotations of {chosen.needs}: give their folder with --data")
         if not (data / chosen.needs).is_dir():
             raise InputError(f"there is no folder {chosen.needs!r} in it", where=data, hint="see the docs on data sets")
-    if not chosen.long and (jobs is not None or full):
-        raise typer.BadParameter(f"{name} has no {'--full' if full else '--jobs'}: it is done in minutes")
+    if jobs is not None and not chosen.long:
+        raise typer.BadParameter(f"{name} has no --jobs: it is done in minutes")
+    if full and not chosen.full:
+        raise typer.BadParameter(f"{name} has no --full")
     if not chosen.of_a_step and (task is not None or step is not None):
         raise typer.BadParameter(f"{name} has no {'--step' if task is None else '--task'}")
     options = replace(ExperimentOptions.for_a_look() if quick else ExperimentOptions(), full=full, folder=output)

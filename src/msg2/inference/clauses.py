@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, step
 from msg2.inference.learnt import Learnt
@@ -97,10 +98,12 @@ def kept(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Ste
     said = Clauses(graph)
     result: dict[Step, Formula] = {}
     needed: dict[Step, frozenset[Step]] = {}
-    for name in graph.steps:  # a step comes after all that it needs
+    for place, name in enumerate(graph.steps):  # a step comes after all that it needs
         own = graph.precondition(name).clauses()
         result[name] = all_of(clause for clause in own if keep(name, clause))
-        touched = any(result[one] != graph.precondition(one) for one in (name, *said.necessary[name]))
+        # Also in a branch of an OR: what all branches need is needed.
+        behind = compress(graph.steps, graph.order[:, place])
+        touched = any(result[one] != graph.precondition(one) for one in (name, *behind))
         for clause in said.of(name) if touched else ():
             if clause.kind == "step":
                 there = clause.name in required_by(result[name], needed)
