@@ -104,7 +104,9 @@ def test_a_chart_has_a_line_per_row_a_whisker_and_a_ring(monkeypatch: pytest.Mon
     points = [(line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata()),
                list(line.get_ydata())) for line in left.lines]  # fmt: skip
     assert points == [([78.0, 82.0], [0, 0]), ([80.0], [0]), ([70.0], [1]), ([60.0], [1])]
-    assert (left.get_xscale(), right.get_xscale()) == ("linear", "log")  # hundredfold values go on a logarithmic scale
+    assert (left.get_xscale(), right.get_xscale()) == ("log", "log")  # hundredfold values go on a logarithmic scale
+    assert "0.1" in [label.get_text() for label in right.get_xticklabels()]
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["here", "the paper"]
-    dots_plot({"seconds": PANELS["seconds"]}, "without the paper")
+    dots_plot({"accuracy": {"c": (60.0, None, None, None)}}, "without the paper")
     assert not drawn[-1].legends
+    assert drawn[-1].axes[0].get_xscale() == "linear"

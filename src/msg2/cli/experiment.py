@@ -79,6 +79,6 @@ def experiment(
         numbers = json.dumps({**result.to_json(), "made with": made_with}, ensure_ascii=False, indent=1) + "\n"
         write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
         if any(result.chart.values()):
-            drawn = partial(dots_plot, result.chart, chosen.shows)
+            drawn = partial(dots_plot, result.chart, f"{chosen.shows[0].upper()}{chosen.shows[1:]}")
             kept_plot(output / f"{name}.svg", drawn, console.tell)
     console.say(result.to_markdown())

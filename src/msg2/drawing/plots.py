@@ -137,11 +137,13 @@ def dots_plot(
     """
     panels = {name: panel for name, panel in panels.items() if panel}
     rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    values = [value for panel in panels.values() for value, *_ in panel.values()]
+    wide = min(values) > 0 and max(values) > 100 * min(values)
     down = -(-len(panels) // 4)
     across = -(-len(panels) // down)
     inches = (2.4 + 2.3 * across, 0.9 + down * (0.9 + 0.24 * len(rows)))
     with _figure("drawing the chart", inches) as (figure, stream):
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        grid = figure.subplots(down, across, sharex=wide, sharey=True, squeeze=False)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (name, panel) in zip(grid.flat, panels.items(), strict=False):
@@ -156,9 +158,10 @@ def dots_plot(
             axes.grid(axis="x", alpha=0.25)
             axes.tick_params(axis="y", length=0)
             axes.margins(x=0.1)
-            values = [value for value, *_ in panel.values()]
-            if min(values) > 0 and max(values) > 100 * min(values):
+            if wide:
                 axes.set_xscale("log")
+                axes.xaxis.set_major_formatter("{x:g}")
+                axes.xaxis.set_minor_formatter("")
         grid[0][0].set_yticks(range(len(rows)), [cut(one_line(row), 40) for row in rows], fontsize=8)
         grid[0][0].set_ylim(len(rows) - 0.5, -0.5)
         marks = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid.flat)
