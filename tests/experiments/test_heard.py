@@ -189,8 +189,8 @@ def test_the_whole_experiment_on_eight_videos(encode: Memory) -> None:
     assert [len(shares) for shares in found["next_step"].values()] == [1, 1]
     assert len(found["added"]) == 1
     rows = [{"task": "supper", **found}]
-    tables = [make(rows) for make in (narration._values, narration._differences, narration._swapped)]
-    tables.append(narration._next_steps(rows))
+    tables = [narration._values(rows, "letters")]
+    tables += [make(rows) for make in (narration._differences, narration._swapped, narration._next_steps)]
     assert [len(table.rows) for table in tables] == [5, 2, 3, 1]
 
 

@@ -76,7 +76,7 @@ def run(data: Path, options: ExperimentOptions, report: Callable[[str], None]) -
     found = [{"task": name, **{key: one for part in PARTS for key, one in cells[Cell(name, part)].items()}}
              for name in names]  # fmt: skip
     facts = {"text_encoder": encoder, "found": found}
-    tables = [_values(found), _differences(found), _swapped(found), _next_steps(found)]
+    tables = [_values(found, encoder), _differences(found), _swapped(found), _next_steps(found)]
     return Result("narration", tables, facts, _chart(found))
 
 
@@ -158,7 +158,7 @@ def _rows(found: Sequence[Found], what: str) -> list[list[str]]:
     ]
 
 
-def _values(found: Sequence[Found]) -> Table:
+def _values(found: Sequence[Found], encoder: str) -> Table:
     videos = ", ".join(f"{each['task']}: {each['videos']}" for each in found)
     return Table(
         "Hidden steps: (a) is it completed at the other steps' borders, (b) is it in the video at all; percent",
@@ -167,7 +167,8 @@ def _values(found: Sequence[Found]) -> Table:
         [
             "5 folds over videos, 25 % of the labelled steps of each test video hidden; 95 % bootstrap intervals over "
             f"videos ({videos}). Logistic regressions on the other "
-            "labels and the position; with the similarity of step name and narration; and two models of states."
+            "labels and the position; with the similarity of step name and narration; and two models of states. Texts "
+            + ("are hashed words: no weights." if encoder == "words" else f"by the sentence encoder {encoder}.")
         ],
     )
 
