@@ -156,13 +156,13 @@ def dots_plot(
                 axes.plot(value, place, "o", markersize=5, color=_EDGES, label="here")
             axes.set_title("\n".join(wrap(one_line(name), 30)), fontsize=9)
             axes.grid(axis="x", alpha=0.25)
-            axes.tick_params(axis="y", length=0)
+            axes.tick_params(axis="y", length=0, labelsize=8)
             axes.margins(x=0.1)
             if wide:
                 axes.set_xscale("log")
                 axes.xaxis.set_major_formatter("{x:g}")
                 axes.xaxis.set_minor_formatter("")
-        grid[0][0].set_yticks(range(len(rows)), [cut(one_line(row), 40) for row in rows], fontsize=8)
+        grid[0][0].set_yticks(range(len(rows)), [cut(one_line(row), 40) for row in rows])
         grid[0][0].set_ylim(len(rows) - 0.5, -0.5)
         marks = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in grid.flat)
         drawn = {label: mark for of_panel in marks for mark, label in of_panel}
