@@ -9,6 +9,7 @@ import ast
 import importlib.util
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -150,8 +151,8 @@ def test_a_local_ray_does_the_same(apart) -> None:
         said, complaint = program.communicate(timeout=120)
         assert program.returncode == 0, complaint
         assert not apart.running(patience=10)
-    # Ray says on stdout, too, that a process has died.
-    found = [ast.literal_eval(line) for line in said.splitlines() if line.startswith("(")]
+    # Ray says on stdout, too, that a process has died, and not always on a line of its own.
+    found = [ast.literal_eval(pair) for pair in re.findall(r"""\((?:"[^"\n]*"|'[^'\n]*'), '[^'\n]*'\)""", said)]
     assert sorted(item for item, result in found if result == "Died()") == sorted([EXIT, FAULT])
     assert sums([(item, int(result)) for item, result in found if item in SUMS]) == sorted([*SUMS[:6], SUMS[1]])
 
