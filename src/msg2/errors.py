@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -21,6 +23,26 @@ class InputError(ValueError):
         advice = "" if hint is None else f"\n  {_one_line(hint)}"
         super().__init__(f"{place}{_one_line(what)}{advice}")
 
+    def at(self, where: str | Path, *, hint: str | None = None) -> InputError:
+        """Return this error with the place where it happened, unless it names one already.
+
+        Parameters
+        ----------
+        where : str or Path
+            File, row or path to the value.
+        hint : str, optional
+            What to do about it, instead of the hint that the error has.
+
+        Returns
+        -------
+        InputError
+            A new error; raise it ``from None``.
+
+        >>> print(InputError("is empty").at("steps.csv"))
+        steps.csv: is empty
+        """
+        return InputError(self.what, where=self.where or where, hint=hint or self.hint)
+
 
 class MissingExtraError(InputError):
     """An optional part of msg2 is not installed; the text says which ``pip install`` gives it.
@@ -32,18 +54,30 @@ class MissingExtraError(InputError):
 
     def __init__(self, doing: str, extra: str) -> None:
         super().__init__(
-            f"{doing} needs an optional part of msg2 that is not installed",
-            hint=f"pip install 'msg2[{extra}]'",
+            f"{doing} needs an optional part of msg2 that is not installed", hint=f"pip install 'msg2[{extra}]'"
         )
 
 
-def shortened(text: str, limit: int = 60) -> str:
-    """`text` quoted on one line, cut to `limit` characters: names are data and may be very long.
+@contextmanager
+def errors_at(where: str | Path, *, hint: str | None = None) -> Iterator[None]:
+    """Put a place on every `InputError` in the ``with`` block that names none; a missing extra has no place.
 
-    >>> shortened("boil\\nwater")
-    "'boil\\\\nwater'"
+    Parameters
+    ----------
+    where, hint
+        As in `InputError.at`.
+
+    >>> with errors_at("steps.csv"):
+    ...     raise InputError("is empty")
+    Traceback (most recent call last):
+    msg2.errors.InputError: steps.csv: is empty
     """
-    return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        raise error.at(where, hint=hint) from None
 
 
 def _one_line(text: str, limit: int = 1000) -> str:

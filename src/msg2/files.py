@@ -17,7 +17,20 @@ _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write `content` (text as UTF-8) to `path` in one step: a reader sees the old file or the new one."""
+    """Write a file in one step: a reader sees the old file or the new one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : str or bytes
+        Text is written as UTF-8.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be written.
+    """
     write_together({path: content})
 
 
@@ -30,41 +43,41 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         staged = {}
         for path, content in contents.items():
             data = content.encode("utf-8") if isinstance(content, str) else content
-            with _complaints_about(path):
+            with _os_errors_at(path):
                 if path.is_dir():
                     raise InputError("is a folder, a file is to be written there", where=path)
                 if path.exists() and not path.is_file():
                     path.write_bytes(data)
                 else:
                     target = Path(os.path.realpath(path))
-                    staged[target] = _staged(target, data, undo)
+                    staged[target] = _stage(target, data, undo)
         for target, temporary in staged.items():
-            with _complaints_about(target):
+            with _os_errors_at(target):
                 temporary.replace(target)
         undo.pop_all()
 
 
-def _staged(path: Path, data: bytes, undo: ExitStack) -> Path:
+def _stage(path: Path, data: bytes, undo: ExitStack) -> Path:
     """`data` in a temporary file beside `path`; `undo` removes it, and the folders that were made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
-        undo.callback(_quietly, folder.rmdir)
+        undo.callback(_ignore_missing, folder.rmdir)
     with suppress(FileNotFoundError):
         path.lstat()  # a name that the disk refuses is refused here, before any file is replaced
     temporary = path.with_name(f".msg2-{secrets.token_hex(8)}")
-    undo.callback(_quietly, temporary.unlink)
+    undo.callback(_ignore_missing, temporary.unlink)
     temporary.write_bytes(data)
     return temporary
 
 
-def _quietly(remove: Callable[[], None]) -> None:
+def _ignore_missing(remove: Callable[[], None]) -> None:
     """Clean up what can be: a folder may hold other things by now, a file may never have been made."""
     with suppress(OSError):
         remove()
 
 
 @contextmanager
-def _complaints_about(path: Path) -> Iterator[None]:
+def _os_errors_at(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

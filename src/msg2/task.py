@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from msg2.errors import InputError, shortened
+from msg2.errors import InputError
+from msg2.text import short_repr
+
+PREDICTED = "predicted"
+"""The `source` of the labels that were added."""
+
 
 Step: TypeAlias = str
 """A step is its name, verbatim: never parsed, stripped or case-folded."""
@@ -21,7 +26,7 @@ Step: TypeAlias = str
 class Segment:
     """One labelled occurrence of a step; `start` and `end` are seconds, or both None where only order is known.
 
-    >>> Segment("flip bread", 61.5, 70.0).timed
+    >>> Segment("flip bread", 61.5, 70.0).is_timed
     True
     """
 
@@ -35,22 +40,22 @@ class Segment:
         if not self.step:
             raise InputError("a step has an empty name")
         if (self.start is None) != (self.end is None):
-            raise InputError(f"step {shortened(self.step)} has a start or an end, but not both")
+            raise InputError(f"step {short_repr(self.step)} has a start or an end, but not both")
         if self.start is not None and self.end is not None:
             for name, value in (("start", self.start), ("end", self.end)):
                 if not math.isfinite(value):
-                    raise InputError(f"step {shortened(self.step)} has the {name} {value}, not a number of seconds")
+                    raise InputError(f"step {short_repr(self.step)} has the {name} {value}, not a number of seconds")
             if self.start < 0:
-                raise InputError(f"step {shortened(self.step)} starts at {self.start:g}, before the video does")
+                raise InputError(f"step {short_repr(self.step)} starts at {self.start:g}, before the video does")
             if self.end < self.start:
                 raise InputError(
-                    f"step {shortened(self.step)} ends at {self.end:g}, before its start at {self.start:g}"
+                    f"step {short_repr(self.step)} ends at {self.end:g}, before its start at {self.start:g}"
                 )
         if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise InputError(f"step {shortened(self.step)} has the confidence {self.confidence}, not in 0 … 1")
+            raise InputError(f"step {short_repr(self.step)} has the confidence {self.confidence}, not in 0 … 1")
 
     @property
-    def timed(self) -> bool:
+    def is_timed(self) -> bool:
         """Whether the segment has times."""
         return self.start is not None
 
@@ -98,10 +103,10 @@ class Video:
         if not id:
             raise InputError("a video has an empty id")
         ordered = tuple(segments)
-        timed = {segment.timed for segment in ordered}
+        timed = {segment.is_timed for segment in ordered}
         if len(timed) > 1:
             raise InputError(
-                f"video {shortened(id)} has times on some of its segments only",
+                f"video {short_repr(id)} has times on some of its segments only",
                 hint="give start and end on every row, or on none",
             )
         if True in timed:
@@ -111,9 +116,9 @@ class Video:
         object.__setattr__(self, "sentences", tuple(sorted(sentences, key=lambda s: (s.start, s.end, s.text))))
 
     @property
-    def timed(self) -> bool:
+    def is_timed(self) -> bool:
         """Whether the segments have times (a video without segments counts as timed)."""
-        return all(segment.timed for segment in self.segments)
+        return all(segment.is_timed for segment in self.segments)
 
     def sequence(self) -> tuple[Step, ...]:
         """The steps in the order of their first start, each once."""
@@ -126,11 +131,11 @@ class Video:
             first.setdefault(segment.step, segment)
         return self if len(first) == len(self.segments) else Video(self.id, first.values(), self.sentences)
 
-    def ordered_by_start(self) -> Video:
-        """The same video with every segment cut where a later one starts; those that start together stay unordered.
+    def order_by_start(self) -> Video:
+        """Cut every segment where a later one starts; those that start together stay unordered.
 
         >>> video = Video("v", [Segment("a", 0, 9), Segment("b", 0, 9), Segment("c", 4, 9)])
-        >>> [segment.end for segment in video.ordered_by_start().segments]
+        >>> [segment.end for segment in video.order_by_start().segments]
         [4, 4, 9]
         """
         cut: list[Segment] = []
@@ -162,16 +167,16 @@ class Task:
     def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video]) -> None:
         ordered_steps, ordered_videos = tuple(sorted(steps)), tuple(sorted(videos, key=lambda v: v.id))
         for kind, names in (("step", ordered_steps), ("video", [video.id for video in ordered_videos])):
-            for one, other in pairwise(names):
-                if one == other:
-                    raise InputError(f"task {shortened(name)} has the {kind} {shortened(one)} twice")
+            for first, second in pairwise(names):
+                if first == second:
+                    raise InputError(f"task {short_repr(name)} has the {kind} {short_repr(first)} twice")
         known = set(ordered_steps)
         for video in ordered_videos:
             for segment in video.segments:
                 if segment.step not in known:
                     raise InputError(
-                        f"video {shortened(video.id)} has the step {shortened(segment.step)}, "
-                        f"which is not among the steps of task {shortened(name)}"
+                        f"video {short_repr(video.id)} has the step {short_repr(segment.step)}, "
+                        f"which is not among the steps of task {short_repr(name)}"
                     )
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "steps", ordered_steps)
@@ -195,6 +200,6 @@ class Task:
         """Only the first segment of each step in each video."""
         return self.with_videos(video.with_first_labels() for video in self.videos)
 
-    def ordered_by_start(self) -> Task:
-        """Overlapping segments ordered by their start; see `Video.ordered_by_start`."""
-        return self.with_videos(video.ordered_by_start() for video in self.videos)
+    def order_by_start(self) -> Task:
+        """Order overlapping segments by their start; see `Video.order_by_start`."""
+        return self.with_videos(video.order_by_start() for video in self.videos)

@@ -1,32 +1,30 @@
-"""Per step: what had been completed, in which order, whenever it started (D_n, Eq. dataset).
+"""Label sequences as arrays: what had been completed, in which order, whenever a step began (D_n, Eq. dataset).
 
-One row per labelled occurrence of a step. A row keeps the order of the completed steps as *gaps*, since recency
+A step has one observation per labelled occurrence. It keeps the order of the completed steps as *gaps*, since recency
 (App. B.b) depends on it: a bag of bits is not enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.graph import Formula
 from msg2.task import Step, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """D_n of one step, one row per labelled occurrence.
-
-    `video` (rows,) indexes the evidence's videos. `gap` (rows, steps) is 0 for a step that was not completed, else the
-    number of completed steps from that one to the start of the target: 1 is the step completed immediately before.
-    """
+class StepObservations:
+    """D_n of one step, one row per labelled occurrence."""
 
     video: NDArray[np.intp]
+    """Index of the video, shape (rows,)."""
     gap: NDArray[np.int32]
+    """0 for a step that was not completed, else the number of completed steps from that one to the start of the target:
+    1 is the step completed immediately before. Shape (rows, steps)."""
 
     @property
     def completed(self) -> NDArray[np.bool_]:
@@ -35,57 +33,60 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What the labels of a task say about order.
+class Sequences:
+    """The labels of the videos of a task. Times are seconds, or positions in untimed videos.
 
-    `ended` (videos, steps) is when a step was first completed, infinite where it never was; `instant` whether that took
-    no time; `rank` how many steps of the video had ended by then, the step included. The flat arrays `video`, `step`,
-    `start`, `end` hold every labelled occurrence. Times are seconds, or positions in untimed videos.
+    The flat arrays `video`, `step`, `start` and `end` have one entry per labelled occurrence.
     """
 
     steps: tuple[Step, ...]
     videos: tuple[str, ...]
     ended: NDArray[np.float64]
+    """When a step was first completed, infinite where it never was; shape (videos, steps)."""
     instant: NDArray[np.bool_]
+    """Whether that took no time; shape (videos, steps)."""
     rank: NDArray[np.int32]
+    """How many steps of the video had ended by then, the step included; shape (videos, steps)."""
     video: NDArray[np.intp]
+    """Index of the video of each occurrence."""
     step: NDArray[np.intp]
+    """Index of the step of each occurrence."""
     start: NDArray[np.float64]
     end: NDArray[np.float64]
 
     @staticmethod
-    def of(task: Task) -> Evidence:
-        """The evidence of a task; one pass over its segments.
+    def from_task(task: Task) -> Sequences:
+        """The sequences of a task; one pass over its segments.
 
         >>> from msg2.task import Segment, Video
         >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")])])
-        >>> Evidence.of(task).before.tolist()
+        >>> Sequences.from_task(task).before.tolist()
         [[0, 1], [0, 0]]
         """
         column = {name: index for index, name in enumerate(task.steps)}
         flat = [
-            (row, column[s.step], *((s.start, s.end) if s.timed else (position, position + 1)))
+            (row, column[s.step], *((s.start, s.end) if s.is_timed else (position, position + 1)))
             for row, video in enumerate(task.videos)
             for position, s in enumerate(video.segments)
         ]
         table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
-        return _gathered(task.steps, tuple(video.id for video in task.videos), table)
+        return _from_table(task.steps, tuple(video.id for video in task.videos), table)
 
-    def of_videos(self, chosen: NDArray[np.intp]) -> Evidence:
-        """The evidence of some of the videos, given by index."""
+    def select(self, chosen: NDArray[np.intp]) -> Sequences:
+        """The sequences of some of the videos, given by index."""
         position = np.full(len(self.videos), -1, dtype=np.intp)
         position[chosen] = np.arange(len(chosen))
         kept = position[self.video] >= 0
         names = tuple(self.videos[index] for index in chosen)
         table = np.column_stack([position[self.video], self.step, self.start, self.end])[kept]
-        return _gathered(self.steps, names, table)
+        return _from_table(self.steps, names, table)
 
-    def repeated(self, times: NDArray[np.int64]) -> Evidence:
-        """The evidence with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
+    def resample(self, times: NDArray[np.int64]) -> Sequences:
+        """The sequences with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
 
         >>> from msg2.task import Segment, Video
         >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")]), Video("w", [Segment("b"), Segment("a")])])
-        >>> Evidence.of(task).repeated(np.array([3, 0])).before.tolist()
+        >>> Sequences.from_task(task).resample(np.array([3, 0])).before.tolist()
         [[0, 3], [0, 0]]
         """
         first = np.cumsum(times) - times
@@ -94,34 +95,34 @@ class Evidence:
         copy = np.arange(len(chosen)) - np.repeat(np.cumsum(copies) - copies, copies)
         video = first[self.video[chosen]] + copy
         names = tuple(np.repeat(np.array(self.videos, dtype=object), times))
-        return _gathered(
+        return _from_table(
             self.steps, names, np.column_stack([video, self.step[chosen], self.start[chosen], self.end[chosen]])
         )
 
-    def with_more(self, other: Evidence) -> Evidence:
-        """The evidence of the videos of both; `other` is about the same steps."""
+    def concatenate(self, other: Sequences) -> Sequences:
+        """The videos of both; `other` has the same steps."""
         tables = [
-            np.column_stack([one.video + shift, one.step, one.start, one.end])
-            for one, shift in ((self, 0), (other, len(self.videos)))
+            np.column_stack([part.video + shift, part.step, part.start, part.end])
+            for part, shift in ((self, 0), (other, len(self.videos)))
         ]
-        return _gathered(self.steps, self.videos + other.videos, np.concatenate(tables))
+        return _from_table(self.steps, self.videos + other.videos, np.concatenate(tables))
 
-    def of_first_labels(self) -> Evidence:
-        """The evidence of the first occurrence of each step in each video: counts then are counts of videos."""
+    def first_occurrences(self) -> Sequences:
+        """Only the first occurrence of each step in each video: counts then are counts of videos."""
         keys = self.video * len(self.steps) + self.step
         first = np.unique(keys, return_index=True)[1]  # occurrences are in the order of their start
         if len(first) == len(keys):
             return self
-        return _gathered(
+        return _from_table(
             self.steps, self.videos, np.column_stack([self.video, self.step, self.start, self.end])[np.sort(first)]
         )
 
-    def rows(self, step: int) -> Rows:
+    def observations(self, step: int) -> StepObservations:
         """D_n of the step with this index."""
         chosen = np.flatnonzero(self.step == step)
         gap = self._gaps(chosen)
         gap[:, step] = 0
-        return Rows(self.video[chosen], gap)
+        return StepObservations(self.video[chosen], gap)
 
     def completed(self) -> NDArray[np.bool_]:
         """What was completed at the start of every occurrence, shape (occurrences, steps)."""
@@ -137,21 +138,26 @@ class Evidence:
         counts.flags.writeable = False
         return counts
 
-    def violations(self, preconditions: Mapping[Step, Formula]) -> int:
-        """Number of occurrences that started while their precondition did not hold."""
-        return sum(
-            int((~preconditions[name].evaluate_rows(self.rows(index).completed, self.steps)).sum())
-            for index, name in enumerate(self.steps)
-            if name in preconditions
-        )
-
     def occurrences(self) -> NDArray[np.int64]:
         """Number of videos with each step, shape (steps,)."""
         counts: NDArray[np.int64] = np.isfinite(self.ended).sum(axis=0, dtype=np.int64)
         return counts
 
     def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """`count` pairs of (training, held-out) videos, both shuffled; each video is held out once."""
+        """Shuffle the videos and part them into folds; each video is held out once.
+
+        Parameters
+        ----------
+        count : int
+            Number of folds.
+        seed : int
+            Of the permutation.
+
+        Yields
+        ------
+        (array, array)
+            Indices of the training videos and of the held-out videos.
+        """
         shuffled = np.random.default_rng(seed).permutation(len(self.videos))
         for fold in range(count):
             held_out = np.arange(len(shuffled)) % count == fold
@@ -176,8 +182,8 @@ class Evidence:
         return np.where(completed, gap, np.int32(0))
 
 
-def _gathered(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[np.float64]) -> Evidence:
-    """Evidence from a table of occurrences, shape (occurrences, 4): video, step, start, end."""
+def _from_table(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[np.float64]) -> Sequences:
+    """Build the sequences from a table of occurrences, shape (occurrences, 4): video, step, start, end."""
     video, step = table[:, 0].astype(np.intp), table[:, 1].astype(np.intp)
     start, end = table[:, 2], table[:, 3]
     ended = np.full((len(videos), len(steps)), np.inf)
@@ -185,7 +191,7 @@ def _gathered(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[n
     instant = np.isfinite(ended)
     lasting = (end > start) & (end == ended[video, step])  # one such occurrence is enough to be ordered
     instant[video[lasting], step[lasting]] = False
-    return Evidence(steps, videos, ended, instant, _ranks(ended), video, step, start, end)
+    return Sequences(steps, videos, ended, instant, _ranks(ended), video, step, start, end)
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -1,0 +1,52 @@
+"""What the library logs, collected for whoever shows it: from another process, or after a progress bar."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOGGER = logging.getLogger("msg2")
+
+
+class LogCollector(logging.Handler):
+    """A log handler that keeps messages as (level, text)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[tuple[int, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one record."""
+        self.messages.append((record.levelno, record.getMessage()))
+
+
+@contextmanager
+def collect_logs() -> Iterator[LogCollector]:
+    """Collect what is logged from INFO on, instead of showing it.
+
+    >>> with collect_logs() as logs:
+    ...     LOGGER.warning("the video has no sound")
+    >>> logs.messages
+    [(30, 'the video has no sound')]
+    """
+    before = LOGGER.handlers, LOGGER.level, LOGGER.propagate
+    collector = LogCollector()
+    LOGGER.handlers, LOGGER.propagate = [collector], False
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield collector
+    finally:
+        LOGGER.handlers, LOGGER.propagate = before[0], before[2]
+        LOGGER.setLevel(before[1])
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Log errors only: remarks on single graphs would drown a table of many."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        LOGGER.setLevel(level)

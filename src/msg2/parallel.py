@@ -1,0 +1,241 @@
+"""One pool of workers for everything that runs in parallel: processes of this machine, or a Ray cluster.
+
+An engine takes a function that can be pickled, its arguments and how many are worked on at a time, and yields each
+argument with its result as soon as that is there. Where a worker died over an argument, its result is a `WorkerDied`.
+`parallel_map` puts the results back in the order of the arguments.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from threading import Thread
+from typing import Any, Protocol, TypeVar, cast
+
+from msg2.errors import InputError
+from msg2.extras import optional_dependency
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class WorkerDied(Exception):  # noqa: N818
+    """The process that worked on an argument came to a sudden end."""
+
+
+class Engine(Protocol):
+    """See the module."""
+
+    def __call__(
+        self, work: Callable[[Item], Result], items: Sequence[Item], jobs: int
+    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
+        """The items with their results, in any order."""
+
+
+def process_engine(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[Item, Result | WorkerDied]]:
+    """Work in processes of this machine; one job works in this very process.
+
+    Parameters
+    ----------
+    work : callable
+        A function that can be pickled.
+    items : sequence
+        Its arguments.
+    jobs : int
+        Processes.
+
+    Yields
+    ------
+    tuple of (item, result)
+        In the order in which results come; a `WorkerDied` where a process died.
+
+    >>> sorted(process_engine(abs, [-2, 1], jobs=1))
+    [(-2, 2), (1, 1)]
+    """
+    if jobs == 1:
+        for item in items:
+            yield item, work(item)
+        return
+    left = [*reversed(items)]
+    busy: dict[Connection, Item] = {}
+    with ExitStack() as ending:
+        for _ in range(min(jobs, len(left))):
+            _send_next(_start_worker(work, ending), left, busy)
+        while busy:
+            for pipe in cast(list[Connection], wait([*busy])):
+                item = busy.pop(pipe)
+                try:
+                    error, result = pipe.recv()
+                except (EOFError, OSError):  # it died, maybe in the middle of its answer
+                    error, result = None, WorkerDied()
+                    pipe = _start_worker(work, ending) if left else pipe
+                if error is not None:
+                    raise error
+                if left:  # the next one is worked on while this result is taken care of
+                    _send_next(pipe, left, busy)
+                yield item, result
+
+
+def _send_next(pipe: Connection, left: list[Item], busy: dict[Connection, Item]) -> None:
+    busy[pipe] = left.pop()
+    with suppress(BrokenPipeError):  # a process that has died by now is noticed when its answer is read
+        pipe.send(busy[pipe])
+
+
+def _start_worker(work: Callable[[Item], Result], ending: ExitStack) -> Connection:
+    """The way to a new process, which is over when `ending` is."""
+    spawned = multiprocessing.get_context("spawn")
+    ours, theirs = spawned.Pipe()
+    # At the end of the program, a daemon is not waited for.
+    process = spawned.Process(target=_worker_loop, args=(work, theirs), daemon=True)
+    with _interrupts_deferred():
+        process.start()
+    theirs.close()
+    for end in (ours.close, process.join, process.terminate):  # the last one comes first
+        ending.callback(end)
+    return ours
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Block SIGINT: a process that is started inherits that, so an interrupt is told once; here it comes afterwards."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # it unblocks the signal when it is started, which must not happen below
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
+    """Answer with (None, result) or (error, None), in a process of its own."""
+    _exit_with_parent()
+    while True:
+        answer: tuple[Exception | None, Result | None]
+        item = pipe.recv()
+        try:
+            answer = None, work(item)
+        except Exception as error:
+            answer = error, None
+        pipe.send(answer)
+
+
+def _exit_with_parent() -> None:
+    """End this process when the one that started it does: where that is killed, it would wait for work for ever."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, name="msg2 parent", daemon=True).start()
+
+
+def ray_engine(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[Item, Result | WorkerDied]]:
+    """Work on the Ray cluster at `RAY_ADDRESS`; without that, on a local one for the time of the work.
+
+    All machines of a cluster must see the files under the same paths.
+
+    Parameters
+    ----------
+    work : callable
+        A function that can be pickled.
+    items : sequence
+        Its arguments.
+    jobs : int
+        Processors of the local cluster.
+
+    Yields
+    ------
+    tuple of (item, result)
+        In the order in which results come; a `WorkerDied` where a worker died.
+    """
+    with optional_dependency("--engine ray", "ray"):
+        import ray
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers about the run
+    size: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
+    ray.init(log_to_driver=False, logging_level=logging.ERROR, **size)
+    errors = ray.exceptions
+    lost = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.ObjectLostError)
+    try:
+        remote: Any = ray.remote(max_retries=0)(_apply)
+        waiting = {remote.remote(work, item): item for item in items}
+        while waiting:
+            (ready, *_), _ = ray.wait([*waiting], num_returns=1)
+            item = waiting.pop(ready)
+            try:
+                yield item, ray.get(ready)
+            except lost:
+                yield item, WorkerDied()
+    finally:
+        ray.shutdown()
+
+
+def _apply(work: Callable[[Item], Result], item: Item) -> Result:
+    return work(item)
+
+
+ENGINES: Mapping[str, Engine] = {"local": process_engine, "ray": ray_engine}
+
+
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
+    """Apply a function to every item, in processes of this machine; the results are in the order of the items.
+
+    Parameters
+    ----------
+    work : callable
+        A function that can be pickled.
+    items : sequence
+        Its arguments.
+    jobs : int
+        Processes, at most as many as this machine has cores; 1 works in this very process.
+
+    Yields
+    ------
+    object
+        The results; for any number of jobs the same.
+
+    Raises
+    ------
+    InputError
+        Where a process was ended from outside.
+
+    >>> list(parallel_map(abs, [-2, 1, -3], jobs=1))
+    [2, 1, 3]
+    """
+    if jobs == 1:
+        yield from map(work, items)
+        return
+    finished: dict[int, Result] = {}
+    awaited = 0
+    at_position: Callable[[int], Result] = partial(_apply_at, work, items)
+    for position, result in process_engine(at_position, range(len(items)), min(jobs, os.cpu_count() or 1)):
+        if isinstance(result, WorkerDied):
+            raise InputError(
+                "a process that was working on this has been ended from outside",
+                hint="it may have run out of memory: take fewer --jobs",
+            )
+        finished[position] = result
+        while awaited in finished:
+            yield finished.pop(awaited)
+            awaited += 1
+
+
+def _apply_at(work: Callable[[Item], Result], items: Sequence[Item], position: int) -> Result:
+    return work(items[position])

@@ -1,0 +1,152 @@
+"""Names are data: whatever they hold, they are shown as text, and no format breaks on them."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+
+def escape_control_characters(text: str) -> str:
+    r"""Make visible what no XML, DOT or Mermaid file may hold: control characters, halves of surrogate pairs.
+
+    >>> escape_control_characters("boil\x00 water\n\ud800")
+    'boil␀ water\n�'
+    """
+    return "".join(character if character in "\n\t" else _visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return "�" if 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE else character
+
+
+def one_line(text: str) -> str:
+    r"""Put `text` on one line, without control characters; never empty, so that there is something to see.
+
+    >>> one_line("boil\n  water"), one_line(" ")
+    ('boil water', '␣')
+    """
+    return " ".join(escape_control_characters(text).split()) or "␣"
+
+
+def truncate(text: str, limit: int) -> str:
+    """Cut `text` to a number of characters.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    limit : int
+        The most characters, a closing "…" included.
+
+    Returns
+    -------
+    str
+        `text`, ending in "…" where something is missing.
+
+    >>> truncate("boil the water", 8)
+    'boil th…'
+    """
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def wrap(name: str, columns: int, limit: int) -> list[str]:
+    """Break a name into lines; a word that is longer than a line is broken too.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    columns : int
+        The most characters of a line.
+    limit : int
+        The most characters of the name; see `truncate`.
+
+    Returns
+    -------
+    list of str
+        The lines.
+
+    >>> wrap("continue cooking, stirring often", 18, 90)
+    ['continue cooking,', 'stirring often']
+    """
+    return textwrap.wrap(truncate(one_line(name), limit), columns)
+
+
+def width_in_ems(line: str) -> float:
+    """Upper estimate of the width of `line` in a common sans-serif font, in units of the font size.
+
+    Boxes are sized by it, so that a diagram is laid out alike whichever fonts are installed.
+    """
+    return sum(_ems(character) for character in line)
+
+
+def _ems(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.25
+    if character in "mwMW@%…":
+        return 1.0
+    if character in "iljftI.,:;'!|()[] -":
+        return 0.42
+    return 0.66 if character.islower() or character.isdigit() else 0.84
+
+
+def short_repr(text: str, limit: int = 60) -> str:
+    """Quote `text` on one line: names are data and may be very long.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    limit : int
+        The most characters before quoting; see `truncate`.
+
+    Returns
+    -------
+    str
+        A Python string literal.
+
+    >>> short_repr("boil\\nwater")
+    "'boil\\\\nwater'"
+    """
+    return repr(truncate(text, limit))
+
+
+def join_names(names: Iterable[str], *, most: int = 10, limit: int = 60) -> str:
+    """Names in quotes, separated by commas: the first ones, and how many more there are.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names, in the order in which they are shown.
+    most : int
+        How many are shown.
+    limit : int
+        Characters that are shown of a name.
+
+    Returns
+    -------
+    str
+        Text on one line.
+
+    >>> join_names(["b", "a", "c"], most=2)
+    "'b', 'a' and 1 more"
+    """
+    shown = [short_repr(name, limit) for name in names]
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Names in quotes, sorted, each with its count in brackets; the first ten.
+
+    >>> join_counts({"schedule": 3})
+    "'schedule' (3)"
+    """
+    return ", ".join(f"{short_repr(name)} ({count})" for name, count in sorted(counts.items())[:10])
