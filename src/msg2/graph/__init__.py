@@ -1,13 +1,14 @@
-"""What was learnt: Boolean preconditions and the subtask graph made of them. Pure: no files, no printing."""
+"""What was learned: Boolean preconditions and the subtask graph made of them. Pure: no files, no printing."""
 
-from msg2.graph.formula import FALSE, TRUE, Formula, all_of, any_of, from_json, negation, step
-from msg2.graph.normal_form import always, dnf, simplified
-from msg2.graph.probability import agreement, equivalent, probability
-from msg2.graph.subtask import END, START, SubtaskGraph
-from msg2.graph.wiring import Edge, Node, wiring
+from msg2.graph.formula import FALSE, TRUE, Formula, all_of, any_of, formula_from_json, negation, step
+from msg2.graph.graph import END, START, SubtaskGraph
+from msg2.graph.node_link import Link, Node, node_link_graph
+from msg2.graph.normal_form import disjunctive_normal_form, is_tautology, simplify
+from msg2.graph.probability import agreement, are_equivalent, probability
+from msg2.graph.support import Edge, StepEvidence, Support
 
 __all__ = [
-    "END", "FALSE", "START", "TRUE", "Edge", "Formula", "Node", "SubtaskGraph",
-    "agreement", "all_of", "always", "any_of", "dnf", "equivalent", "from_json", "negation", "probability",
-    "simplified", "step", "wiring",
+    "END", "FALSE", "START", "TRUE", "Edge", "Formula", "Link", "Node", "StepEvidence", "SubtaskGraph", "Support",
+    "agreement", "all_of", "any_of", "are_equivalent", "disjunctive_normal_form", "formula_from_json", "is_tautology",
+    "negation", "node_link_graph", "probability", "simplify", "step",
 ]  # fmt: skip

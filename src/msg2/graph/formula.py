@@ -2,7 +2,7 @@
 
 Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten nesting, sort and
 deduplicate operands and apply the constant, complement and absorption laws, so formulas that differ only in these
-compare and print equal; `msg2.graph.equivalent` decides logical equality.
+compare and print equal; `msg2.graph.are_equivalent` decides logical equality.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, shortened
+from msg2.errors import InputError
 from msg2.task import Step
+from msg2.text import short_repr
 
-Kind: TypeAlias = Literal["true", "step", "all", "any", "not"]
-_RANK: dict[Kind, int] = {"true": 0, "step": 1, "not": 2, "all": 3, "any": 4}
+FormulaKind: TypeAlias = Literal["true", "step", "all", "any", "not"]
+_RANK: dict[FormulaKind, int] = {"true": 0, "step": 1, "not": 2, "all": 3, "any": 4}
 
 
 @dataclass(frozen=True, eq=True)
@@ -31,26 +32,26 @@ class Formula:
     ('boil water & (grind beans | open coffee)', True)
     """
 
-    kind: Kind
+    kind: FormulaKind
     name: Step = ""
     operands: tuple[Formula, ...] = ()
 
     # -- structure ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def support(self) -> frozenset[Step]:
+    def steps(self) -> frozenset[Step]:
         """The steps that occur in the formula."""
         if self.kind == "step":
             return frozenset({self.name})
-        return frozenset().union(*(operand.support for operand in self.operands))
+        return frozenset().union(*(operand.steps for operand in self.operands))
 
     @cached_property
-    def literals(self) -> int:
+    def literal_count(self) -> int:
         """Number of occurrences of steps."""
-        return 1 if self.kind == "step" else sum(operand.literals for operand in self.operands)
+        return 1 if self.kind == "step" else sum(operand.literal_count for operand in self.operands)
 
     @cached_property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[FormulaKind]:
         """The kinds of the formula and of all formulas inside it."""
         return frozenset({self.kind}).union(*(operand.kinds for operand in self.operands))
 
@@ -82,46 +83,59 @@ class Formula:
                 return any(operand.evaluate(completed) for operand in self.operands)
 
     def evaluate_rows(self, completed: NDArray[np.bool_], steps: Sequence[Step]) -> NDArray[np.bool_]:
-        """f(c) for every row of `completed`, shape (rows, steps); returns shape (rows,)."""
-        index = {name: column for column, name in enumerate(steps)}
-        return self._rows(completed, index)
+        """Evaluate f(c) for many completion vectors at once.
 
-    def _rows(self, completed: NDArray[np.bool_], index: Mapping[Step, int]) -> NDArray[np.bool_]:
+        Parameters
+        ----------
+        completed : array of bool, shape (rows, steps)
+            One completion vector per row.
+        steps : sequence of str
+            The step of each column.
+
+        Returns
+        -------
+        array of bool, shape (rows,)
+            Where the formula holds.
+        """
+        index = {name: column for column, name in enumerate(steps)}
+        return self._evaluate_columns(completed, index)
+
+    def _evaluate_columns(self, completed: NDArray[np.bool_], index: Mapping[Step, int]) -> NDArray[np.bool_]:
         match self.kind:
             case "true":
                 return np.ones(len(completed), dtype=np.bool_)
             case "step":
                 return completed[:, index[self.name]]
             case "not":
-                return ~self.operands[0]._rows(completed, index)
+                return ~self.operands[0]._evaluate_columns(completed, index)
             case _:
-                values = np.stack([operand._rows(completed, index) for operand in self.operands])
-                joined: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
-                return joined
+                values = np.stack([operand._evaluate_columns(completed, index) for operand in self.operands])
+                result: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
+                return result
 
-    def given(self, values: Mapping[Step, bool]) -> Formula:
-        """The formula with some steps fixed to truth values.
+    def substitute(self, values: Mapping[Step, bool]) -> Formula:
+        """Fix some steps to truth values and simplify.
 
-        >>> str(any_of([all_of([step("a"), step("b")]), step("c")]).given({"a": True, "c": False}))
+        >>> str(any_of([all_of([step("a"), step("b")]), step("c")]).substitute({"a": True, "c": False}))
         'b'
         """
         formula = self
-        for name in sorted(self.support & values.keys()):
-            formula = formula._with(name, values[name])
+        for name in sorted(self.steps & values.keys()):
+            formula = formula._substitute_one(name, values[name])
         return formula
 
-    def _with(self, name: Step, value: bool) -> Formula:
-        if name not in self.support:
+    def _substitute_one(self, name: Step, value: bool) -> Formula:
+        if name not in self.steps:
             return self
         match self.kind:
             case "step":
                 return TRUE if value else FALSE
             case "not":
-                return negation(self.operands[0]._with(name, value))
+                return negation(self.operands[0]._substitute_one(name, value))
             case "all":
-                return all_of(operand._with(name, value) for operand in self.operands)
+                return all_of(operand._substitute_one(name, value) for operand in self.operands)
             case _:
-                return any_of(operand._with(name, value) for operand in self.operands)
+                return any_of(operand._substitute_one(name, value) for operand in self.operands)
 
     def clauses(self) -> tuple[Formula, ...]:
         """The top-level conjuncts: all of them must hold. The null precondition has none."""
@@ -138,7 +152,23 @@ class Formula:
     def text(
         self, and_: str = " & ", or_: str = " | ", not_: str = "¬", name: Callable[[Step], str] = lambda step: step
     ) -> str:
-        """The formula as people write it, or with other operators and with the steps named by `name`."""
+        """Write the formula with infix operators.
+
+        Parameters
+        ----------
+        and_, or_, not_ : str
+            The operators, with the spaces around them.
+        name : callable
+            How a step is written.
+
+        Returns
+        -------
+        str
+            The text, with parentheses around inner conjunctions and disjunctions.
+
+        >>> any_of([step("a"), step("b")]).text(or_=" or ", name=str.upper)
+        'A or B'
+        """
         match self.kind:
             case "true":
                 return "true"
@@ -150,10 +180,10 @@ class Formula:
             parts.append(f"({text})" if operand.kind in ("all", "any") else text)
         return not_ + parts[0] if self.kind == "not" else (and_ if self.kind == "all" else or_).join(parts)
 
-    def words(self) -> str:
-        """The formula in English.
+    def to_english(self) -> str:
+        """Write the formula in English.
 
-        >>> all_of([step("boil water"), step("grind beans")]).words()
+        >>> all_of([step("boil water"), step("grind beans")]).to_english()
         "'boil water' and 'grind beans'"
         """
         return self.text(" and ", " or ", "not ", lambda step: f"'{step}'")
@@ -189,59 +219,101 @@ def negation(formula: Formula) -> Formula:
 
 def all_of(formulas: Iterable[Formula]) -> Formula:
     """The conjunction of `formulas`; of none, TRUE."""
-    return _joined("all", formulas, neutral=TRUE, absorbing=FALSE)
+    return _combine("all", formulas, neutral=TRUE, absorbing=FALSE)
 
 
 def any_of(formulas: Iterable[Formula]) -> Formula:
     """The disjunction of `formulas`; of none, FALSE."""
-    return _joined("any", formulas, neutral=FALSE, absorbing=TRUE)
+    return _combine("any", formulas, neutral=FALSE, absorbing=TRUE)
 
 
-def _joined(kind: Kind, formulas: Iterable[Formula], neutral: Formula, absorbing: Formula) -> Formula:
+def _combine(kind: FormulaKind, formulas: Iterable[Formula], neutral: Formula, absorbing: Formula) -> Formula:
     flat: set[Formula] = set()
     for formula in formulas:
         flat.update(formula.operands if formula.kind == kind else (formula,))
     flat.discard(neutral)
-    if absorbing in flat or any(_denied(operand, kind) <= flat for operand in flat):
+    if absorbing in flat or any(_contradicting(operand, kind) <= flat for operand in flat):
         return absorbing
-    dual: Kind = "any" if kind == "all" else "all"
+    dual: FormulaKind = "any" if kind == "all" else "all"
     # Absorption: a & (a | b) = a, and (a | b) & (a | b | c) = a | b.
     parts = {operand: frozenset(operand.operands if operand.kind == dual else (operand,)) for operand in flat}
     by_size = sorted(flat, key=lambda operand: len(parts[operand]))
-    kept: list[Formula] = []
+    minimal: list[Formula] = []
     for operand in by_size:
-        if not any(parts[other] <= parts[operand] for other in kept):
-            kept.append(operand)
-    if not kept:
+        if not any(parts[shorter] <= parts[operand] for shorter in minimal):
+            minimal.append(operand)
+    if not minimal:
         return neutral
-    return kept[0] if len(kept) == 1 else Formula(kind, operands=tuple(sorted(kept, key=lambda f: f._key)))
+    return minimal[0] if len(minimal) == 1 else Formula(kind, operands=tuple(sorted(minimal, key=lambda f: f._key)))
 
 
-def _denied(operand: Formula, kind: Kind) -> frozenset[Formula]:
+def _contradicting(operand: Formula, kind: FormulaKind) -> frozenset[Formula]:
     """The operands that contradict `operand` where they stand together, flattened like their neighbours."""
     opposite = negation(operand)
     return frozenset(opposite.operands if opposite.kind == kind else (opposite,))
 
 
-def from_json(value: object, path: str = "$", steps: Set[Step] | None = None) -> Formula:
-    """The formula of a JSON value; `path` names the place in error messages, `steps` are the allowed names."""
+def formula_from_json(value: object, path: str = "$", steps: Set[Step] | None = None) -> Formula:
+    """Read the formula of a JSON value.
+
+    Parameters
+    ----------
+    value : object
+        ``True``, a step name, ``{"all": [...]}``, ``{"any": [...]}`` or ``{"not": F}``.
+    path : str
+        Where the value stands in its document, for error messages.
+    steps : set of str, optional
+        The allowed names; by default all.
+
+    Returns
+    -------
+    Formula
+        In canonical form.
+
+    Raises
+    ------
+    InputError
+        Where it is no formula, or holds a step that is not allowed.
+
+    >>> str(formula_from_json({"any": ["grind beans", "open coffee"]}))
+    'grind beans | open coffee'
+    """
     if value is True:
         return TRUE
     if isinstance(value, str):
         if steps is not None and value not in steps:
-            raise InputError(f"{shortened(value)} is not among the steps of the graph", where=path)
+            raise InputError(f"{short_repr(value)} is not among the steps of the graph", where=path)
         return step(value)
     if isinstance(value, dict) and len(value) == 1:
         (kind, inner), *_ = value.items()
         if kind == "not":
-            return negation(from_json(inner, f"{path}.not", steps))
+            return negation(formula_from_json(inner, f"{path}.not", steps))
         if kind in ("all", "any"):
             if not isinstance(inner, list) or not inner:
                 raise InputError("must be a list with at least one formula", where=f"{path}.{kind}")
-            operands = [from_json(item, f"{path}.{kind}[{i}]", steps) for i, item in enumerate(inner)]
+            operands = [formula_from_json(item, f"{path}.{kind}[{i}]", steps) for i, item in enumerate(inner)]
             return all_of(operands) if kind == "all" else any_of(operands)
     raise InputError(
-        "is not a formula",
-        where=path,
-        hint='a formula is true, a step, {"all": [...]}, {"any": [...]} or {"not": F}',
+        "is not a formula", where=path, hint='a formula is true, a step, {"all": [...]}, {"any": [...]} or {"not": F}'
     )
+
+
+def unmet_clauses(formula: Formula, completed: Set[Step]) -> tuple[Formula, ...]:
+    """Find the top-level conjuncts of a precondition that do not hold.
+
+    Parameters
+    ----------
+    formula : Formula
+        A precondition.
+    completed : set of Step
+        What is done.
+
+    Returns
+    -------
+    tuple of Formula
+        Empty where the precondition is satisfied.
+
+    >>> unmet_clauses(all_of([step("a"), step("b")]), {"a"})
+    (<Formula b>,)
+    """
+    return tuple(clause for clause in formula.clauses() if not clause.evaluate(completed))

@@ -13,32 +13,33 @@ Term: TypeAlias = frozenset[tuple[Step, bool]]
 """A conjunction of literals: (step, must be completed) pairs."""
 
 
-def dnf(formula: Formula) -> tuple[Term, ...]:
+def disjunctive_normal_form(formula: Formula) -> tuple[Term, ...]:
     """An irredundant disjunctive normal form, its terms sorted.
 
     No literal of a term and no term can be dropped. TRUE has one empty term, FALSE has none.
 
-    >>> [sorted(term) for term in dnf(any_of([step("a"), all_of([negation(step("a")), step("b")])]))]
+    >>> formula = any_of([step("a"), all_of([negation(step("a")), step("b")])])
+    >>> [sorted(term) for term in disjunctive_normal_form(formula)]
     [[('a', True)], [('b', True)]]
     """
-    terms = [_without_needless_literals(term, formula) for term in _terms(formula)]
-    kept = list(dict.fromkeys(sorted(terms, key=_term_key)))
-    for term in sorted(kept, key=_term_key, reverse=True):
-        others = [other for other in kept if other != term]
-        if always(_disjunction(others).given(dict(term))):
-            kept = others
-    return tuple(kept)
+    terms = [_drop_redundant_literals(term, formula) for term in _terms(formula)]
+    irredundant = list(dict.fromkeys(sorted(terms, key=_term_key)))
+    for term in sorted(irredundant, key=_term_key, reverse=True):
+        others = [other for other in irredundant if other != term]
+        if is_tautology(_disjunction(others).substitute(dict(term))):
+            irredundant = others
+    return tuple(irredundant)
 
 
-def simplified(formula: Formula) -> Formula:
+def simplify(formula: Formula) -> Formula:
     """An equivalent formula without redundant literals, common factors taken out; never a longer one.
 
     >>> a, b, c = step("a"), step("b"), step("c")
-    >>> str(simplified(any_of([all_of([b, a]), all_of([b, negation(a), c])])))
+    >>> str(simplify(any_of([all_of([b, a]), all_of([b, negation(a), c])])))
     'b & (a | c)'
     """
-    candidate = _factored(dnf(formula))
-    return candidate if candidate.literals < formula.literals else formula
+    candidate = _factor(disjunctive_normal_form(formula))
+    return candidate if candidate.literal_count < formula.literal_count else formula
 
 
 def _term_key(term: Term) -> tuple[int, list[tuple[Step, bool]]]:
@@ -67,21 +68,21 @@ def _terms(formula: Formula, value: bool = True) -> list[Term]:
         return [term for terms in operand_terms for term in terms]
     product: list[Term] = [frozenset()]
     for terms in operand_terms:
-        joined = {one | other for one in product for other in terms}
-        consistent = [t for t in joined if not any((name, not positive) in t for name, positive in t)]
+        conjunctions = {left | right for left in product for right in terms}
+        consistent = [t for t in conjunctions if not any((name, not positive) in t for name, positive in t)]
         product = [t for t in consistent if not any(other < t for other in consistent)]
     return sorted(product, key=_term_key)
 
 
-def _without_needless_literals(term: Term, formula: Formula) -> Term:
+def _drop_redundant_literals(term: Term, formula: Formula) -> Term:
     """`term` without the literals that it does not need in order to imply `formula`."""
     for literal in sorted(term, key=lambda item: (item[1], item[0])):
-        if always(formula.given(dict(term - {literal}))):
+        if is_tautology(formula.substitute(dict(term - {literal}))):
             term -= {literal}
     return term
 
 
-def always(formula: Formula) -> bool:
+def is_tautology(formula: Formula) -> bool:
     """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
     match formula.kind:
         case "true":
@@ -89,22 +90,22 @@ def always(formula: Formula) -> bool:
         case "step":
             return False
         case "all":
-            return all(always(operand) for operand in formula.operands)
+            return all(is_tautology(operand) for operand in formula.operands)
         case "not":  # De Morgan; a negated step or TRUE is no tautology
             inner = formula.operands[0]
             join = any_of if inner.kind == "all" else all_of
-            return bool(inner.operands) and always(join(negation(operand) for operand in inner.operands))
-    counts = Counter(name for operand in formula.operands for name in operand.support)
+            return bool(inner.operands) and is_tautology(join(negation(operand) for operand in inner.operands))
+    counts = Counter(name for operand in formula.operands for name in operand.steps)
     pivot = min(counts, key=lambda name: (-counts[name], name))
-    return counts[pivot] > 1 and all(always(formula.given({pivot: value})) for value in (False, True))
+    return counts[pivot] > 1 and all(is_tautology(formula.substitute({pivot: value})) for value in (False, True))
 
 
-def _factored(terms: Sequence[Term]) -> Formula:
+def _factor(terms: Sequence[Term]) -> Formula:
     """The disjunction of `terms` with the most frequent common literal taken out, recursively."""
     counts = Counter(literal for term in terms for literal in term)
     common = min(counts, key=lambda literal: (-counts[literal], not literal[1], literal[0]), default=None)
     if common is None or counts[common] < 2:
         return _disjunction(terms)
-    inside = _factored([term - {common} for term in terms if common in term])
-    outside = _factored([term for term in terms if common not in term])
+    inside = _factor([term - {common} for term in terms if common in term])
+    outside = _factor([term for term in terms if common not in term])
     return any_of([all_of([_conjunction([common]), inside]), outside])

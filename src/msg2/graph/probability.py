@@ -23,22 +23,43 @@ def probability(formula: Formula) -> Fraction:
     return _probability(formula, {})
 
 
-def agreement(one: Formula, other: Formula) -> Fraction:
-    """P_c[one(c) = other(c)] (Eq. accuracy, one step)."""
-    if one == other:
+def agreement(f: Formula, g: Formula) -> Fraction:
+    """P_c[f(c) = g(c)], uniform over all completion vectors c (Eq. accuracy, one step).
+
+    Parameters
+    ----------
+    f, g : Formula
+        The formulas to compare.
+
+    Returns
+    -------
+    Fraction
+        The exact share, 0 … 1.
+    """
+    if f == g:
         return Fraction(1)
-    return 1 - probability(one) - probability(other) + 2 * probability(all_of([one, other]))
+    return 1 - probability(f) - probability(g) + 2 * probability(all_of([f, g]))
 
 
-def equivalent(one: Formula, other: Formula) -> bool:
+def are_equivalent(f: Formula, g: Formula) -> bool:
     """Whether two formulas agree on every completion vector.
+
+    Parameters
+    ----------
+    f, g : Formula
+        The formulas to compare.
+
+    Returns
+    -------
+    bool
+        True where they are logically equal, however they are written.
 
     >>> from msg2.graph.formula import step
     >>> a, b, c = step("a"), step("b"), step("c")
-    >>> equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
+    >>> are_equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
     True
     """
-    return agreement(one, other) == 1
+    return agreement(f, g) == 1
 
 
 def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
@@ -51,11 +72,15 @@ def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
             return 1 - _probability(formula.operands[0], memo)
     if formula not in memo:
         groups = list(_independent_groups(formula.operands))
-        memo[formula] = _expanded(formula, memo) if len(groups) == 1 else _multiplied(formula, groups, memo)
+        memo[formula] = (
+            _shannon_expansion(formula, memo) if len(groups) == 1 else _product_of_groups(formula, groups, memo)
+        )
     return memo[formula]
 
 
-def _multiplied(formula: Formula, groups: Sequence[Sequence[Formula]], memo: dict[Formula, Fraction]) -> Fraction:
+def _product_of_groups(
+    formula: Formula, groups: Sequence[Sequence[Formula]], memo: dict[Formula, Fraction]
+) -> Fraction:
     """An AND holds where all its independent groups do, an OR fails where all of them do."""
     result = Fraction(1)
     for group in groups:
@@ -63,10 +88,10 @@ def _multiplied(formula: Formula, groups: Sequence[Sequence[Formula]], memo: dic
     return result if formula.kind == "all" else 1 - result
 
 
-def _expanded(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
-    shared = Counter(name for operand in formula.operands for name in operand.support)
+def _shannon_expansion(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
+    shared = Counter(name for operand in formula.operands for name in operand.steps)
     pivot = min(shared, key=lambda name: (-shared[name], name))
-    return sum((_probability(formula.given({pivot: value}), memo) for value in (True, False)), Fraction(0)) / 2
+    return sum((_probability(formula.substitute({pivot: value}), memo) for value in (True, False)), Fraction(0)) / 2
 
 
 def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
@@ -74,13 +99,13 @@ def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
     rest = list(operands)
     while rest:
         group = [rest.pop(0)]
-        support = set(group[0].support)
+        steps = set(group[0].steps)
         grown = True
         while grown:
-            joined = [operand for operand in rest if operand.support & support]
-            grown = bool(joined)
-            for operand in joined:
+            connected = [operand for operand in rest if operand.steps & steps]
+            grown = bool(connected)
+            for operand in connected:
                 rest.remove(operand)
                 group.append(operand)
-                support |= operand.support
+                steps |= operand.steps
         yield group

@@ -12,46 +12,93 @@ from msg2.graph.formula import TRUE, Formula, all_of, any_of, negation
 from msg2.task import Step
 
 
-def reduced(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, Formula]:
-    """`preconditions` without what already follows; `steps` come after all that they need."""
+def transitive_reduction(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, Formula]:
+    """Drop from preconditions what already follows from the rest of them.
+
+    Parameters
+    ----------
+    steps : iterable of str
+        The steps, each after all that it needs.
+    preconditions : mapping from str to Formula
+        By step; a step that is absent needs nothing.
+
+    Returns
+    -------
+    dict from str to Formula
+        The same reachable states with fewer literals.
+    """
+    required = necessary_steps(steps, preconditions)
+    return {name: _drop_implied(formula, required) for name, formula in preconditions.items()}
+
+
+def necessary_steps(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, frozenset[Step]]:
+    """Find for every step those that must come first, whichever way is taken.
+
+    Parameters
+    ----------
+    steps : iterable of str
+        The steps, each after all that it needs.
+    preconditions : mapping from str to Formula
+        By step; a step that is absent needs nothing.
+
+    Returns
+    -------
+    dict from str to frozenset of str
+    """
     required: dict[Step, frozenset[Step]] = {}
     for name in steps:
-        required[name] = _required(preconditions.get(name, TRUE), required)
-    return {name: _without_implied(formula, required) for name, formula in preconditions.items()}
+        required[name] = required_steps(preconditions.get(name, TRUE), required)
+    return required
 
 
-def _required(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
-    """The steps that are completed in every reachable state in which `formula` holds."""
+def required_steps(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
+    """Find the steps that are completed in every reachable state in which a formula holds.
+
+    Parameters
+    ----------
+    formula : Formula
+        A precondition.
+    required : mapping of str to frozenset
+        What each of its steps needs; see `necessary_steps`.
+
+    Returns
+    -------
+    frozenset of str
+
+    >>> from msg2.graph import step
+    >>> sorted(required_steps(any_of([step("b"), step("c")]), {"b": frozenset("a"), "c": frozenset("a")}))
+    ['a']
+    """
     match formula.kind:
         case "step":
             return required[formula.name] | {formula.name}
         case "all":
-            return frozenset().union(*(_required(operand, required) for operand in formula.operands))
+            return frozenset().union(*(required_steps(operand, required) for operand in formula.operands))
         case "any":
-            return frozenset.intersection(*(_required(operand, required) for operand in formula.operands))
+            return frozenset.intersection(*(required_steps(operand, required) for operand in formula.operands))
     return frozenset()
 
 
-def _without_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> Formula:
+def _drop_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> Formula:
     """`formula` without what already follows, in reachable states, from its other parts."""
     if formula.kind == "not":
-        return negation(_without_implied(formula.operands[0], required))
-    operands = [_without_implied(operand, required) for operand in formula.operands]
+        return negation(_drop_implied(formula.operands[0], required))
+    operands = [_drop_implied(operand, required) for operand in formula.operands]
     if formula.kind == "all":
-        needs = [_required(operand, required) for operand in operands]
+        needs = [required_steps(operand, required) for operand in operands]
         needed = Counter(name for names in needs for name in names)
         for i, operand in enumerate(operands):
-            implied = [name for name in operand.support if needed[name] > (name in needs[i])]
+            implied = [name for name in operand.steps if needed[name] > (name in needs[i])]
             if implied:
-                operands[i] = operand.given(dict.fromkeys(implied, True))
+                operands[i] = operand.substitute(dict.fromkeys(implied, True))
                 needed.subtract(needs[i])
-                needs[i] = _required(operands[i], required)
+                needs[i] = required_steps(operands[i], required)
                 needed.update(needs[i])
         return all_of(operands)
     if formula.kind == "any":
         for operand in list(operands):
             others = any_of(other for other in operands if other is not operand)
-            if others.given(dict.fromkeys(_required(operand, required), True)) == TRUE:
+            if others.substitute(dict.fromkeys(required_steps(operand, required), True)) == TRUE:
                 operands = [other for other in operands if other is not operand]
         return any_of(operands)
     return formula

@@ -1,4 +1,4 @@
-"""What was learnt: a subtask graph G = (f_1, …, f_N), one Boolean precondition per step (Sec. 2)."""
+"""What was learned: a subtask graph G = (f_1, …, f_N), one Boolean precondition per step (Sec. 2)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, shortened
+from msg2.errors import InputError, errors_at
+from msg2.extras import optional_dependency
 from msg2.graph import explanation, reduction
-from msg2.graph.formula import TRUE, Formula, from_json
+from msg2.graph.formula import TRUE, Formula, formula_from_json
+from msg2.graph.support import NO_SUPPORT, Edge, StepEvidence, Support
 from msg2.task import Step
+from msg2.text import short_repr
 
 if TYPE_CHECKING:
     import networkx
+    import pandas  # type: ignore[import-untyped]
 
 FORMAT = "msg2.graph/1"
 START, END = "START", "END"
@@ -30,7 +34,7 @@ START, END = "START", "END"
 class SubtaskGraph:
     """Steps with their preconditions; a step that is absent from `preconditions` has none.
 
-    `method` says how the graph was learnt (name, options, videos) and `evidence` what supports each precondition.
+    `method` says how the graph was learned (name, options, videos) and `evidence` what supports each precondition.
     Steps are kept sorted by layer, then name. A cycle is rejected.
 
     >>> from msg2.graph.formula import any_of, step
@@ -56,16 +60,16 @@ class SubtaskGraph:
         names = list(steps)
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"the graph has the step {shortened(twice)} twice")
+            raise InputError(f"the graph has the step {short_repr(twice)} twice")
         for name, formula in preconditions.items():
-            for used in ({name} | formula.support) - set(names):
-                raise InputError(f"{shortened(used)} is in a precondition but not among the steps of the graph")
-        kept = {name: f for name, f in preconditions.items() if f != TRUE}
-        layers = _layers(names, kept)
+            for used in ({name} | formula.steps) - set(names):
+                raise InputError(f"{short_repr(used)} is in a precondition but not among the steps of the graph")
+        needed = {name: f for name, f in preconditions.items() if f != TRUE}
+        layers = _layers(names, needed)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
         object.__setattr__(self, "task", task)
         object.__setattr__(self, "steps", ordered)
-        object.__setattr__(self, "preconditions", MappingProxyType({n: kept[n] for n in ordered if n in kept}))
+        object.__setattr__(self, "preconditions", MappingProxyType({n: needed[n] for n in ordered if n in needed}))
         object.__setattr__(self, "method", MappingProxyType(dict(method or {})))
         object.__setattr__(self, "evidence", MappingProxyType(dict(evidence or {})))
 
@@ -73,23 +77,23 @@ class SubtaskGraph:
 
     def precondition(self, step: Step) -> Formula:
         """f_n of the step."""
-        self._place(step)
+        self._position(step)
         return self.preconditions.get(step, TRUE)
 
     def eligible(self, completed: Iterable[Step]) -> frozenset[Step]:
         """e = f_G(c): the steps whose precondition holds, completed ones included (Sec. 2)."""
         done = frozenset(completed)
         for name in sorted(done):
-            self._place(name)
+            self._position(name)
         return frozenset(name for name in self.steps if self.precondition(name).evaluate(done))
 
     def parents(self, step: Step) -> frozenset[Step]:
         """The steps in the step's precondition."""
-        return self.precondition(step).support
+        return self.precondition(step).steps
 
     def ancestors(self, step: Step) -> frozenset[Step]:
         """The steps from which `step` is reachable through any AND/OR node."""
-        column = self.order[:, self._place(step)]
+        column = self.ancestor_matrix[:, self._position(step)]
         return frozenset(name for name, is_ancestor in zip(self.steps, column, strict=True) if is_ancestor)
 
     @cached_property
@@ -98,8 +102,8 @@ class SubtaskGraph:
         return MappingProxyType(_layers(self.steps, self.preconditions))
 
     @cached_property
-    def order(self) -> NDArray[np.bool_]:
-        """R_G, shape (steps, steps): order[a, b] when a is an ancestor of b (Eq. graphmetric)."""
+    def ancestor_matrix(self) -> NDArray[np.bool_]:
+        """R_G, shape (steps, steps): [a, b] is True when a is an ancestor of b (Eq. graphmetric)."""
         relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
         for column, name in enumerate(self.steps):  # parents come first: steps are sorted by layer
             for parent in self.parents(name):
@@ -108,17 +112,61 @@ class SubtaskGraph:
                 relation[:, column] |= relation[:, row]
         return relation
 
+    def ancestor_matrix_in_order(self, steps: Iterable[Step]) -> NDArray[np.bool_]:
+        """R_G with the steps in another order."""
+        places = [self._index[name] for name in steps]
+        return self.ancestor_matrix[np.ix_(places, places)]
+
     @cached_property
     def _index(self) -> Mapping[Step, int]:
         return {name: position for position, name in enumerate(self.steps)}
 
-    def _place(self, step: Step) -> int:
+    def _position(self, step: Step) -> int:
         if step not in self._index:
-            raise InputError(f"{shortened(step)} is not a step of the graph")
+            raise InputError(f"{short_repr(step)} is not a step of the graph")
         return self._index[step]
 
-    def edges(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
-        """The pairs (before, after) with `before` in the precondition of `after`.
+    def edges(self) -> tuple[Edge, ...]:
+        """Every dependency of a step on a step in its precondition, with its support.
+
+        They are sorted by the place of `after` in `steps`, then by the name of `before`.
+
+        >>> from msg2.graph.formula import step
+        >>> evidence = {"pour": {"edges": {"boil": {"before": 9, "together": 10}}}}
+        >>> (edge,) = SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}, evidence=evidence).edges()
+        >>> edge.before, edge.after, edge.kind, edge.support.share
+        ('boil', 'pour', 'needs', 0.9)
+        """
+        return tuple(
+            Edge(before, after, self.support(before, after))
+            for after in self.preconditions
+            for before in sorted(self.parents(after))
+        )
+
+    def support(self, before: Step, after: Step) -> Support | None:
+        """Look up the videos that have one step before another.
+
+        Parameters
+        ----------
+        before, after : str
+            Two steps, the first of them in the precondition of the second.
+
+        Returns
+        -------
+        Support or None
+            None where the graph has no evidence of this edge.
+        """
+        counts: Any = self.evidence
+        for key in (after, "edges", before):
+            counts = counts.get(key) if isinstance(counts, Mapping) else None
+        return Support.from_json(counts) if isinstance(counts, Mapping) else None
+
+    def step_evidence(self, step: Step) -> StepEvidence:
+        """What the videos say about the precondition of the step."""
+        return StepEvidence.from_json(self.evidence.get(step))
+
+    def edge_pairs(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
+        """The pairs (before, after) of the edges, without their support.
 
         With `ends`, also ("START", step) for steps without precondition and (step, "END") for steps that are in none.
         """
@@ -131,19 +179,19 @@ class SubtaskGraph:
 
     # -- other graphs -------------------------------------------------------------------------------------------
 
-    def reduced(self) -> SubtaskGraph:
+    def transitive_reduction(self) -> SubtaskGraph:
         """The transitive reduction: what the other conditions already imply is dropped.
 
         It keeps the reachable states (what can be done in which order), not the function on all 2^N vectors.
 
         >>> from msg2.graph.formula import all_of, step
         >>> g = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
-        >>> sorted(g.reduced().edges())
+        >>> sorted(g.transitive_reduction().edge_pairs())
         [('a', 'b'), ('b', 'c')]
         """
-        return replace(self, preconditions=reduction.reduced(self.steps, self.preconditions))
+        return replace(self, preconditions=reduction.transitive_reduction(self.steps, self.preconditions))
 
-    def with_steps_renamed(self, names: Mapping[Step, Step]) -> SubtaskGraph:
+    def rename_steps(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
 
         def formula(value: Any) -> Any:
@@ -164,33 +212,74 @@ class SubtaskGraph:
                 changed["runner_up"] = {**second, "precondition": formula(second.get("precondition"))}
             return changed
 
-        formulas = {names.get(n, n): from_json(formula(f.to_json())) for n, f in self.preconditions.items()}
+        formulas = {names.get(n, n): formula_from_json(formula(f.to_json())) for n, f in self.preconditions.items()}
         evidence = {names.get(name, name): entry(value) for name, value in self.evidence.items()}
         return SubtaskGraph(self.task, (names.get(n, n) for n in self.steps), formulas, self.method, evidence)
 
     def to_networkx(self) -> networkx.DiGraph:
-        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.wiring.wiring`.
+        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.node_link.node_link_graph`.
 
-        Nodes have `kind`, `label` and `layer`, edges `weak` and `support` (None where there is no evidence).
+        Nodes have `kind`, `label` and `layer`, edges `weak` and `support`, the share of the videos with both steps
+        that have this order (None where there is no evidence).
         """
         import networkx
 
-        from msg2.graph.wiring import wiring
+        from msg2.graph.node_link import node_link_graph
 
-        nodes, edges = wiring(self)
+        nodes, links = node_link_graph(self)
         graph = networkx.DiGraph(task=self.task)
         graph.add_nodes_from((node.id, {"kind": node.kind, "label": node.label, "layer": node.layer}) for node in nodes)
-        graph.add_edges_from((e.source, e.target, {"weak": e.weak, "support": e.support}) for e in edges)
+        graph.add_edges_from(
+            (link.source, link.target, {"weak": link.support.weak, "support": link.support.share}) for link in links
+        )
         return graph
 
-    # -- words and pictures -------------------------------------------------------------------------------------
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A `pandas.DataFrame` of the edges: before, after, kind, together, share, weak, probability.
+
+        What the evidence does not say is missing (NA).
+        """
+        with optional_dependency("a table of edges", "pandas"):
+            import pandas
+
+        types = {
+            "before": str, "after": str, "kind": str,
+            "together": "Int64", "share": "float64", "weak": "bool", "probability": "float64",
+        }  # fmt: skip
+        rows = []
+        for edge in self.edges():
+            support = edge.support or NO_SUPPORT
+            rows.append(
+                (edge.before, edge.after, edge.kind, support.together, support.share, support.weak, support.probability)
+            )
+        return pandas.DataFrame(rows, columns=list(types)).astype(types)
+
+    # -- words and diagrams -------------------------------------------------------------------------------------
 
     def explain(self, step: Step) -> str:
-        """In plain words: what the step needs, and which videos say so."""
-        return explanation.explain(step, self.precondition(step), self.evidence.get(step, {}))
+        """Say in plain words what the step needs, and which videos say so."""
+        return explanation.explain(step, self.precondition(step), self.step_evidence(step))
 
     def show(self, path: str | Path, compare: SubtaskGraph | None = None) -> Path:
-        """Draw the graph into a file; its suffix decides the format, as for `msg2 show`."""
+        """Draw the graph into a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix decides the format, as for ``msg2 show``: .html .svg .png .dot .mmd and others.
+        compare : SubtaskGraph, optional
+            The true graph, with the same step names; differences are coloured.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            Where the suffix is no format, or the file cannot be written.
+        """
         from msg2 import drawing
 
         return drawing.show(self, Path(path), compare=compare)
@@ -200,8 +289,7 @@ class SubtaskGraph:
 
         return drawing.svg(self)
 
-    def _repr_html_(self) -> str:
-        return self._repr_svg_()
+    _repr_html_ = _repr_svg_
 
     def __repr__(self) -> str:
         return f"<SubtaskGraph {self.task!r}: {len(self.steps)} steps, {len(self.edges())} edges>"
@@ -232,14 +320,22 @@ class SubtaskGraph:
         """The text of a graph file: the same graph gives the same bytes."""
         return json.dumps(self.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
+    def save(self, path: str | Path) -> Path:
+        """Write the graph file; `msg2.load` reads it. The file appears whole or not at all."""
+        from msg2.files import write_whole
+
+        target = Path(path)
+        write_whole(target, self.dumps())
+        return target
+
     @staticmethod
     def from_json(value: object) -> SubtaskGraph:
-        """The graph of a graph file's content; a malformed one is rejected with the path to the offending value."""
+        """Read the content of a graph file; a malformed one is rejected with the path to the offending value."""
         if not isinstance(value, dict):
             raise InputError("is not a JSON object", where="$")
         if value.get("format") != FORMAT:
-            found = "is missing" if "format" not in value else f"is {shortened(str(value['format']))}"
-            raise InputError(f"{found}, this version of msg2 reads {FORMAT!r}", where="$.format")
+            problem = "is missing" if "format" not in value else f"is {short_repr(str(value['format']))}"
+            raise InputError(f"{problem}, this version of msg2 reads {FORMAT!r}", where="$.format")
         for key in value:
             if key not in ("format", "task", "steps", "preconditions", "method", "evidence"):
                 raise InputError("is not a key of a graph file", where=f"$.{key}")
@@ -249,21 +345,19 @@ class SubtaskGraph:
             if not isinstance(name, str) or not name:
                 raise InputError("is not a step name", where=f"$.steps[{position}]")
             if steps.index(name) < position:
-                raise InputError(f"{shortened(name)} is there twice", where=f"$.steps[{position}]")
+                raise InputError(f"{short_repr(name)} is there twice", where=f"$.steps[{position}]")
         formulas = _expect(value, "preconditions", dict, "an object of step: formula")
         known = set(steps)
         for name in formulas:
             if name not in known:
                 raise InputError(
-                    f"{shortened(name)} is not among the steps of the graph", where=f"$.preconditions.{name}"
+                    f"{short_repr(name)} is not among the steps of the graph", where=f"$.preconditions.{name}"
                 )
-        preconditions = {n: from_json(f, f"$.preconditions.{n}", known) for n, f in formulas.items()}
+        preconditions = {n: formula_from_json(f, f"$.preconditions.{n}", known) for n, f in formulas.items()}
         method = _expect(value, "method", dict, "an object") if "method" in value else {}
         evidence = _expect(value, "evidence", dict, "an object") if "evidence" in value else {}
-        try:
+        with errors_at("$.preconditions"):
             return SubtaskGraph(task, steps, preconditions, method, evidence)
-        except InputError as error:
-            raise InputError(error.what, where="$.preconditions") from error
 
 
 def _expect(value: dict[str, Any], key: str, kind: type, words: str) -> Any:
@@ -279,14 +373,14 @@ def _layers(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dic
         path: list[Step] = [root]
         while path:
             name = path[-1]
-            parents = sorted(preconditions[name].support) if name in preconditions else []
+            parents = sorted(preconditions[name].steps) if name in preconditions else []
             open_parents = [parent for parent in parents if parent not in layers]
             if name in layers or not open_parents:
                 layers.setdefault(name, 1 + max((layers[parent] for parent in parents), default=-1))
                 path.pop()
             elif open_parents[0] in path:
                 cycle = [*path[path.index(open_parents[0]) :], open_parents[0]]
-                raise InputError("the preconditions form a cycle: " + " needs ".join(shortened(s) for s in cycle))
+                raise InputError("the preconditions form a cycle: " + " needs ".join(short_repr(s) for s in cycle))
             else:
                 path.append(open_parents[0])
     return layers

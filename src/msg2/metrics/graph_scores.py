@@ -1,24 +1,29 @@
 """How good a graph is: against the true graph (accuracy, SPOC, edge scores) and against videos (compatibility).
 
+And how noisy labels are: the share of them that violate the true graph (Sec. 3).
+
 Pure functions; scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and
 compatibility take the graph as it stands, edge scores its transitive reduction. Two graphs are compared by the names
-of their steps, see `matched`.
+of their steps, see `match_step_names`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, shortened
-from msg2.graph import SubtaskGraph, agreement
-from msg2.task import Step, Video
+from msg2.errors import InputError
+from msg2.graph import Formula, SubtaskGraph, agreement
+from msg2.metrics.roc import ratio
+from msg2.sequences import Sequences
+from msg2.task import Step, Task, Video
+from msg2.text import short_repr
 
 _CHUNK = 1000
 """Videos scored at once by `compatibility`, so that memory does not grow with their number."""
@@ -35,28 +40,45 @@ class EdgeScores:
     @property
     def precision(self) -> float | None:
         """Share of the predicted edges that are true; None for a graph without edges."""
-        return _ratio(self.true_positives, self.predicted)
+        return ratio(self.true_positives, self.predicted)
 
     @property
     def recall(self) -> float | None:
         """Share of the true edges that were predicted; None for a truth without edges."""
-        return _ratio(self.true_positives, self.actual)
+        return ratio(self.true_positives, self.actual)
 
     @property
     def f1(self) -> float | None:
         """Harmonic mean of precision and recall; None where neither graph has an edge."""
-        return _ratio(2 * self.true_positives, self.predicted + self.actual)
+        return ratio(2 * self.true_positives, self.predicted + self.actual)
 
 
 def accuracy(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
     """1/N Σ_n E_c[f_n(c) = f*_n(c)], uniform over all 2^N completion vectors (Eq. accuracy), exactly.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to score, as it stands.
+    truth : SubtaskGraph
+        The true graph; its steps have the same names, see `match_step_names`.
+
+    Returns
+    -------
+    float
+        0 … 1; 1 for graphs without steps.
+
+    Raises
+    ------
+    InputError
+        Where the steps of the two graphs cannot be matched.
 
     >>> from msg2.graph import step
     >>> truth = SubtaskGraph("t", "ab", {"b": step("a")})
     >>> accuracy(SubtaskGraph("t", "ab", {}), truth)  # a agrees always, b half of the time
     0.75
     """
-    graph = matched(graph, truth)
+    graph = match_step_names(graph, truth)
     shares = [agreement(graph.precondition(name), truth.precondition(name)) for name in truth.steps]
     return float(sum(shares, Fraction(0)) / len(shares)) if shares else 1.0
 
@@ -66,17 +88,32 @@ def spoc(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
 
     With a single step there is no pair to disagree on, and the score is 1.
 
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to score, as it stands.
+    truth : SubtaskGraph
+        The true graph; its steps have the same names, see `match_step_names`.
+
+    Returns
+    -------
+    float
+        0 … 1.
+
+    Raises
+    ------
+    InputError
+        Where the steps of the two graphs cannot be matched.
+
     >>> from msg2.graph import step
     >>> spoc(SubtaskGraph("t", "ab", {}), SubtaskGraph("t", "ab", {"b": step("a")}))
     0.5
     """
-    graph = matched(graph, truth)
+    graph = match_step_names(graph, truth)
     size = len(truth.steps)
     if size < 2:
         return 1.0
-    place = {name: position for position, name in enumerate(graph.steps)}
-    same_order = [place[name] for name in truth.steps]
-    agree = graph.order[np.ix_(same_order, same_order)] == truth.order
+    agree = graph.ancestor_matrix_in_order(truth.steps) == truth.ancestor_matrix
     return float((agree.sum() - size) / (size * (size - 1)))  # the diagonal always agrees
 
 
@@ -84,9 +121,25 @@ def compatibility(graph: SubtaskGraph, videos: Iterable[Video | Sequence[Step]])
     """1/n Σ_j Π_{i<j, (x_j, x_i) ∈ R_G} f_{x_i}(x_1, …, x_{j−1}), averaged over sequences x (Eq. compatibility).
 
     In words: a step is compatible unless it comes after a step whose ancestor it is and whose precondition is still
-    open. `videos` is a task, videos or sequences of steps. Steps count in the order of their first start, each once.
-    Videos without labels are left out. A graph without preconditions agrees with everything, so its score says
-    nothing: None, as for no labelled videos at all.
+    open. Steps count in the order of their first start, each once. Videos without labels are left out.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to score, as it stands.
+    videos : Task, or iterable of Video or of sequences of str
+        What was done, in which order.
+
+    Returns
+    -------
+    float or None
+        0 … 1. A graph without preconditions agrees with everything, so its score says nothing: None, as for no
+        labelled videos at all.
+
+    Raises
+    ------
+    InputError
+        Where a video has a step that the graph does not have.
 
     >>> from msg2.graph import any_of, step
     >>> compatibility(SubtaskGraph("t", "ABC", {"C": any_of([step("A"), step("B")])}), ["CAB", "ABC"])
@@ -104,7 +157,26 @@ def compatibility(graph: SubtaskGraph, videos: Iterable[Video | Sequence[Step]])
 
 
 def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> EdgeScores:
-    """Precision, recall and F1 of the edges of the two transitive reductions, with or without START and END.
+    """Precision, recall and F1 of the edges of the two transitive reductions.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to score.
+    truth : SubtaskGraph
+        The true graph; its steps have the same names, see `match_step_names`.
+    ends : bool
+        Whether the edges from START and to END count too.
+
+    Returns
+    -------
+    EdgeScores
+        Counts, and the scores as properties.
+
+    Raises
+    ------
+    InputError
+        Where the steps of the two graphs cannot be matched.
 
     >>> from msg2.graph import step
     >>> truth = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
@@ -112,13 +184,13 @@ def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> Edge
     >>> scores.precision, scores.recall
     (1.0, 0.5)
     """
-    predicted = matched(graph, truth).reduced().edges(ends)
-    actual = truth.reduced().edges(ends)
+    predicted = match_step_names(graph, truth).transitive_reduction().edge_pairs(ends)
+    actual = truth.transitive_reduction().edge_pairs(ends)
     return EdgeScores(len(predicted & actual), len(predicted), len(actual))
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class GraphScores:
     """All metrics of one graph against the true one; edges with START and END, and `inner` without them."""
 
     accuracy: float
@@ -142,9 +214,29 @@ class Scores:
         }
 
 
-def scores(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video] = ()) -> Scores:
-    """Every metric at once; `videos` are for the compatibility."""
-    return Scores(
+def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video] = ()) -> GraphScores:
+    """Compute every metric at once.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to score, as it stands.
+    truth : SubtaskGraph
+        The true graph; its steps have the same names, see `match_step_names`.
+    videos : Task or iterable of Video
+        For the compatibility; without any, it is None.
+
+    Returns
+    -------
+    GraphScores
+        All metrics.
+
+    Raises
+    ------
+    InputError
+        Where the steps of the two graphs cannot be matched.
+    """
+    return GraphScores(
         accuracy(graph, truth),
         spoc(graph, truth),
         compatibility(graph, videos),
@@ -153,13 +245,29 @@ def scores(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video] = (
     )
 
 
-def matched(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
-    """`graph` with the step names of `truth`.
+def match_step_names(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
+    """Rename the steps of a graph to those of the true graph.
 
-    Names match exactly, else without regard to case and surrounding space. A name that has no partner, or more than
-    one, is an `InputError`.
+    Names match exactly, else without regard to case and surrounding space.
 
-    >>> matched(SubtaskGraph("t", ["Boil water "], {}), SubtaskGraph("t", ["boil water"], {})).steps
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph to rename.
+    truth : SubtaskGraph
+        The graph whose names are taken.
+
+    Returns
+    -------
+    SubtaskGraph
+        `graph` with the step names of `truth`.
+
+    Raises
+    ------
+    InputError
+        Where a name has no partner, or more than one.
+
+    >>> match_step_names(SubtaskGraph("t", ["Boil water "], {}), SubtaskGraph("t", ["boil water"], {})).steps
     ('boil water',)
     """
     if set(graph.steps) == set(truth.steps):
@@ -171,7 +279,7 @@ def matched(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
                 partners[name.strip().casefold()][side].append(name)
     for ours, theirs in partners.values():
         if ours and theirs and len(ours) + len(theirs) > 2:
-            both = ", ".join(map(shortened, sorted(ours + theirs)))
+            both = ", ".join(map(short_repr, sorted(ours + theirs)))
             raise InputError(
                 f"the steps of graph and truth cannot be matched: {both} differ only in case or spaces",
                 hint="rename the steps so that each has one partner",
@@ -181,14 +289,10 @@ def matched(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
         if alone:
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
             raise InputError(
-                f"the step {shortened(alone[0])}{more} is in the {owner} but not in the {other}",
+                f"the step {short_repr(alone[0])}{more} is in the {owner} but not in the {other}",
                 hint="both must have the same steps",
             )
-    return graph.with_steps_renamed({ours: theirs for (ours,), (theirs,) in partners.values()})
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+    return graph.rename_steps({ours: theirs for (ours,), (theirs,) in partners.values()})
 
 
 def _sequence(video: Video | Sequence[Step]) -> tuple[Step, ...]:
@@ -201,7 +305,7 @@ def _compatible_shares(graph: SubtaskGraph, sequences: Sequence[Sequence[Step]])
     try:
         step = np.array([index[name] for sequence in sequences for name in sequence])  # (rows,)
     except KeyError as unknown:
-        raise InputError(f"{shortened(unknown.args[0])} is in a video but not a step of the graph") from None
+        raise InputError(f"{short_repr(unknown.args[0])} is in a video but not a step of the graph") from None
     lengths = np.array([len(sequence) for sequence in sequences])
     video = np.repeat(np.arange(len(sequences)), lengths)  # (rows,)
     first_row = np.cumsum(lengths) - lengths
@@ -211,6 +315,53 @@ def _compatible_shares(graph: SubtaskGraph, sequences: Sequence[Sequence[Step]])
     completed: NDArray[np.bool_] = place_of[video] < place[:, None]  # (rows, steps): x_1 … x_{j−1}
     broken = np.zeros(len(step), dtype=np.bool_)
     for name, formula in graph.preconditions.items():  # the x_i of the product
-        asked = np.flatnonzero(completed[:, index[name]] & graph.order[step, index[name]])
+        asked = np.flatnonzero(completed[:, index[name]] & graph.ancestor_matrix[step, index[name]])
         broken[asked] |= ~formula.evaluate_rows(completed[asked], graph.steps)
     return list((np.add.reduceat(~broken, first_row, dtype=np.int64) / lengths).tolist())
+
+
+def count_violations(preconditions: Mapping[Step, Formula], sequences: Sequences) -> int:
+    """Count the labels that started while their precondition did not hold.
+
+    Parameters
+    ----------
+    preconditions : mapping of step to Formula
+        A step that is absent needs nothing.
+    sequences : Sequences
+        The labels.
+
+    Returns
+    -------
+    int
+    """
+    return sum(
+        int((~preconditions[name].evaluate_rows(sequences.observations(index).completed, sequences.steps)).sum())
+        for index, name in enumerate(sequences.steps)
+        if name in preconditions
+    )
+
+
+def violation_rate(task: Task, graph: SubtaskGraph) -> float:
+    """The share of all labels that start while their true precondition does not hold.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    graph : SubtaskGraph
+        The true graph.
+
+    Returns
+    -------
+    float
+        0 … 1; 0 without labels.
+
+    >>> from msg2.graph import step
+    >>> from msg2.task import Segment, Video
+    >>> toast = SubtaskGraph("toast", ["fry", "flip"], {"flip": step("fry")})
+    >>> violation_rate(Task("toast", toast.steps, [Video("v", [Segment("flip", 0, 1), Segment("fry", 2, 3)])]), toast)
+    0.5
+    """
+    sequences = Sequences.from_task(task)
+    labels = len(sequences.step)
+    return count_violations(graph.preconditions, sequences) / labels if labels else 0.0

@@ -1,0 +1,169 @@
+"""What the videos say for an edge and for a precondition: typed views of the `evidence` in a graph file.
+
+Graph files may come from elsewhere and may hold keys of their own, so reading is tolerant: unknown keys are ignored, a
+value of the wrong type counts as absent, and nothing here raises an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from msg2.errors import InputError
+from msg2.graph.formula import Formula, formula_from_json
+from msg2.task import Step
+
+_TOO_LARGE = 2**63
+"""Numbers beyond it, infinity included, are no evidence."""
+
+EdgeKind: TypeAlias = Literal["needs"]
+"""What an edge says: `after` needs `before`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The videos behind one edge; None where the evidence does not say.
+
+    >>> support = Support.from_json({"before": 47, "together": 50, "probability": 0.98, "own": "kept elsewhere"})
+    >>> support.share, support.weak
+    (0.94, False)
+    """
+
+    before: int | None = None
+    """Videos in which the edge's first step comes before its second."""
+    together: int | None = None
+    """Videos that order the two steps, either way round."""
+    weak: bool = False
+    """Whether these videos are so few that the edge may be chance."""
+    probability: float | None = None
+    """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
+    direct: float | None = None
+    """Share of the bootstrap samples whose graph has this edge itself."""
+
+    @property
+    def share(self) -> float | None:
+        """The share `before / together`; None where it is unknown or cannot be right."""
+        if self.before is None or not self.together or not 0 <= self.before <= self.together:
+            return None
+        return self.before / self.together
+
+    @staticmethod
+    def from_json(value: object) -> Support:
+        """Read the entry of an edge in a graph file; of anything else, a support that says nothing."""
+        entry = _mapping(value)
+        return Support(
+            _count(entry.get("before")),
+            _count(entry.get("together")),
+            entry.get("weak") is True,
+            _number(entry.get("probability")),
+            _number(entry.get("direct")),
+        )
+
+    def to_json(self) -> dict[str, bool | int | float]:
+        """The entry of an edge in a graph file: what is known, in a fixed order."""
+        counts = {"before": self.before, "together": self.together, "weak": self.weak or None}
+        shares = {"probability": self.probability, "direct": self.direct}
+        return {key: value for key, value in (counts | shares).items() if value is not None}
+
+
+NO_SUPPORT = Support()
+"""The support of an edge of which the evidence does not say anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A dependency between two steps, with the videos that support it (None where the graph has no evidence)."""
+
+    before: Step
+    after: Step
+    support: Support | None = None
+    kind: EdgeKind = "needs"
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """The second best precondition of a step, and its score."""
+
+    precondition: Formula
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvidence:
+    """What the videos say about the precondition of one step; None where the evidence does not say.
+
+    >>> evidence = StepEvidence.from_json({"videos": 10, "holds": 9, "edges": {"heat pan": {"weak": True}}})
+    >>> evidence.holds, evidence.edges["heat pan"].weak, evidence.score
+    (9, True, None)
+    """
+
+    videos: int | None = None
+    """Videos with the step."""
+    holds: int | None = None
+    """Those of them in which its precondition held."""
+    confidence: float | None = None
+    """Share of the bootstrap samples with this precondition."""
+    score: float | None = None
+    """How good the learner found the precondition."""
+    examples: tuple[str, ...] | None = None
+    """Some videos in which the precondition held."""
+    violations: tuple[str, ...] | None = None
+    """The videos in which it did not."""
+    runner_up: RunnerUp | None = None
+    """The second best precondition."""
+    edges: Mapping[Step, Support] = field(default_factory=dict)
+    """The support of each step in the precondition."""
+    optional: tuple[int, int] | None = None
+    """Where the step is optional: videos without it, and videos in all."""
+    instead: tuple[Step, ...] | None = None
+    """Steps that take its place in other videos."""
+
+    @staticmethod
+    def from_json(value: object) -> StepEvidence:
+        """Read the entry of a step in a graph file; of anything else, evidence that says nothing."""
+        entry = _mapping(value)
+        optional = _mapping(entry.get("optional"))
+        without, videos = _count(optional.get("without")), _count(optional.get("videos"))
+        return StepEvidence(
+            _count(entry.get("videos")),
+            _count(entry.get("holds")),
+            _number(entry.get("confidence")),
+            _number(entry.get("score")),
+            _texts(entry.get("examples")),
+            _texts(entry.get("violations")),
+            _runner_up(entry.get("runner_up")),
+            {
+                before: Support.from_json(counts)
+                for before, counts in _mapping(entry.get("edges")).items()
+                if isinstance(counts, Mapping)
+            },
+            None if without is None or videos is None else (without, videos),
+            _texts(entry.get("instead")),
+        )
+
+
+def _runner_up(value: object) -> RunnerUp | None:
+    entry = _mapping(value)
+    try:
+        return RunnerUp(formula_from_json(entry.get("precondition")), _number(entry.get("score")))
+    except InputError:
+        return None
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if -_TOO_LARGE < value < _TOO_LARGE else None
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    return tuple(map(str, value)) if isinstance(value, list) else None

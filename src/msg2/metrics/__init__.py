@@ -1,0 +1,22 @@
+"""How good graphs, forecasts and mistake detectors are. Pure functions, each in one place."""
+
+from msg2.metrics.calibration import expected_calibration_error, score_calibration
+from msg2.metrics.detection import DetectionScores, detection_auc, detection_scores
+from msg2.metrics.graph_scores import (
+    EdgeScores,
+    GraphScores,
+    accuracy,
+    compatibility,
+    edge_scores,
+    match_step_names,
+    score_graph,
+    spoc,
+    violation_rate,
+)
+from msg2.metrics.roc import roc_auc
+
+__all__ = [
+    "DetectionScores", "EdgeScores", "GraphScores", "accuracy", "compatibility", "detection_auc", "detection_scores",
+    "edge_scores", "expected_calibration_error", "match_step_names", "roc_auc", "score_calibration",
+    "score_graph", "spoc", "violation_rate",
+]  # fmt: skip

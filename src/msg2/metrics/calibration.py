@@ -1,0 +1,95 @@
+"""Whether probabilities can be believed: of the steps that are given 70 %, do 70 % come?
+
+Predictions are put into equally wide bins b of their confidence; the expected calibration error is
+ECE = Σ_b n_b / n · |accuracy_b − confidence_b|, and the log loss −1/n Σ log p(what happened).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEAST_PROBABILITY = 1e-9
+"""A step that was thought impossible counts as this probable: one mistake does not make the loss infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStepPrediction:
+    """One prediction of the next step, beside what happened."""
+
+    confidence: float
+    """The probability of the most probable step."""
+    correct: float
+    """Whether that step came: 1 or 0, and 1/k where k steps are equally probable and one of them came."""
+    actual_probability: float
+    """The probability of the step that came."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """Predictions with a confidence above `low`, up to `high`."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    """Their mean confidence."""
+    accuracy: float
+    """The share of them that is correct."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationScores:
+    """Predictions by their confidence, empty bins left out, and their log loss in nats."""
+
+    bins: tuple[CalibrationBin, ...]
+    log_loss: float
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """See `expected_calibration_error`."""
+        return expected_calibration_error(self.bins)
+
+
+def score_calibration(predictions: Sequence[NextStepPrediction], bins: int = 10) -> CalibrationScores:
+    """Compare the confidence of predictions with how often they are correct.
+
+    Parameters
+    ----------
+    predictions : sequence of NextStepPrediction
+        The predictions, in any order.
+    bins : int
+        Number of equally wide bins of confidence.
+
+    Returns
+    -------
+    CalibrationScores
+        Without predictions, no bins and a loss of 0.
+
+    >>> predictions = [NextStepPrediction(0.75, 1.0, 0.75), NextStepPrediction(0.75, 0.0, 0.25)]
+    >>> score_calibration(predictions, bins=2).expected_calibration_error
+    0.25
+    """
+    members: dict[int, list[NextStepPrediction]] = {}
+    for prediction in predictions:
+        number = min(max(math.ceil(prediction.confidence * bins) - 1, 0), bins - 1)
+        members.setdefault(number, []).append(prediction)
+    table = tuple(
+        CalibrationBin(
+            number / bins,
+            (number + 1) / bins,
+            len(inside),
+            math.fsum(prediction.confidence for prediction in inside) / len(inside),
+            math.fsum(prediction.correct for prediction in inside) / len(inside),
+        )
+        for number, inside in sorted(members.items())
+    )
+    losses = (math.log(max(prediction.actual_probability, LEAST_PROBABILITY)) for prediction in predictions)
+    return CalibrationScores(table, -math.fsum(losses) / max(len(predictions), 1))
+
+
+def expected_calibration_error(bins: Sequence[CalibrationBin]) -> float:
+    """The mean distance of accuracy and confidence, weighted by the size of the bins; 0 without predictions."""
+    total = max(sum(one.count for one in bins), 1)
+    return math.fsum(abs(one.accuracy - one.confidence) * one.count for one in bins) / total
