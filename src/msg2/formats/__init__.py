@@ -1,0 +1,14 @@
+"""Files -> tasks and graphs, and tasks and graphs -> files.
+
+One module per format, with its reader and its writer; `registry` lists them. A format is recognised by its content when
+it is read and by the suffix of the file when it is written; every error names the file and the row.
+"""
+
+from msg2.formats.conversion import to_task, to_tasks
+from msg2.formats.data_summary import DataSummary, TaskSummary, summarize
+from msg2.formats.graph_file import read_graph
+from msg2.formats.registry import read, read_all, write
+
+__all__ = [
+    "DataSummary", "TaskSummary", "read", "read_all", "read_graph", "summarize", "to_task", "to_tasks", "write",
+]  # fmt: skip

@@ -1,0 +1,177 @@
+"""Tasks from whatever a user hands over: a path, a data frame, sequences of step names, videos, tasks.
+
+Everything else is refused with a sentence that names its type and what is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from msg2.errors import InputError
+from msg2.formats.dataframe import from_dataframe
+from msg2.formats.reading import ReadOptions, choose_task
+from msg2.formats.registry import read_all
+from msg2.task import Segment, Step, Task, Video
+from msg2.text import short_repr
+
+
+class DataFrame(Protocol):
+    """What is typed of a `pandas.DataFrame`: pandas is optional, and is not imported for it."""
+
+    columns: Any
+    """The names of the columns."""
+
+
+_Steps: TypeAlias = Iterable[Step | Segment]
+Demonstrations: TypeAlias = (
+    Task | str | PathLike[str] | DataFrame | Iterable[Task | Video | _Steps] | Mapping[str, _Steps]
+)
+"""What `to_task` accepts: tasks, a file or folder, a data frame, videos or the steps of each, video id -> its steps."""
+
+DEFAULT_NAME = "task"
+"""Name of a task whose data does not name it."""
+ACCEPTED = (
+    "a path, a Task, a pandas.DataFrame, a list of sequences of step names, or a mapping of video ids to sequences of "
+    "step names"
+)
+_TEXTS = (str, bytes, bytearray)
+_GENERAL_OPTIONS = ("repeats", "overlap")
+_EXAMPLE = 'give a list of lists of steps, such as [["whisk", "fry"], ["whisk", "flip", "fry"]]'
+
+
+def to_task(data: Demonstrations, task: str | None = None, **options: Any) -> Task:
+    """One task from data of any accepted kind.
+
+    Parameters
+    ----------
+    data : Task, str, Path, pandas.DataFrame, iterable or mapping
+        A task, which is returned as it is; a file or folder; a table of steps; the steps of each video in their order,
+        or `Video` objects; or video id -> its steps.
+    task : str, optional
+        Which task, where the data holds several; the name of the task, where the data names none.
+    **options
+        Those of `msg2.formats.reading.ReadOptions`; other data than a path takes `repeats` and `overlap` only.
+
+    Returns
+    -------
+    Task
+        Videos without an id are called "1", "2", ….
+
+    Raises
+    ------
+    InputError
+        Where the data is something else, is wrong, or holds several tasks or not the wanted one.
+
+    >>> to_task([["whisk", "fry"], ["fry"]], task="toast")
+    <Task 'toast': 2 videos, 2 steps, 3 labels>
+    >>> to_task({"v1": ["whisk", "fry"]}).videos[0].id
+    'v1'
+    """
+    if task is not None and not isinstance(task, str):
+        raise InputError(f"task is of type {type(task).__name__}, it must be a text")
+    where = data if isinstance(data, str | Path) else "data"
+    return choose_task(_read_tasks(data, task, options), task, where)
+
+
+def to_tasks(data: Demonstrations, **options: Any) -> list[Task]:
+    """All tasks from data of any accepted kind.
+
+    Parameters
+    ----------
+    data : Task, str, Path, pandas.DataFrame, iterable or mapping
+        As `to_task`, or a list of tasks.
+    **options
+        As `to_task`.
+
+    Returns
+    -------
+    list of Task
+        Those of a file or data frame sorted by name, else in the order given.
+
+    Raises
+    ------
+    InputError
+        Where the data is something else, or is wrong.
+
+    >>> [task.name for task in to_tasks([["whisk", "fry"], ["fry"]])]
+    ['task']
+    """
+    return _read_tasks(data, None, options)
+
+
+def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list[Task]:
+    if isinstance(data, str | PathLike):
+        if data == "":
+            raise InputError("the path is empty", hint="name a file or folder")
+        return read_all(Path(data), **options)
+    for name in options:
+        if name not in _GENERAL_OPTIONS:
+            hint = f"there are: {', '.join(_GENERAL_OPTIONS)}; a file may have others"
+            raise InputError(f"{name} is no option for data of type {type(data).__name__}", hint=hint)
+    chosen = ReadOptions(**options)
+    if isinstance(data, Task):
+        if options:
+            raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
+        return [data]
+    if _is_pandas(data):
+        named = task is not None or "task" in getattr(data, "columns", ())
+        return from_dataframe(data, task if named else DEFAULT_NAME, repeats=chosen.repeats, overlap=chosen.overlap)
+    if isinstance(data, Iterator):
+        data = list(data)
+    if isinstance(data, list | tuple) and any(isinstance(item, Task) for item in data):
+        for item in data:
+            if not isinstance(item, Task):
+                raise InputError(
+                    f"the data is a list of tasks, with something of type {type(item).__name__} among them"
+                )
+        return list(data)
+    videos = _to_videos(data, chosen.repeats)
+    if chosen.overlap == "start":
+        videos = [video.order_by_start() for video in videos]
+    steps = {segment.step for video in videos for segment in video.segments}
+    if not steps:
+        what = "the data holds no step" if videos else "the data is empty, it holds no video"
+        raise InputError(what, hint=_EXAMPLE)
+    return [Task(DEFAULT_NAME if task is None else task, steps, videos)]
+
+
+def _to_videos(data: object, repeats: str) -> list[Video]:
+    if isinstance(data, Mapping):
+        for id in data:
+            if not isinstance(id, str):
+                raise InputError(f"the video id {short_repr(str(id))} is of type {type(id).__name__}, not a text")
+        return [_to_video(id, steps, repeats) for id, steps in data.items()]
+    if not isinstance(data, Iterable) or isinstance(data, (*_TEXTS, Set)) or getattr(data, "ndim", 1) == 0:
+        raise InputError(f"the data is of type {type(data).__name__}, it must be {ACCEPTED}")
+    return [_to_video(str(number), steps, repeats) for number, steps in enumerate(data, start=1)]
+
+
+def _to_video(id: str, steps: object, repeats: str) -> Video:
+    if isinstance(steps, Video):
+        return steps
+    if isinstance(steps, _TEXTS):
+        raise InputError(f"video {short_repr(id)} is a text, not a sequence of steps", hint=_EXAMPLE)
+    if not isinstance(steps, Iterable) or isinstance(steps, Set | Mapping | Task) or getattr(steps, "ndim", 1) != 1:
+        what = f"video {short_repr(id)} is of type {type(steps).__name__}, not a sequence of steps"
+        raise InputError(what, hint=_EXAMPLE)
+    video = Video(id, [_to_segment(step, id, place) for place, step in enumerate(steps, start=1)])
+    return video.with_first_labels() if repeats == "first" else video
+
+
+def _to_segment(step: object, video: str, place: int) -> Segment:
+    if isinstance(step, Segment):
+        return step
+    if not isinstance(step, str):
+        what = f"step {place} of video {short_repr(video)} is of type {type(step).__name__}, not a text"
+        raise InputError(what, hint=_EXAMPLE)
+    if not step:
+        raise InputError(f"step {place} of video {short_repr(video)} has an empty name")
+    return Segment(str(step))  # of NumPy, too, a text becomes Python's own
+
+
+def _is_pandas(data: object) -> bool:
+    """Whether this is an object of pandas, which is not imported for it."""
+    return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(data).__mro__)

@@ -1,0 +1,138 @@
+"""CrossTask, the official release: `tasks_primary.txt`, `videos.csv` and `annotations/<task>_<video>.csv`.
+
+Rows of an annotation are `number of the step, start, end`; numbers count from 1 into the task's ordered list of steps.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msg2.errors import InputError
+from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, count_unsorted, timed_segment
+from msg2.formats.source import Source
+from msg2.task import Segment, Step
+from msg2.text import short_repr
+
+DESCRIPTION = "the CrossTask release folder"
+
+_TASKS, _VIDEOS, _ANNOTATIONS = "tasks_primary.txt", "videos.csv", "annotations"
+_log = logging.getLogger(__name__)
+
+
+class _CrossTaskTask(NamedTuple):
+    name: str
+    steps: list[Step]
+
+
+def can_read(source: Source) -> bool:
+    """Whether this is the release folder, the folder around it, or its folder of annotations."""
+    return _find_release(source) is not None
+
+
+def read(source: Source, options: ReadOptions) -> ReadResult:
+    """Read the primary tasks that have annotations; steps that never occur stay in the list of steps.
+
+    Parameters
+    ----------
+    source : Source
+        The release folder, the folder around it, or its folder of annotations.
+    options : ReadOptions
+        Not looked at.
+
+    Returns
+    -------
+    ReadResult
+        The tasks, every label kept.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data.
+    """
+    release = _find_release(source) or source
+    entries = _read_tasks(Source.at(release.path / _TASKS))
+    labels: SegmentsByVideo = {}
+    unsorted: dict[str, int] = {}
+    for file in Source.at(release.path / _ANNOTATIONS).files:
+        if file.path.suffix != ".csv":
+            continue
+        number, _, video = file.stem.partition("_")
+        if number not in entries:
+            what = f"the task {short_repr(number)} in the file's name is not in {_TASKS}"
+            raise InputError(what, where=file.path, hint="the name is <task id>_<video id>.csv")
+        entry = entries[number]
+        own = {(entry.name, video): list(_read_segments(file, entry))}
+        unsorted[f"{_ANNOTATIONS}/{file.path.name}"] = count_unsorted(own)
+        labels |= own
+    if not labels:
+        raise InputError("has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
+    _log_missing(release, entries, labels)
+    return ReadResult(build_tasks(labels, {entry.name: entry.steps for entry in entries.values()}), unsorted)
+
+
+def _find_release(source: Source) -> Source | None:
+    if not source.is_folder:
+        return None
+    around = [source, *source.folders, *([Source(source.path.parent)] if source.stem == _ANNOTATIONS else [])]
+    return next((folder for folder in around if (folder.path / _TASKS).is_file()), None)
+
+
+def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
+    """Task id -> name and steps. A block has five lines: id, name, address, number of steps, steps by commas."""
+    entries: dict[str, _CrossTaskTask] = {}
+    block: list[str] = []
+    for row, line in enumerate([*(line.rstrip("\r\n") for line in file.lines()), ""], start=1):
+        if line.strip():
+            block.append(line)
+        elif block:
+            if len(block) != 5:
+                raise InputError(f"the task above has {len(block)} lines, not five", where=file.row(row - 1))
+            number, name, _, count, names = block
+            steps = names.split(",")
+            if str(len(steps)) != count.strip():
+                raise InputError(f"there are {len(steps)} steps, not {short_repr(count)}", where=file.row(row - 1))
+            if len(set(steps)) < len(steps) or "" in steps:
+                raise InputError("the list has an empty step, or one twice", where=file.row(row - 1))
+            if number in entries or name in (entry.name for entry in entries.values()):
+                raise InputError(f"the task {short_repr(name)} is there twice", where=file.row(row - 5))
+            entries[number] = _CrossTaskTask(name, steps)
+            block = []
+    return entries
+
+
+def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
+    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
+        if not cells:
+            continue
+        if len(cells) != 3:
+            hint = "a row is: number of the step, start, end"
+            raise InputError(f"the row has {len(cells)} fields, not three", where=file.row(row), hint=hint)
+        try:
+            number, start, end = int(cells[0]), float(cells[1]), float(cells[2])
+        except ValueError:
+            what = f"{short_repr(','.join(cells))} is not a step's number, a start and an end"
+            raise InputError(what, where=file.row(row)) from None
+        if not 1 <= number <= len(entry.steps):
+            what = f"the step number {number} is unknown, task {short_repr(entry.name)} has 1 … {len(entry.steps)}"
+            raise InputError(what, where=file.row(row))
+        yield timed_segment(entry.steps[number - 1], start, end, file.row(row))
+
+
+def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: SegmentsByVideo) -> None:
+    """Datasets rot: say how many of the listed videos have no annotation here, and go on."""
+    if not (release.path / _VIDEOS).is_file():
+        return
+    file = Source(release.path / _VIDEOS)
+    listed: set[tuple[str, str]] = set()
+    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
+        if len(cells) >= 2 and cells[0] in entries:
+            video = (entries[cells[0]].name, cells[1])
+            if video in listed:
+                raise InputError(f"the video {short_repr(cells[1])} is listed twice", where=file.row(row))
+            listed.add(video)
+    missing = len(listed - labels.keys())
+    if missing:
+        _log.info("%s: %d of the %d listed videos have no annotation", release.path, missing, len(listed))

@@ -1,0 +1,232 @@
+"""A summary of some data: what is in it, and what looks wrong with it. `msg2 describe` prints it.
+
+Every label counts, repeats included.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from msg2.formats.reading import ReadOptions
+from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
+from msg2.formats.source import Source
+from msg2.task import Step, Task, Video
+from msg2.text import join_names
+
+LONG_VIDEO_HOURS = 6.0
+"""A label that ends later than this is suspicious."""
+FRAMES_HOURS = 1.0
+"""Whole numbers throughout and a median video longer than this look like frames taken for seconds."""
+ODD_RATIO = 20.0
+"""A video this many times longer than the task's median looks like another unit of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """The facts of one task."""
+
+    task: str
+    videos: int
+    steps: int
+    segments: int
+    coverage: float
+    """Share of the task's steps that a video has, mean of the videos."""
+    videos_with_step: Mapping[Step, float]
+    """Share of the videos that have the step."""
+    timed_videos: int
+    narrated_videos: int
+    repeats: int
+    """Segments of a step that the video has had before."""
+    videos_with_repeats: int
+    overlaps: int
+    """Segments that start before an earlier one of the video has ended."""
+    videos_with_overlaps: int
+    zero_length: int
+    """Timed segments that end when they start."""
+    videos_with_one_segment: int
+    videos_without_segments: int
+    never: tuple[Step, ...]
+    """Steps that never occur."""
+    lookalikes: tuple[tuple[Step, ...], ...]
+    """Groups of names that differ only by case, spaces or Unicode form."""
+    median_seconds: float | None
+    """Length of a timed segment, median."""
+    median_last_end: float | None
+    """When the last label of a timed video ends, in seconds, median; the longest is `longest_last_end`."""
+    longest_last_end: float | None
+    findings: tuple[str, ...]
+    """What looks wrong, in words."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSummary:
+    """The facts of all tasks in some data; `format` is what it was recognised as."""
+
+    format: str
+    tasks: tuple[TaskSummary, ...]
+    unsorted: Mapping[str, int]
+    """File -> rows with times that start before the row above them of the same video."""
+    findings: tuple[str, ...]
+    """What looks wrong with the data as a whole; each task has its own besides."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        return dataclasses.asdict(self)
+
+
+def summarize(
+    path: str | Path, order: Literal["file", "time"] | None = None, tier: str | None = None, fps: float | None = None
+) -> DataSummary:
+    """What is in a file or folder, and what looks wrong with it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file or folder in any format that msg2 reads.
+    order : {"file", "time"}, optional
+        CaptainCook4D only: the order in which steps are read; by default that of time.
+    tier : str, optional
+        ELAN only: the tier that holds the steps.
+    fps : float, optional
+        CVAT and Label Studio only: frames per second of the videos.
+
+    Returns
+    -------
+    DataSummary
+        The facts, every label counted.
+
+    Raises
+    ------
+    InputError
+        Where the data cannot be read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toast.csv")
+    ...     _ = path.write_text("video,step\\nv1,fry\\nv1,flip\\nv2,fry\\n")
+    ...     summary = summarize(path).tasks[0]
+    >>> summary.videos, summary.steps, summary.findings
+    (2, 2, ('1 video with only one label, which says nothing about order',))
+    """
+    source = Source.at(path)
+    reader = find_reader(source)
+    if order is None and reader in FORMAT_OPTIONS["order"]:
+        order = "time"
+    result = read_source(source, reader, ReadOptions(repeats="keep", order=order, tier=tier, fps=fps))
+    names = lookalikes(task.name for task in result.tasks)
+    findings = [f"task names that look the same: {join_names(group, most=8, limit=40)}" for group in names]
+    if result.unsorted:
+        rows = _count_noun(sum(result.unsorted.values()), "row")
+        findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
+    tasks = tuple(summarize_task(task) for task in result.tasks)
+    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings))
+
+
+def summarize_task(task: Task) -> TaskSummary:
+    """The facts of one task.
+
+    >>> from msg2.task import Segment
+    >>> summarize_task(Task("toast", ["flip", "Flip "], [Video("v1", [Segment("flip", 3, 3)])])).findings[1]
+    "names that look the same: 'Flip ', 'flip'"
+    """
+    present = Counter(step for video in task for step in video.sequence())
+    repeats = [len(video.segments) - len(video.sequence()) for video in task]
+    spans = [_spans(video) for video in task]
+    overlaps = [_count_overlaps(of_video) for of_video in spans]
+    lengths = [end - start for of_video in spans for start, end in of_video]
+    ends = [max(end for _, end in of_video) for of_video in spans if of_video]
+    sizes = Counter(len(video.segments) for video in task)
+    facts = TaskSummary(
+        task=task.name,
+        videos=len(task),
+        steps=len(task.steps),
+        segments=sum(len(video.segments) for video in task),
+        coverage=sum(present.values()) / max(1, len(task) * len(task.steps)),
+        videos_with_step={step: present[step] / max(1, len(task)) for step in task.steps},
+        timed_videos=len(ends),
+        narrated_videos=sum(bool(video.sentences) for video in task),
+        repeats=sum(repeats),
+        videos_with_repeats=sum(map(bool, repeats)),
+        overlaps=sum(overlaps),
+        videos_with_overlaps=sum(map(bool, overlaps)),
+        zero_length=lengths.count(0),
+        videos_with_one_segment=sizes[1],
+        videos_without_segments=sizes[0],
+        never=tuple(step for step in task.steps if not present[step]),
+        lookalikes=lookalikes(task.steps),
+        median_seconds=_median(lengths),
+        median_last_end=_median(ends),
+        longest_last_end=max(ends, default=None),
+        findings=(),
+    )
+    return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, spans, ends)))
+
+
+def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names that differ only by case, spaces or Unicode form.
+
+    >>> lookalikes(["flip bread", "Flip  bread", "fry"])
+    (('Flip  bread', 'flip bread'),)
+    """
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names):
+        groups.setdefault("".join(unicodedata.normalize("NFKC", name).split()).casefold(), []).append(name)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def _findings(facts: TaskSummary) -> Iterator[str]:
+    if facts.never:
+        yield f"steps that never occur: {join_names(facts.never, most=8, limit=40)}"
+    yield from (f"names that look the same: {join_names(group, most=8, limit=40)}" for group in facts.lookalikes)
+    if 0 < facts.timed_videos < facts.videos - facts.videos_without_segments:
+        yield f"only {facts.timed_videos} of {_count_noun(facts.videos, 'video')} have times"
+    if facts.videos_without_segments:
+        yield f"{_count_noun(facts.videos_without_segments, 'video')} with no label at all"
+    if facts.videos_with_one_segment:
+        videos = _count_noun(facts.videos_with_one_segment, "video")
+        yield f"{videos} with only one label, which says nothing about order"
+    if facts.zero_length:
+        yield f"{_count_noun(facts.zero_length, 'label')} of no length"
+
+
+def _time_findings(facts: TaskSummary, spans: list[list[tuple[float, float]]], ends: list[float]) -> Iterator[str]:
+    """Frames, milliseconds or minutes taken for seconds betray themselves by the size of the numbers."""
+    usual = facts.median_last_end or 0.0
+    whole = all(float(time).is_integer() for of_video in spans for span in of_video for time in span)
+    if whole and usual > FRAMES_HOURS * 3600:
+        yield f"the times may be frames, not seconds: all are whole numbers, a video ends at {usual:g}"
+    if late := sum(end > LONG_VIDEO_HOURS * 3600 for end in ends):
+        yield f"{_count_noun(late, 'video')} with labels after more than {LONG_VIDEO_HOURS:g} hours"
+    if odd := sum(end > ODD_RATIO * usual > 0 for end in ends):
+        yield f"{_count_noun(odd, 'video')} over {ODD_RATIO:g} times longer than usual: another unit of time?"
+
+
+def _median(values: list[float]) -> float | None:
+    """The median; halves are averaged, whose sum stays finite for any finite times. None of no values."""
+    return 2 * median(value / 2 for value in values) if values else None
+
+
+def _spans(video: Video) -> list[tuple[float, float]]:
+    """The start and end of every segment; none where the video has no times."""
+    return [(s.start, s.end) for s in video.segments if s.start is not None and s.end is not None]
+
+
+def _count_overlaps(spans: list[tuple[float, float]]) -> int:
+    latest = accumulate((end for _, end in spans), max, initial=0.0)
+    return sum(start < last for (start, _), last in zip(spans, latest, strict=False))
+
+
+def _count_noun(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,232 @@
+"""Events of a log -> segments: what starts and completes becomes one segment, the rest are instants.
+
+Points in time are as logs write them: ISO 8601 with or without a time zone, or numbers since 1970. Only differences
+within one video matter, so every point is a whole number of microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from operator import itemgetter
+from sys import intern
+from typing import NamedTuple
+
+from msg2.errors import InputError
+from msg2.formats.source import Source
+from msg2.task import Segment, Step
+from msg2.text import join_counts, join_names, short_repr
+
+STEP, TIME, PHASE, INSTANCE = "concept:name", "time:timestamp", "lifecycle:transition", "concept:instance"
+"""The names that the XES standard gives to what is read of an event."""
+_START, _COMPLETE, _OTHER = 0, 1, 2
+_PHASES = {"start": _START, "complete": _COMPLETE}
+_BEFORE_OR_INSTEAD = {
+    "schedule", "assign", "reassign", "suspend", "resume", "withdraw", "manualskip", "autoskip", "ate_abort",
+    "pi_abort",
+}  # fmt: skip
+"""Transitions of the standard life cycle at which a step is neither begun nor done."""
+_MAX_NAMES = 1000
+"""Names of attributes that are remembered, to say which of them are not used."""
+_log = logging.getLogger(__name__)
+
+_NUMBER = re.compile(r"-?\d{1,25}(?:\.\d{1,25})?")
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_UNITS = (
+    (10**11, 10**6, "seconds since 1970"),
+    (10**14, 10**3, "milliseconds since 1970"),
+    (10**17, 1, "microseconds since 1970"),
+)
+"""A number below the first is that many of the second, in microseconds: seconds reach the year 5138 before they are
+taken for milliseconds, and milliseconds begin in 1973."""
+
+
+class Event(NamedTuple):
+    """Something that happened in a case; the order is that of pairing: by time, and what starts first."""
+
+    time: int
+    """Microseconds since 1970; where the log has no times, its place in the case."""
+    phase: int
+    step: Step
+    instance: str
+    began: int | None = None
+    """When it started, where the log says it in the same row."""
+
+
+def make_event(time: int, step: Step, transition: str = "", instance: str = "", began: int | None = None) -> Event:
+    """An event of a case.
+
+    Parameters
+    ----------
+    time : int
+        Microseconds since 1970, or the place of the event in the case.
+    step : str
+        What was done.
+    transition : str
+        "start", "complete", or anything else for an instant.
+    instance : str
+        Tells apart what is done several times at once.
+    began : int, optional
+        When it started, in microseconds, where the log says it in the same row.
+
+    Returns
+    -------
+    Event
+        The event.
+
+    Raises
+    ------
+    InputError
+        Where the name of the step is empty.
+    """
+    if not step:
+        raise InputError("an event has an empty name")
+    return Event(time, _PHASES.get(transition.casefold(), _OTHER), step, instance, began)
+
+
+def events_to_segments(events: Sequence[Event], timed: bool) -> list[Segment]:
+    """Pair the events of one case into segments.
+
+    The first complete ends the first start of the same step (and instance) that is still open; a start without a
+    complete, a complete without a start, and events of other phases are instants.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        The events of the case, in any order.
+    timed : bool
+        Whether their times are times, or only places in the case.
+
+    Returns
+    -------
+    list of Segment
+        In seconds since the first event of the case; untimed ones in the order in which they were done.
+
+    >>> day = [make_event(0, "fry", "start"), make_event(2_000_000, "flip"), make_event(5_000_000, "fry", "complete")]
+    >>> [(s.step, s.start, s.end) for s in events_to_segments(day, timed=True)]
+    [('fry', 0.0, 5.0), ('flip', 2.0, 2.0)]
+    """
+    spans: list[tuple[int, int, Step]] = []
+    waiting: dict[tuple[Step, str], deque[int]] = {}
+    for event in sorted(events, key=itemgetter(0, 1, 2, 3)):
+        if event.began is not None:
+            spans.append((event.began, event.time, event.step))
+        elif event.phase == _START:
+            waiting.setdefault((event.step, event.instance), deque()).append(event.time)
+        elif event.phase == _COMPLETE and waiting.get((event.step, event.instance)):
+            spans.append((waiting[event.step, event.instance].popleft(), event.time, event.step))
+        else:
+            spans.append((event.time, event.time, event.step))
+    spans += [(time, time, step) for (step, _), times in waiting.items() for time in times]
+    if not timed:
+        return [Segment(step) for _, _, step in sorted(spans, key=lambda span: span[1])]
+    origin = min((start for start, _, _ in spans), default=0)
+    return [_segment(step, start - origin, end - origin) for start, end, step in sorted(spans)]
+
+
+def _segment(step: Step, start: int, end: int) -> Segment:
+    began = start / 1e6
+    return Segment(step, began, began if end == start else end / 1e6)  # one number for an instant: there are many
+
+
+def count_unsorted_events(events: Sequence[Event]) -> int:
+    """How many events of a case stand below a later event."""
+    return sum(below.time < above.time for above, below in pairwise(events))
+
+
+class EventParser:
+    """Parses the events of one log, all with times or all without, and notes what of them is not used."""
+
+    def __init__(self) -> None:
+        self.timed: bool | None = None
+        """Whether the events have times; None before the first one."""
+        self._kind_of_times: str | None = None
+        """In words, see `parse_timestamp`."""
+        self._names: set[str] = set()
+        self._skipped: Counter[str] = Counter()
+
+    def add(self, events: list[Event], attributes: Mapping[str, str], began: str = "") -> None:
+        """Add an event to those of its case; events at which no step is done are left out.
+
+        Parameters
+        ----------
+        events : list of Event
+            The events of the case so far; it grows.
+        attributes : mapping of str to str
+            The event by the names of the XES standard, `STEP` among them.
+        began : str
+            When it started, where the log says it in the same row.
+
+        Raises
+        ------
+        InputError
+            Where a time is wrong or missing, or the name of the step is empty.
+        """
+        if not self._names.issuperset(attributes) and len(self._names) < _MAX_NAMES:
+            self._names.update(attributes)
+        transition, timed = attributes.get(PHASE, ""), TIME in attributes
+        if transition.casefold() in _BEFORE_OR_INSTEAD:
+            self._skipped[transition] += 1
+            return
+        if self.timed not in (None, timed):
+            here, above = ("no time", "some") if self.timed else ("a time", "none")
+            raise InputError(f"the event has {here}, those above have {above}", hint="give every event a time, or none")
+        self.timed = timed
+        time = self._parse_time(attributes[TIME]) if timed else len(events)
+        start = self._parse_time(began) if timed and began else None
+        if start is not None and start > time:
+            raise InputError(f"the event starts after its {TIME!r}")
+        events.append(make_event(time, intern(attributes[STEP]), transition, attributes.get(INSTANCE, ""), start))
+
+    def _parse_time(self, text: str) -> int:
+        kind, time = parse_timestamp(text)
+        if self._kind_of_times not in (None, kind):
+            what = f"the time {short_repr(text)} is one of {kind}, those above are {self._kind_of_times}"
+            raise InputError(what, hint="write all times of a file in the same way")
+        self._kind_of_times = kind
+        return time
+
+    def warn_of_unused(self, file: Source, kind: str, others: Sequence[str] = ()) -> None:
+        """Log what of the events was not used.
+
+        Parameters
+        ----------
+        file : Source
+            The log.
+        kind : str
+            What the names are of: "columns", "attributes".
+        others : sequence of str
+            Names that are used beside those of the XES standard.
+        """
+        if unused := sorted(self._names.difference((STEP, TIME, PHASE, INSTANCE), others)):
+            _log.warning("%s: %s that are not used: %s", file.path, kind, join_names(unused))
+        if self._skipped:
+            _log.warning("%s: events that do no step, not read: %s", file.path, join_counts(self._skipped))
+
+
+def parse_timestamp(text: str) -> tuple[str, int]:
+    """The kind of a timestamp in words, and its microseconds since 1970; without a time zone it is taken as UTC.
+
+    >>> parse_timestamp("1970-01-01T02:00:01.5+02:00")
+    ('times with a time zone', 1500000)
+    """
+    text = text.strip()
+    if text[4:5] != "-" and _NUMBER.fullmatch(text):
+        number = Decimal(text)
+        for limit, unit, kind in _UNITS:
+            if abs(number) < limit:
+                return kind, int(number * unit)
+        return "nanoseconds since 1970", int(number / 1000)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        hint = "write times as 2024-05-01T12:00:00+02:00, or as seconds since 1970"
+        raise InputError(f"the time {short_repr(text)} is not a point in time", hint=hint) from None
+    if time.tzinfo is None:
+        return "times without a time zone", (time.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+    return "times with a time zone", (time - _EPOCH) // _MICROSECOND

@@ -1,0 +1,49 @@
+"""Graph files: our own, and CaptainCook4D task graphs, which serve as truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.formats import captaincook4d
+from msg2.formats.json_parser import parse_json
+from msg2.formats.source import Source
+from msg2.graph import SubtaskGraph
+
+MAX_DEPTH = 100
+"""Levels of nesting in a graph file; formulas that people can read have few."""
+
+
+def read_graph(path: str | Path) -> SubtaskGraph:
+    """Read the graph in a file: our graph JSON or a CaptainCook4D task graph, recognised by its content.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tea.json")
+    ...     _ = path.write_text('{"steps": {"1": "boil", "2": "pour"}, "edges": [["1", "2"]]}')
+    ...     print(read_graph(path).precondition("pour"))
+    boil
+    """
+    source = Source.at(path)
+    if source.is_folder:
+        raise InputError("is a folder, not a graph file", where=path, hint="name one of the files in it")
+    if not source.is_json:
+        # Where the file is no text at all, reading a line of it raises the error that says so.
+        next(source.lines(), None)
+        raise InputError("is not a graph file, which is one JSON object", where=path)
+    document = parse_json(source.read_text(), source)
+    if _has_level(document, MAX_DEPTH):
+        raise InputError(f"is nested more than {MAX_DEPTH} levels deep", where=path)
+    if captaincook4d.is_task_graph(document):
+        return captaincook4d.parse_task_graph(document, source)
+    try:
+        return SubtaskGraph.from_json(document)
+    except InputError as error:
+        raise InputError(error.what, where=f"{path}, {error.where}", hint=error.hint) from None
+
+
+def _has_level(value: Any, level: int) -> bool:
+    """Whether there is anything so many levels down in a JSON value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return level == 0 or any(_has_level(item, level - 1) for item in inner)

@@ -1,0 +1,309 @@
+"""Label Studio: its JSON or JSON-MIN exports are read, pre-annotated tasks are written for its import.
+
+Reading: regions in time of videos, sound and time series are steps. Labels on the timeline of a video are frames,
+counted from 1; the rate is `--fps`, else the task's `fps` (which the `frameRate` of a labelling interface may refer
+to), else what a tracked box says (`framesCount`, `duration`). Other regions are in seconds. Where nobody has annotated
+a task, what was predicted for it is read.
+
+Writing: all labels of a video are one prediction, which annotators see and correct. Label Studio marks sound in
+seconds, and video in frames: without a frame rate the labels lie along the video's sound ("Video timeline
+segmentation"); with one they are timeline labels of its frames, the first of which is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import quoteattr
+
+from msg2.errors import InputError
+from msg2.formats.json_documents import list_items, matching_files, member, only_matching_file
+from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.source import Source
+from msg2.formats.writing import FileContents, WriteOptions
+from msg2.task import PREDICTED, Segment, Task, Video
+from msg2.text import join_counts, short_repr
+
+DESCRIPTION = "a Label Studio export (JSON)"
+
+_MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
+_SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
+_UPLOADED = re.compile(r"[0-9a-f]{8}-")
+"""What Label Studio puts before the name of an uploaded file."""
+_MODEL = "msg2"
+"""The `model_version` of predictions that msg2 has written."""
+_log = logging.getLogger(__name__)
+
+# -- reading --------------------------------------------------------------------------------------------------
+
+
+def can_read(source: Source) -> bool:
+    """Whether the file, or a file in the folder, is an export."""
+    return bool(matching_files(source, _is_export))
+
+
+def read(source: Source, options: ReadOptions) -> ReadResult:
+    """Read one task per `task` in the data of the items, else one, named after the file.
+
+    Parameters
+    ----------
+    source : Source
+        A file or folder that `can_read` accepts.
+    options : ReadOptions
+        `fps` is looked at.
+
+    Returns
+    -------
+    ReadResult
+        The tasks, every label kept.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data.
+    """
+    file = only_matching_file(source, _is_export)
+    labels: SegmentsByVideo = {}
+    others: Counter[str] = Counter()
+    for position, item in enumerate(file.document):
+        where = f"{file.path}, $[{position}]"
+        data = item.get("data", item)
+        task = data.get("task")
+        key = (task if task and isinstance(task, str) else file.stem, _video_id(data, item))
+        if key in labels:
+            raise InputError("is the second item of its video", where=where, hint="keep one item per video")
+        labels[key] = list(_segments(item, options.fps, where, others))
+    if others:
+        _log.warning("%s: results that are no regions in time, not read: %s", file.path, join_counts(others))
+    return ReadResult.from_labels(labels, file.path.name)
+
+
+def _is_export(document: Any) -> bool:
+    return isinstance(document, list) and bool(document) and all(map(_is_item, document))
+
+
+def _is_item(item: Any) -> bool:
+    """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
+    if not isinstance(item, dict):
+        return False
+    if isinstance(item.get("data"), dict):
+        return "annotations" in item or "predictions" in item
+    return "id" in item and ("annotator" in item or "annotation_id" in item)
+
+
+def _video_id(data: dict[str, Any], item: dict[str, Any]) -> str:
+    """Its `id` in the data, else the name of the media file without suffix and what uploading added, else a number."""
+    if data is not item and isinstance(data.get("id"), str) and data["id"]:
+        return str(data["id"])
+    texts = {key: value for key, value in data.items() if isinstance(value, str) and value and key != "task"}
+    path = next((texts[key] for key in _MEDIA if key in texts), next(iter(texts.values()), ""))
+    with suppress(ValueError):  # an address that is none is a name
+        parts = urlsplit(path) if "://" in path or path.startswith("/") else None
+        if parts is not None:
+            path = parse_qs(parts.query).get("d", [parts.path])[0]  # ?d= names a local file
+    name = PurePosixPath(path).name
+    if "/data/upload/" in path:
+        name = _UPLOADED.sub("", name, count=1)
+    suffix = PurePosixPath(name).suffix
+    return (name.removesuffix(suffix) if _SUFFIXES.fullmatch(suffix) else name) or str(item.get("id", ""))
+
+
+def _segments(item: dict[str, Any], fps: float | None, where: str, others: Counter[str]) -> Iterator[Segment]:
+    results = list(_results(item, where))
+    rate = fps or _frame_rate(item, [result for result, _, _ in results])
+    for result, at, predicted in results:
+        value = member(result, "value", dict, at)
+        kinds = ("timelinelabels", "timeserieslabels", *(["labels"] if _is_sound(value, item) else []))
+        names = next((value[kind] for kind in kinds if isinstance(value.get(kind), list)), None)
+        if names is None:
+            others[str(result.get("type"))] += 1
+            continue
+        if "ranges" in value:
+            if rate is None:
+                hint = "say how many frames of the videos make a second: --fps 24 (what the interface was set to)"
+                raise InputError("is labelled in frames, and does not say how long they are", where=where, hint=hint)
+            spans = [((start - 1) / rate, end / rate) for start, end in _ranges(value, f"{at}.value")]
+        else:
+            spans = [_span(value, f"{at}.value")]
+        for _, step in list_items(names, str, f"{at}.value"):
+            for start, end in spans:
+                yield replace(timed_segment(step, start, end, at), **predicted)
+
+
+def _is_sound(value: dict[str, Any], item: dict[str, Any]) -> bool:
+    """Whether labels are on sound: they may also be on words, which are counted by characters, or on boxes."""
+    return "start" in value and not {"text", "startOffset"} & value.keys() and "text" not in item.get("data", item)
+
+
+def _results(item: dict[str, Any], where: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """The regions of an item, with the path to each, and the confidence and source of predicted ones."""
+    if "data" not in item:
+        for key, regions in item.items():
+            for position, region in enumerate(regions if isinstance(regions, list) else ()):
+                if isinstance(region, dict):
+                    yield {"type": key, "value": region}, f"{where}.{key}[{position}]", {}
+        return
+    kept = [annotation for annotation in _objects(item.get("annotations")) if not annotation.get("was_cancelled")]
+    truth = [annotation for annotation in kept if annotation.get("ground_truth")]
+    chosen = truth or kept or _objects(item.get("predictions"))
+    if len(chosen) > 1:
+        hint = "keep one of them, or mark one as ground truth"
+        raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
+    for annotation in chosen:
+        at = f"{where}.{'annotations' if kept else 'predictions'}"
+        for path, result in list_items(member(annotation, "result", list, at), dict, f"{at}.result"):
+            yield result, path, {} if kept else _prediction_fields(annotation, result)
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return [value for value in values or () if isinstance(value, dict)]
+
+
+def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """How sure a prediction is of a region, and where it is from: msg2 notes that itself, others have predicted it."""
+    score: Any = result.get("score", prediction.get("score"))
+    confidence = float(score) if type(score) in (int, float) and 0 <= score <= 1 else None
+    if prediction.get("model_version") != _MODEL:
+        return {"confidence": confidence, "source": PREDICTED}
+    notes = meta.get("text") if isinstance(meta := result.get("meta"), dict) else None
+    own = next((note for note in notes if isinstance(note, str)), None) if isinstance(notes, list) else None
+    return {"confidence": confidence, "source": own}
+
+
+def _ranges(value: dict[str, Any], where: str) -> Iterator[tuple[float, float]]:
+    for at, span in list_items(member(value, "ranges", list, where), dict, f"{where}.ranges"):
+        if span.get("enabled") is not False:
+            yield _span(span, at)
+
+
+def _span(value: dict[str, Any], where: str) -> tuple[float, float]:
+    start, end = member(value, "start", (int, float), where), member(value, "end", (int, float), where)
+    try:
+        return float(start), float(end)
+    except OverflowError:
+        raise InputError("has a time that is too large", where=where) from None
+
+
+def _frame_rate(item: dict[str, Any], results: list[dict[str, Any]]) -> float | None:
+    """Frames per second, where the item or one of its results states it."""
+    stated = [item.get("data", item).get("fps")]
+    for value in (result["value"] for result in results if isinstance(result.get("value"), dict)):
+        frames, seconds = value.get("framesCount"), value.get("duration")
+        if isinstance(frames, int) and isinstance(seconds, (int, float)) and 0 < frames < 10**9 and seconds > 0:
+            stated.append(frames / seconds)
+    return next((rate for rate in stated if type(rate) in (int, float) and 0 < rate <= 100_000), None)
+
+
+# -- writing --------------------------------------------------------------------------------------------------
+
+
+def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
+    """The labels of tasks as JSON for Label Studio's import.
+
+    `data` has the URL of the `video`, its `id`, the name of the `task` and, where it is stated, the `fps`. A label's
+    `score` is its confidence, its `meta` text the source.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        Each video becomes an item.
+    options : WriteOptions
+        Where the videos lie, and their frame rate.
+
+    Returns
+    -------
+    str
+        JSON.
+
+    Raises
+    ------
+    InputError
+        Where a video has labels without times.
+    """
+    rate: dict[str, Any] = {} if options.fps is None else {"fps": options.fps}
+    imported: list[dict[str, Any]] = [
+        {
+            "data": {"video": options.media_url(video.id), "id": video.id, "task": task.name, **rate},
+            "predictions": [{"model_version": _MODEL, "result": list(_regions(video, options.fps))}],
+        }
+        for task in tasks
+        for video in task
+    ]
+    return json.dumps(imported, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def labelling_interface(tasks: Iterable[Task], options: WriteOptions) -> str:
+    """The labelling interface of the project into which the text of `to_label_studio` is imported.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        All of their steps are labels.
+    options : WriteOptions
+        With a frame rate, the labels are on the frames of the video, else on its sound.
+
+    Returns
+    -------
+    str
+        XML.
+
+    >>> print(labelling_interface([Task("toast", ["fry"], [])], WriteOptions(fps=30)), end="")
+    <View>
+      <TimelineLabels name="step" toName="video">
+        <Label value="fry"/>
+      </TimelineLabels>
+      <Video name="video" value="$video" frameRate="30"/>
+    </View>
+    """
+    steps = sorted({step for task in tasks for step in task.steps})
+    kind, seen = ("Labels", "audio") if options.fps is None else ("TimelineLabels", "video")
+    sync, rate = (' sync="audio"', "") if options.fps is None else ("", f' frameRate="{options.fps:g}"')
+    lines = [
+        "<View>",
+        f'  <{kind} name="step" toName="{seen}">',
+        *(f"    <Label value={quoteattr(step)}/>" for step in steps),
+        f"  </{kind}>",
+        f'  <Video name="video" value="$video"{sync}{rate}/>',
+        *(['  <Audio name="audio" value="$video" sync="video"/>'] if options.fps is None else []),
+        "</View>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _regions(video: Video, fps: float | None) -> Iterator[dict[str, Any]]:
+    """What is labelled, from when to when: seconds of the sound, or the frames that the segment touches."""
+    for number, segment in enumerate(video.segments, start=1):
+        if segment.start is None or segment.end is None:
+            what = f"video {short_repr(video.id)} has no times, which Label Studio needs"
+            raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
+        if fps is None:
+            seen, kind = "audio", "labels"
+            span: dict[str, Any] = {"start": segment.start, "end": segment.end, "channel": 0}
+        else:
+            seen, kind = "video", "timelinelabels"
+            first = math.floor(segment.start * fps + 1e-6) + 1  # 1e-6: a border that was computed from frames is one
+            span = {"ranges": [{"start": first, "end": max(first, math.ceil(segment.end * fps - 1e-6))}]}
+        region: dict[str, Any] = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
+        region["value"] = {**span, kind: [segment.step]}
+        if segment.confidence is not None:
+            region["score"] = segment.confidence
+        if segment.source is not None:
+            region["meta"] = {"text": [segment.source]}
+        yield region
+
+
+def _write_label_studio(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
+    return {path: to_label_studio(tasks, options), path.with_suffix(".xml"): labelling_interface(tasks, options)}
+
+
+WRITERS = {".label-studio.json": _write_label_studio}
+"""Suffix -> what writes it."""

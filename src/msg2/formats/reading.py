@@ -1,0 +1,264 @@
+"""What every reader takes and returns: the options, the tasks, and the helpers that build tasks from labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msg2.errors import InputError
+from msg2.formats.source import Source
+from msg2.task import Segment, Step, Task, Video
+from msg2.text import join_names, short_repr
+from msg2.validation import require
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How files become tasks."""
+
+    repeats: Literal["first", "keep"] = "first"
+    """Repeated steps: the first segment of each counts (default), or all of them do."""
+    overlap: Literal["unordered", "start"] = "unordered"
+    """Overlapping segments say nothing about order (default), or are ordered by their start."""
+    order: Literal["file", "time"] | None = None
+    """CaptainCook4D only: the order of the annotation file (default: the published protocol), or of time."""
+    tier: str | None = None
+    """ELAN only: the tier that holds the steps; by default the only one with annotations."""
+    fps: float | None = None
+    """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+
+    def __post_init__(self) -> None:
+        require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
+        wrong_overlap = f"overlap is {self.overlap!r}, it must be 'unordered' or 'start'"
+        require(self.overlap in ("unordered", "start"), wrong_overlap)
+        require(self.order in ("file", "time", None), f"order is {self.order!r}, it must be 'file' or 'time'")
+        require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
+
+
+SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]
+"""(task, video) -> its segments in the order of the file."""
+StepsByTask: TypeAlias = Mapping[str, Iterable[Step]]
+"""Task -> steps that it has, whether they occur in its labels or not."""
+_NO_STEPS: StepsByTask = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The tasks in some data, by name, every label kept, and how many rows of which file were not in time order."""
+
+    tasks: Sequence[Task]
+    unsorted: Mapping[str, int]
+    """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))
+        object.__setattr__(self, "unsorted", {file: rows for file, rows in self.unsorted.items() if rows})
+
+    @staticmethod
+    def from_labels(labels: SegmentsByVideo, file: str, steps: StepsByTask = _NO_STEPS) -> ReadResult:
+        """The result of a reader that reads one file.
+
+        Parameters
+        ----------
+        labels : mapping of (str, str) to list of Segment
+            (task, video) -> its segments in the order of the file.
+        file : str
+            Its name.
+        steps : mapping of str to iterable of str, optional
+            As in `build_tasks`.
+
+        Returns
+        -------
+        ReadResult
+            Its tasks, and how many of its rows were not in time order.
+        """
+        return ReadResult(build_tasks(labels, steps), {file: count_unsorted(labels)})
+
+    @staticmethod
+    def from_files(labels_by_file: Iterable[tuple[Source, SegmentsByVideo]]) -> ReadResult:
+        """The result of a reader that reads many files; a video that is in two of them is refused."""
+        labels: SegmentsByVideo = {}
+        unsorted: dict[str, int] = {}
+        for file, own in labels_by_file:
+            merge_labels(labels, own, str(file.path))
+            unsorted[file.path.name] = count_unsorted(own)
+        return ReadResult(build_tasks(labels), unsorted)
+
+
+def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
+    """A segment with times.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step.
+    start, end : float
+        Seconds from the start of the video.
+    where : str
+        File and row of the label, for errors.
+
+    Returns
+    -------
+    Segment
+        The segment.
+
+    Raises
+    ------
+    InputError
+        Where the times or the name are wrong, with `where` as its place.
+    """
+    try:
+        return Segment(step, float(start), float(end))
+    except OverflowError:
+        raise InputError("has a time that is too large", where=where) from None
+    except InputError as error:
+        raise error.at(where) from None
+
+
+def parse_frame(text: str, where: str | None = None) -> int:
+    """The number of a frame of a video.
+
+    Parameters
+    ----------
+    text : str
+        The number as it is written.
+    where : str, optional
+        File and row of the label, for errors.
+
+    Returns
+    -------
+    int
+        The number, at most twelve digits.
+
+    Raises
+    ------
+    InputError
+        Where it is not a whole number.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise InputError(f"the frame {short_repr(text)} is not a whole number", where=where)
+    return int(text)
+
+
+def count_unsorted(labels: SegmentsByVideo) -> int:
+    """How many timed segments start before the one above them of the same video.
+
+    >>> count_unsorted({("toast", "v1"): [Segment("a", 5, 6), Segment("b", 1, 2), Segment("c", 3, 4)]})
+    1
+    """
+    return sum(
+        above.start is not None and below.start is not None and below.start < above.start
+        for segments in labels.values()
+        for above, below in pairwise(segments)
+    )
+
+
+def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS) -> list[Task]:
+    """The tasks to which some labels belong.
+
+    Parameters
+    ----------
+    labels : mapping of (str, str) to list of Segment
+        (task, video) -> its segments.
+    steps : mapping of str to iterable of str, optional
+        Task -> steps that it has beside those that occur in its labels.
+
+    Returns
+    -------
+    list of Task
+        In the order in which `labels` names them first.
+    """
+    videos: dict[str, list[Video]] = {}
+    seen: dict[str, set[Step]] = {}
+    for (task, video), segments in labels.items():
+        videos.setdefault(task, []).append(Video(video, _break_ties(segments)))
+        seen.setdefault(task, set()).update(segment.step for segment in segments)
+    return [Task(task, seen[task].union(steps.get(task, ())), videos[task]) for task in videos]
+
+
+def _break_ties(segments: list[Segment]) -> list[Segment]:
+    """`segments`, those of the same step and times in an order that the file does not decide: surest first."""
+    if all(s.start is None or (s.confidence is None and s.source is None) for s in segments):
+        return segments
+    return sorted(segments, key=lambda s: (0 if s.confidence is None else -1 - s.confidence, s.source or ""))
+
+
+def merge_labels(labels: SegmentsByVideo, more: SegmentsByVideo, where: str) -> None:
+    """Add the labels of another file to `labels`, in place.
+
+    Parameters
+    ----------
+    labels : mapping of (str, str) to list of Segment
+        (task, video) -> its segments.
+    more : mapping of (str, str) to list of Segment
+        The same of the other file.
+    where : str
+        The other file, for errors.
+
+    Raises
+    ------
+    InputError
+        Where a video is in both: the order of its labels would be unknown.
+    """
+    for (task, video), segments in more.items():
+        if (task, video) in labels:
+            what = f"the video {short_repr(video)} of task {short_repr(task)} is in another file as well"
+            raise InputError(what, where=where, hint="give every video one file, or put all rows in one table")
+        labels[task, video] = segments
+
+
+def choose_task(tasks: Sequence[Task], name: str | None, where: str | Path) -> Task:
+    """The task of that name (exactly, else case-folded and stripped), or the only one.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The tasks to choose from.
+    name : str or None
+        Name of the wanted one; None: there is only one.
+    where : str or Path
+        Where the tasks are from, for errors.
+
+    Returns
+    -------
+    Task
+        The chosen one.
+
+    Raises
+    ------
+    InputError
+        Where no task or several tasks fit.
+    """
+    fitting = [task for task in tasks if name in (None, task.name)] or [
+        task for task in tasks if name is not None and task.name.strip().casefold() == name.strip().casefold()
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    hint = "choose one of: " + join_names((task.name for task in (fitting or tasks)), most=20, limit=30)
+    what = f"holds {len(fitting)} tasks" if fitting else f"holds no task {short_repr(name or '')}"
+    if fitting and name is not None:
+        what += f" that could be {short_repr(name)}"
+    raise InputError(what, where=where, hint=hint)
+
+
+def apply_options(task: Task, options: ReadOptions) -> Task:
+    """The task with its repeated and overlapping segments treated as the options say.
+
+    Parameters
+    ----------
+    task : Task
+        As it was read, every label kept.
+    options : ReadOptions
+        What to do with repeats and overlaps.
+
+    Returns
+    -------
+    Task
+        Repeats are dropped first: an overlap with a segment that is dropped must not cut one that is kept.
+    """
+    if options.repeats == "first":
+        task = task.with_first_labels()
+    return task.order_by_start() if options.overlap == "start" else task

@@ -1,0 +1,255 @@
+"""All formats of labels: which module reads what, and which one writes which suffix.
+
+A new format is one module beside this one and one line here: its reader in `READERS`, its writers in `WRITERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Protocol
+
+from msg2.errors import InputError, errors_at
+from msg2.files import write_together
+from msg2.formats import (
+    assembly101,
+    captaincook4d,
+    coin,
+    crosstask,
+    cvat,
+    egoexo4d,
+    egoprocel,
+    elan,
+    epic_tent,
+    event_csv,
+    label_studio,
+    procel,
+    step_table,
+    xes,
+)
+from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
+from msg2.formats.source import Source
+from msg2.formats.writing import WriteOptions, Writer
+from msg2.graph.graph import FORMAT
+from msg2.task import Task
+
+
+class Reader(Protocol):
+    """What a module offers to be a reader."""
+
+    DESCRIPTION: str
+    """What it reads, in words."""
+
+    def can_read(self, source: Source) -> bool:
+        """Whether the source is in its format, by its content."""
+
+    def read(self, source: Source, options: ReadOptions) -> ReadResult:
+        """Read the tasks in the source, every label kept.
+
+        Parameters
+        ----------
+        source : Source
+            A file or folder that `can_read` has accepted.
+        options : ReadOptions
+            Those of its format in `FORMAT_OPTIONS` are the ones that it looks at.
+
+        Returns
+        -------
+        ReadResult
+            The tasks, and what was not in time order.
+        """
+
+
+FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
+    "order": (captaincook4d,),
+    "tier": (elan,),
+    "fps": (cvat, label_studio),
+}
+"""Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
+READERS: tuple[Reader, ...] = (
+    crosstask, procel, captaincook4d, coin, egoexo4d, egoprocel, assembly101, epic_tent,
+    xes, event_csv, elan, cvat, label_studio, step_table,
+)  # fmt: skip
+"""In the order of asking: `step_table` takes every file that is left."""
+WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
+"""Suffix of a file -> what writes it."""
+WRITE_SUFFIXES = tuple(WRITERS)
+"""The formats of labels that can be written, by the end of the file's name."""
+
+
+# -- reading ----------------------------------------------------------------------------------------------------
+
+
+def read(path: str | Path | Source, task: str | None = None, **options: Any) -> Task:
+    """Read one task from a file or folder of any known format.
+
+    Parameters
+    ----------
+    path : str, Path or Source
+        The file or folder.
+    task : str, optional
+        Name of the task (exactly, else case-folded and stripped); by default the only one there is.
+    **options
+        Those of `ReadOptions`, such as ``repeats="keep"``.
+
+    Returns
+    -------
+    Task
+        The videos with their segments in seconds.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data, or it holds no such task, or several.
+
+    >>> read("nowhere.csv", task="toast")
+    Traceback (most recent call last):
+    msg2.errors.InputError: nowhere.csv: is not there
+      check the path
+    """
+    return choose_task(read_all(path, **options), task, path.path if isinstance(path, Source) else path)
+
+
+def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
+    """Read all tasks in a file or folder of any known format.
+
+    Parameters
+    ----------
+    path : str, Path or Source
+        The file or folder. A `Source` remembers its parsed JSON, so that nothing is parsed twice.
+    **options
+        Those of `ReadOptions`, such as ``repeats="keep"``.
+
+    Returns
+    -------
+    list of Task
+        Sorted by name.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toast.csv")
+    ...     _ = path.write_text("video,step,start,end\\nv1,flip,5,6\\nv1,fry,0,5\\n")
+    ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
+    [('toast', ('flip', 'fry'), ('fry', 'flip'))]
+    """
+    known = [field.name for field in fields(ReadOptions)]
+    for name in options:
+        if name not in known:
+            raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
+    chosen = ReadOptions(**options)
+    source = path if isinstance(path, Source) else Source.at(path)
+    return [apply_options(task, chosen) for task in read_source(source, find_reader(source), chosen).tasks]
+
+
+def find_reader(source: Source) -> Reader:
+    """The reader of the format of the source, which is recognised by its content."""
+    if source.head.startswith(b"PK\x03\x04"):
+        hint = "unpack it and give what is in it; save a spreadsheet as CSV"
+        raise InputError("is a zip archive or a spreadsheet", where=source.path, hint=hint)
+    for reader in READERS:
+        if reader.can_read(source):
+            return reader
+    hint = "msg2 reads: " + "; ".join(reader.DESCRIPTION for reader in READERS)
+    if source.is_folder:
+        raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
+    if isinstance(source.document, dict) and source.document.get("format") == FORMAT:
+        hint = "give the data that it was learnt from; `msg2 show`, `next`, `check` and `merge` take graphs"
+        raise InputError("is a graph, not data", where=source.path, hint=hint)
+    kind = "JSON" if source.is_json else "XML"
+    raise InputError(f"is {kind}, but in no layout that msg2 reads", where=source.path, hint=hint)
+
+
+def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadResult:
+    """Read a source with its reader, every label kept.
+
+    Parameters
+    ----------
+    source : Source
+        The file or folder.
+    reader : Reader
+        What `find_reader` found for it.
+    options : ReadOptions
+        Repeats and overlaps are left to `apply_options`.
+
+    Returns
+    -------
+    ReadResult
+        The tasks, and what was not in time order.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data, or one of the `FORMAT_OPTIONS` is given that its format does not have.
+    """
+    for name, readers in FORMAT_OPTIONS.items():
+        if getattr(options, name) is not None and reader not in readers:
+            what = f"takes no {name}, it was recognised as {reader.DESCRIPTION}"
+            takers = "; ".join(other.DESCRIPTION for other in readers)
+            raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
+    with errors_at(source.path):
+        return reader.read(source, options)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions | None = None) -> list[Path]:
+    """Write the labels of one task or of many in the format of the suffix of `path`.
+
+    ELAN has a file per video: of many videos, `labels.eaf` is a folder `labels` of them, in folders per task where
+    there are many tasks. Beside `labels.label-studio.json`, `labels.label-studio.xml` is the labelling interface.
+    All of the files appear, or none.
+
+    Parameters
+    ----------
+    tasks : Task or sequence of Task
+        What is written.
+    path : str or Path
+        Its end is one of `WRITE_SUFFIXES`.
+    options : WriteOptions, optional
+        Where the videos lie, and their frame rate.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        Where the suffix is no known one, the format cannot hold the labels, or a file cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from msg2.task import Segment, Video
+    >>> toast = Task("toast", ["fry"], [Video(name, [Segment("fry", 0.5, 2)]) for name in ("v1", "v2")])
+    >>> with TemporaryDirectory() as folder:
+    ...     sorted(file.name for file in write(toast, f"{folder}/labels.eaf"))
+    ['v1.eaf', 'v2.eaf']
+    """
+    path, tasks = Path(path), [tasks] if isinstance(tasks, Task) else tasks
+    suffix = match_suffix(path)
+    try:
+        contents = WRITERS[suffix](tasks, path, options or WriteOptions())
+    except InputError as error:
+        raise error.at(path) from None
+    write_together(contents)
+    return list(contents)
+
+
+def match_suffix(path: Path) -> str:
+    """The one of `WRITE_SUFFIXES` that `path` ends in; any other is refused, best before there is anything to write.
+
+    >>> match_suffix(Path("toast.label-studio.json"))
+    '.label-studio.json'
+    """
+    suffix = next((known for known in WRITERS if path.name.lower().endswith(known)), None)
+    if suffix is None:
+        hint = f"use one of {' '.join(WRITE_SUFFIXES)}"
+        raise InputError("its suffix is no format of labels that msg2 can write", where=path, hint=hint)
+    return suffix

@@ -1,0 +1,213 @@
+"""A file or folder that somebody points at: its first bytes, its lines, its JSON.
+
+Everything that can be wrong with bytes (missing, unreadable, a pipe, cut off, not text, endless) is checked here, once.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import os
+import stat
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from msg2.errors import InputError
+from msg2.formats.json_parser import parse_json
+
+HEAD_BYTES = 64 * 1024
+"""What is looked at to recognise a format."""
+MAX_LINE = 10_000_000
+"""Characters of the longest line; longer ones are refused before they fill the memory."""
+MAX_DOCUMENT = 256_000_000
+"""Bytes of the largest JSON document, which unlike a table is held in memory as a whole."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One existing file or folder; gzip is recognised by its magic bytes and opened transparently."""
+
+    path: Path
+
+    @staticmethod
+    def at(path: str | Path) -> Source:
+        """The source at `path`, which must be a file or a folder that is there."""
+        source = Source(Path(path))
+        try:
+            mode = source.path.stat().st_mode
+        except FileNotFoundError:
+            raise InputError("is not there", where=path, hint="check the path") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read ({_reason(error)})", where=path) from error
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError("is neither a file nor a folder", where=path, hint="save the data in a file first")
+        return source
+
+    # -- folders ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether this is a folder."""
+        return self.path.is_dir()
+
+    @cached_property
+    def files(self) -> tuple[Source, ...]:
+        """The regular files directly in the folder, by name, hidden ones left out; none if this is a file."""
+        return tuple(Source(path) for path in self._entries if path.is_file())
+
+    @cached_property
+    def folders(self) -> tuple[Source, ...]:
+        """The folders directly in the folder, by name, hidden ones left out; none if this is a file."""
+        return tuple(Source(path) for path in self._entries if path.is_dir())
+
+    @property
+    def files_or_self(self) -> tuple[Source, ...]:
+        """The files directly in the folder; of a file, only itself."""
+        return self.files if self.is_folder else (self,)
+
+    @cached_property
+    def _entries(self) -> list[Path]:
+        if not self.is_folder:
+            return []
+        try:
+            return sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
+        except OSError as error:
+            raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def stem(self) -> str:
+        """The name without its suffix, and without `.gz` before that; of a folder, the whole name. Valid text."""
+        path = Path(os.fsencode(self.path.resolve()).decode("utf-8", "replace"))
+        if self.is_folder:
+            return path.name
+        return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+    def row(self, number: int) -> str:
+        """Where in the file: `number` is the line as an editor shows it, from 1."""
+        return f"{self.path}, row {number}"
+
+    # -- bytes --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def open_binary(self) -> Iterator[IO[bytes]]:
+        """The bytes of the file as a stream, unpacked if it is gzip."""
+        try:
+            with self.path.open("rb") as raw:
+                packed = raw.read(2) == b"\x1f\x8b"
+                raw.seek(0)
+                with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
+                    yield stream  # type: ignore[misc]
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            hint = "copy or download the file again"
+            raise InputError(f"is broken gzip ({_reason(error)})", where=self.path, hint=hint) from error
+        except OSError as error:
+            raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, unpacked; none of a folder."""
+        if self.is_folder:
+            return b""
+        with self.open_binary() as stream:
+            return stream.read(HEAD_BYTES)
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def lines(self) -> Generator[str]:
+        r"""The lines of UTF-8 text with their ends (`\n`, `\r\n` or `\r`; no other character ends a line)."""
+        with self.open_binary() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+            number = 0
+            try:
+                while line := text.readline(MAX_LINE + 1):
+                    number += 1
+                    if "\0" in line:
+                        hint = "save it as UTF-8 text; UTF-16 and binary files are full of these"
+                        raise InputError("has a NUL byte, which is no text", where=self.row(number), hint=hint)
+                    if len(line) > MAX_LINE:
+                        hint = "the line ends may be lost, or a quote is never closed"
+                        what = f"the line is longer than {MAX_LINE:,} characters"
+                        raise InputError(what, where=self.row(number), hint=hint)
+                    yield line
+            except UnicodeDecodeError:
+                self._refuse_bytes()
+
+    def _refuse_bytes(self) -> NoReturn:
+        """Say which byte is the first that is no UTF-8. The decoder only knows it within its buffer, so look again."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        row, offset, block, bad = 1, 0, b"?", 0
+        with self.open_binary() as stream:
+            try:
+                while block:
+                    block = stream.read(HEAD_BYTES)
+                    good = decoder.decode(block, final=not block).encode()
+                    row, offset = row + good.count(b"\n"), offset + len(good)
+            except UnicodeDecodeError as error:
+                block, bad = error.object, error.start
+        row, offset, byte = row + block.count(b"\n", 0, bad), offset + bad, block[bad]
+        kind = "UTF-16" if self.head[:2] in (b"\xff\xfe", b"\xfe\xff") else "Latin-1 or a binary file"
+        hint = f"save it as UTF-8 text; it looks like {kind}"
+        raise InputError(f"byte {offset} (0x{byte:02x}) is not UTF-8 text", where=self.row(row), hint=hint)
+
+    # -- JSON ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the first character is one that starts a JSON object or list."""
+        return self._first_byte in (b"{", b"[")
+
+    @cached_property
+    def is_json_lines(self) -> bool:
+        """Whether the first line is a JSON object of its own, and another follows or it is a row of a table."""
+        if self._first_byte != b"{":
+            return False
+        try:
+            with closing(self.lines()) as lines:
+                first, *more = islice((line for line in lines if line.strip()), 2)
+            if not more:
+                with suppress(InputError):  # one that is not strictly JSON is recognised as well, and refused later
+                    return "step" in self._whole_document
+            value = json.loads(first, parse_int=float)
+        except (ValueError, RecursionError):
+            return False
+        return bool(more) or "step" in value
+
+    @cached_property
+    def _first_byte(self) -> bytes:
+        return self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON document that the file holds; None for a folder and for every other kind of file.
+
+        It is parsed once, and kept as long as this object is: all readers that look at it share it.
+        """
+        return self._whole_document if self.is_json and not self.is_json_lines else None
+
+    @cached_property
+    def _whole_document(self) -> Any:
+        return parse_json(self.read_text(), self)
+
+    def read_text(self) -> str:
+        """All of the text; for documents that have to be in memory as a whole."""
+        with self.open_binary() as stream:
+            content = stream.read(MAX_DOCUMENT + 1)
+        if len(content) > MAX_DOCUMENT:
+            raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where=self.path, hint="split it")
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self._refuse_bytes()
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -1,0 +1,205 @@
+"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written.
+
+A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
+the video and the folder's name the task. A table without a column `task` is the task that its file is named after.
+What is written reads back as the same tasks.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from msg2.errors import InputError
+from msg2.extras import optional_dependency
+from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo
+from msg2.formats.source import Source
+from msg2.formats.table_rows import NUMBER_COLUMNS, column_names, read_rows
+from msg2.formats.writing import Writer
+from msg2.formats.xml_parser import root_name
+from msg2.task import Task
+from msg2.text import join_names, short_repr
+
+DESCRIPTION = "a table of steps (CSV, TSV, JSON Lines, Parquet) or a folder of them"
+
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_log = logging.getLogger(__name__)
+
+# -- reading --------------------------------------------------------------------------------------------------
+
+
+def can_read(source: Source) -> bool:
+    """Whether there is a table: any file that nobody else knows is read as one, so that errors can name the row."""
+    if source.is_folder:
+        return any(_is_table(file) for file in source.files)
+    return source.is_json_lines or not (source.is_json or root_name(source))
+
+
+def read(source: Source, options: ReadOptions) -> ReadResult:
+    """Read the tasks of one table, or of all tables in a folder.
+
+    Parameters
+    ----------
+    source : Source
+        A file or folder that `can_read` accepts.
+    options : ReadOptions
+        Not looked at.
+
+    Returns
+    -------
+    ReadResult
+        The tasks, every label kept.
+
+    Raises
+    ------
+    InputError
+        Where something is wrong with the data.
+    """
+    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    one_per_video = source.is_folder and _one_per_video(files)
+    ignored: set[str] = set()
+    names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
+    result = ReadResult.from_files((file, _read_labels(file, task, video, ignored)) for file, (task, video) in names)
+    if not any(video.segments for task in result.tasks for video in task):
+        raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
+    if ignored:
+        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(ignored)))
+    others = {file.path.name for file in source.files} - {file.path.name for file in files}
+    if others:
+        _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
+    return result
+
+
+def _read_labels(file: Source, task: str, video: str | None, ignored: set[str]) -> SegmentsByVideo:
+    """The segments of one file; `task` and `video` are the names where it has no such column."""
+    labels: SegmentsByVideo = {}
+    for row in read_rows(file, ignored, ("video", "step") if video is None else ("step",)):
+        key = (row.task or task, row.video or video or "")
+        labels.setdefault(key, []).append(row.segment)
+    return labels if labels or video is None else {(task, video): []}
+
+
+def _is_table(file: Source) -> bool:
+    """Whether a file in a folder is meant to be a table: by its suffix, or else by a column `step`."""
+    if file.path.name.lower().removesuffix(".gz").endswith(_SUFFIXES):
+        return True
+    try:
+        return can_read(file) and "step" in column_names(file)
+    except InputError:
+        return False  # a picture, a readme, …: it does not claim to be a table
+
+
+def _one_per_video(files: list[Source]) -> bool:
+    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
+    full = [file for file in files if "video" in column_names(file)]
+    if full and len(full) < len(files):
+        other = next(file for file in files if file not in full)
+        what = f"has the column 'video', {short_repr(other.path.name)} in the same folder has not"
+        raise InputError(what, where=full[0].path, hint="give every table this column, or one table per video")
+    return not full
+
+
+# -- writing --------------------------------------------------------------------------------------------------
+
+
+def to_csv(tasks: Iterable[Task], separator: str = ",") -> str:
+    """The labels of tasks as CSV: columns task, video, step and, where there are times, start and end in seconds.
+
+    Numbers are written exactly; `confidence` and `source` are columns where a label has them. What has no label (a
+    video without any, a step that is never seen) has no row.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        All with times, or all without.
+    separator : str
+        What separates the cells: a comma, or a tab for TSV.
+
+    Returns
+    -------
+    str
+        The header and a row per label.
+
+    Raises
+    ------
+    InputError
+        Where some of the tasks have times and some have not.
+
+    >>> from msg2.task import Segment, Video
+    >>> print(to_csv([Task("toast", ["fry, flip"], [Video("v1", [Segment("fry, flip", 0.5, 2)])])]), end="")
+    task,video,step,start,end
+    toast,v1,"fry, flip",0.5,2.0
+    """
+    columns, rows = table_cells(tasks)
+    lines = [separator.join(columns), *(separator.join(_format_cell(cell, separator) for cell in row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def to_json_lines(tasks: Iterable[Task]) -> str:
+    """`tasks` as JSON Lines: an object per label, with the columns of `to_csv`; what is not known is left out.
+
+    >>> from msg2.task import Segment, Video
+    >>> print(to_json_lines([Task("toast", ["fry"], [Video("v1", [Segment("fry")])])]), end="")
+    {"task": "toast", "video": "v1", "step": "fry"}
+    """
+    columns, rows = table_cells(tasks)
+    objects = ({name: cell for name, cell in zip(columns, row, strict=True) if cell is not None} for row in rows)
+    return "".join(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in objects)
+
+
+def to_parquet(tasks: Iterable[Task]) -> bytes:
+    """`tasks` as a Parquet file with the columns of `to_csv`."""
+    with optional_dependency("writing Parquet", "parquet"):
+        import pyarrow
+        from pyarrow import parquet
+    columns, rows = table_cells(tasks)
+    kinds = [pyarrow.float64() if name in NUMBER_COLUMNS else pyarrow.string() for name in columns]
+    cells = [pyarrow.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
+    content = io.BytesIO()
+    parquet.write_table(pyarrow.table(cells, names=columns), content)
+    return content.getvalue()
+
+
+def table_cells(tasks: Iterable[Task]) -> tuple[list[str], list[list[str | float | None]]]:
+    """The columns of the table of `tasks`, and a row per label; numbers are floats, what is not known is None."""
+    labels = [(task.name, video.id, segment) for task in tasks for video in task for segment in video.segments]
+    segments = [segment for *_, segment in labels]
+    timed = {segment.is_timed for segment in segments}
+    if len(timed) > 1:
+        raise InputError("some of the tasks have times and some have not", hint="write them into tables of their own")
+    names = ["start", "end"] if timed != {False} else []
+    names += [name for name in ("confidence", "source") if any(getattr(s, name) is not None for s in segments)]
+    rows = [
+        [task, video, segment.step, *(_to_cell(getattr(segment, name)) for name in names)]
+        for task, video, segment in labels
+    ]
+    return ["task", "video", "step", *names], rows
+
+
+def _to_cell(value: str | float | None) -> str | float | None:
+    return value if value is None or isinstance(value, str) else float(value)
+
+
+def _format_cell(value: str | float | None, separator: str) -> str:
+    """One field of delimited text; a text is quoted where a reader could mistake it (RFC 4180)."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return repr(value)
+    plain = value and value == value.strip() and not any(character in value for character in (separator, *'"\r\n'))
+    return value if plain else '"' + value.replace('"', '""') + '"'
+
+
+def _single_file(content: Callable[[Iterable[Task]], str | bytes]) -> Writer:
+    return lambda tasks, path, options: {path: content(tasks)}
+
+
+WRITERS: Mapping[str, Writer] = {
+    ".csv": _single_file(to_csv),
+    ".tsv": _single_file(lambda tasks: to_csv(tasks, "\t")),
+    ".jsonl": _single_file(to_json_lines),
+    ".parquet": _single_file(to_parquet),
+}
+"""Suffix -> what writes it."""

@@ -1,0 +1,34 @@
+"""What every writer of labels takes and returns: the options, and the contents of the files to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from msg2.task import Task
+from msg2.validation import require
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Labels written for other tools."""
+
+    media: str = "{video}.mp4"
+    """Where the tool finds a video: a path or URL, with the id of the video for `{video}`."""
+    fps: float | None = None
+    """Frames per second, for Label Studio: labels in frames of the picture; None: in seconds along the sound."""
+
+    def __post_init__(self) -> None:
+        require(self.fps is None or 0 < self.fps < float("inf"), f"fps is {self.fps}, it must be a number above 0")
+
+    def media_url(self, video: str) -> str:
+        """The path or URL of the video with the id `video`."""
+        return self.media.replace("{video}", video)
+
+
+FileContents: TypeAlias = Mapping[Path, str | bytes]
+"""File -> what is to be written to it."""
+Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], FileContents]
+"""Makes the files of some tasks; the path is that of the first or only one."""
