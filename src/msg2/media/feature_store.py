@@ -1,0 +1,361 @@
+"""The feature store: a folder with one safetensors file per video, and a manifest that says what made them.
+
+The name of a file holds the hash of its content, so a new store never overwrites what an older one in the same folder
+needs: the manifest, written last and in one step, is the moment at which the new store takes the older one's place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import UnionType
+from typing import Any, NamedTuple, TypeAlias
+
+from msg2.errors import InputError
+from msg2.extras import optional_dependency
+from msg2.files import safe_names, write_whole
+from msg2.formats.caption_files import name_finder
+from msg2.formats.json_documents import member
+from msg2.formats.source import Source
+from msg2.media.video_features import DTYPES, VideoFeatures
+from msg2.text import short_repr
+
+MANIFEST_FORMAT = "msg2.features/1"
+MANIFEST_NAME = "manifest.json"
+
+VideoKey: TypeAlias = tuple[str | None, str]
+"""(task, video); the task is None where a video is the same in whichever task it occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoders:
+    """What made the vectors of a store: encoders by name (None: there are no such vectors), widths, versions.
+
+    >>> Encoders(sentences="words", sentence_width=512).frame_width
+    0
+    """
+
+    frames: str | None = None
+    sentences: str | None = None
+    frame_width: int = 0
+    sentence_width: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Package -> version, of every package that had a part in the numbers."""
+    settings: Mapping[str, str | float] = field(default_factory=dict)
+    """What else the vectors depend on, such as how often a frame was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """One video of a store."""
+
+    task: str | None
+    """None where the video is the same in whichever task it occurs."""
+    video: str
+    file: str
+    """Name in the folder of the store."""
+    sha256: str
+    """Of the file."""
+    frames: int
+    sentences: int
+    source_sha256: str | None = None
+    """Of the file, or files, that the features were made from."""
+    narration: str | None = None
+    """Where the sentences come from: captions or speech, and the language where it is known."""
+
+
+def is_feature_store(folder: Path) -> bool:
+    """Tell whether a folder is a feature store."""
+    return (folder / MANIFEST_NAME).exists()
+
+
+# -- reading ----------------------------------------------------------------------------------------------------
+
+
+def open_store(folder: str | Path) -> FeatureStore:
+    """Open the store in `folder`; its manifest is checked now, each video's file when it is read.
+
+    An error names the path to the value that is wrong.
+
+    >>> open_store("nowhere")
+    Traceback (most recent call last):
+    msg2.errors.InputError: nowhere: is not there
+      check the path
+    """
+    folder = Path(folder)
+    path = folder / MANIFEST_NAME
+    if Source.at(folder).is_folder and not path.exists():
+        what = f"is not a feature store, there is no {MANIFEST_NAME} in it"
+        raise InputError(what, where=folder, hint="see: msg2 features -h")
+    try:
+        return FeatureStore(folder, *_parse_manifest(Source.at(path).document, f"{path}, $"))
+    except InputError as error:
+        raise error.at(path, hint=error.hint or "remove the folder and make the features again") from None
+
+
+@dataclass(frozen=True)
+class FeatureStore:
+    """An open store: `store.features("Make Coffee", "v1")`."""
+
+    folder: Path
+    encoders: Encoders
+    """What made the vectors, and how wide they are."""
+    entries: Mapping[VideoKey, StoreEntry]
+    """(task, video) -> where its features are; sorted by task and video, those without task first."""
+
+    def features(self, task: str, video: str) -> VideoFeatures | None:
+        """Read the features of a task's video.
+
+        Parameters
+        ----------
+        task : str
+            The name of the task.
+        video : str
+            The id of the video. One that is kept for any task may have the name of its caption file, see
+            `msg2.formats.caption_files`.
+
+        Returns
+        -------
+        VideoFeatures or None
+            Those kept for this task, else those kept for any task; None if there are none.
+
+        Raises
+        ------
+        InputError
+            Where the file is not what was written, or several videos could be meant.
+        """
+        if (task, video) in self.entries:
+            return self.read((task, video))
+        try:
+            name = self._name_of(video)
+        except InputError as error:
+            raise error.at(self.folder) from None
+        return None if name is None else self.read((None, name))
+
+    @cached_property
+    def _name_of(self) -> Callable[[str], str | None]:
+        return name_finder(video for task, video in self.entries if task is None)
+
+    def read(self, key: VideoKey) -> VideoFeatures:
+        """Read the features of an entry, and check everything against the manifest."""
+        entry, load = self.entries[key], _safetensors().load
+        try:
+            return self._parse_features(self._read_content(entry), entry, load)
+        except InputError as error:
+            raise error.at(self.folder / entry.file, hint="make the features again") from None
+
+    def is_intact(self, key: VideoKey) -> bool:
+        """Whether the file of an entry is there, as it was written."""
+        try:
+            self._read_content(self.entries[key])
+        except InputError:
+            return False
+        return True
+
+    def _read_content(self, entry: StoreEntry) -> bytes:
+        try:
+            content = (self.folder / entry.file).read_bytes()
+        except FileNotFoundError:
+            raise InputError("is not there") from None
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})") from None
+        if _sha256(content) != entry.sha256:
+            raise InputError("is not the file that was written (another sha256)")
+        return content
+
+    def _parse_features(self, content: bytes, entry: StoreEntry, load: Callable[..., dict[str, Any]]) -> VideoFeatures:
+        try:
+            arrays = load(content)
+        except Exception as error:  # the package raises bare types for a broken file, and for types that NumPy lacks
+            raise InputError(f"is no safetensors file ({error})") from None
+        shapes = {
+            "frame_times": (entry.frames,), "frames": (entry.frames, self.encoders.frame_width),
+            "sentence_times": (entry.sentences, 2), "sentences": (entry.sentences, self.encoders.sentence_width),
+        }  # fmt: skip
+        if arrays.keys() != shapes.keys():
+            raise InputError(f"holds the tensors {', '.join(sorted(arrays))}, not {', '.join(shapes)}")
+        for name, array in arrays.items():
+            actual = f"{array.dtype} of shape {array.shape}"
+            wanted = f"{DTYPES[name]} of shape {shapes[name]}"
+            if actual != wanted:
+                raise InputError(f"{name} is {actual}, not {wanted}")
+        return VideoFeatures(**arrays, texts=_parse_texts(content))
+
+
+def _parse_texts(content: bytes) -> tuple[str, ...]:
+    """The words of the sentences: JSON in the header of the file, which is as long as its first eight bytes say."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        texts = json.loads(header.get("__metadata__", {}).get("texts", "[]"))
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise ValueError("not a list of texts")
+    except ValueError as error:
+        raise InputError(f"its texts cannot be read ({error})") from None
+    return tuple(texts)
+
+
+# -- the manifest -----------------------------------------------------------------------------------------------
+
+_ENCODER_FIELDS = {"frames": str | None, "sentences": str | None, "frame_width": int, "sentence_width": int}
+_ENTRY_FIELDS = {
+    "task": str | None, "video": str, "file": str, "sha256": str, "frames": int, "sentences": int,
+    "source_sha256": str | None,
+}  # fmt: skip
+
+
+def _parse_manifest(document: Any, where: str) -> tuple[Encoders, dict[VideoKey, StoreEntry]]:
+    if not isinstance(document, dict):
+        raise InputError("is not a JSON object", where=where)
+    found = member(document, "format", str, where)
+    if found != MANIFEST_FORMAT:
+        what = f"is {short_repr(found)}, this version of msg2 reads {MANIFEST_FORMAT!r}"
+        raise InputError(what, where=f"{where}.format")
+    encoder, versions = (member(document, name, dict, where) for name in ("encoder", "versions"))
+    settings = member(document, "settings", dict, where) if "settings" in document else {}  # older stores have none
+    made_by = _read_fields(encoder, _ENCODER_FIELDS, f"{where}.encoder")
+    packages = _read_fields(versions, dict.fromkeys(versions, str), f"{where}.versions")
+    entries: dict[VideoKey, StoreEntry] = {}
+    for index, value in enumerate(member(document, "videos", list, where)):
+        entry = _parse_entry(value, f"{where}.videos[{index}]")
+        if (entry.task, entry.video) in entries:
+            raise InputError(f"lists the video {short_repr(entry.video)} twice", where=f"{where}.videos")
+        entries[entry.task, entry.video] = entry
+    return Encoders(**made_by, versions=packages, settings=settings), _sort_entries(entries)
+
+
+def _parse_entry(value: Any, where: str) -> StoreEntry:
+    fields = _read_fields(value, _ENTRY_FIELDS, where)
+    # Older stores do not say where narration comes from.
+    narration = member(value, "narration", str | None, where) if "narration" in value else None
+    if not re.fullmatch(r"[a-z0-9-]+\.safetensors", fields["file"]):
+        raise InputError(f"{short_repr(fields['file'])} is not the name of a feature file", where=f"{where}.file")
+    return StoreEntry(**fields, narration=narration)
+
+
+def _read_fields(value: Any, kinds: Mapping[str, type | UnionType], where: str) -> dict[str, Any]:
+    """Fields of a JSON object by name, each of its type; counts are 0 or more."""
+    fields = {}
+    for name, kind in kinds.items():
+        fields[name] = member(value, name, kind, where)
+        if kind is int and fields[name] < 0:
+            raise InputError(f"is {fields[name]}, it must be 0 or more", where=f"{where}.{name}")
+    return fields
+
+
+def _dump_manifest(encoders: Encoders, entries: Iterable[StoreEntry]) -> str:
+    """The text of `manifest.json`: the same for the same content, whatever the order it came in."""
+    encoder = asdict(encoders)
+    versions, settings = (dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings"))
+    document = {"format": MANIFEST_FORMAT, "encoder": encoder, "versions": versions, "settings": settings}
+    return json.dumps(document | {"videos": [*map(asdict, entries)]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, StoreEntry]:
+    return {key: entries[key] for key in sorted(entries, key=lambda key: (key[0] is not None, key[0] or "", key[1]))}
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors|\.msg2-[0-9a-f]{16}")
+"""Names of the files that a store writes, and of their temporary ones."""
+
+
+class Provenance(NamedTuple):
+    """Where the features of a video come from; see `StoreEntry`."""
+
+    sha256: str
+    narration: str | None = None
+
+
+def write_store(
+    folder: str | Path,
+    entries: Mapping[VideoKey, VideoFeatures],
+    encoders: Encoders,
+    *,
+    kept: Iterable[StoreEntry] = (),
+    origins: Mapping[VideoKey, Provenance] | None = None,
+) -> FeatureStore:
+    """Write a store: these features, and some entries of the store that is there; all else of that is removed.
+
+    What an interrupted run has left behind is removed, too.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the store is, or will be.
+    entries : mapping of VideoKey to VideoFeatures
+        The features to write, by task (None: any) and video.
+    encoders : Encoders
+        What made them.
+    kept : iterable of StoreEntry, optional
+        Entries of the store in that folder that stay.
+    origins : mapping of VideoKey to Provenance, optional
+        Where the features come from.
+
+    Returns
+    -------
+    FeatureStore
+        The store as it is now.
+
+    Raises
+    ------
+    InputError
+        Where vectors are not as wide as those of the encoders, or the folder holds what is no store.
+
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> features = VideoFeatures(np.array([0.0, 1.0]), np.ones((2, 4)), np.zeros((0, 2)), np.zeros((0, 8)))
+    >>> with TemporaryDirectory() as folder:
+    ...     store = write_store(folder, {(None, "v1"): features}, Encoders("clip", "words", 4, 8))
+    ...     store.features("Make Coffee", "v1").frames.shape
+    (2, 4)
+    """
+    folder = Path(folder)
+    if is_feature_store(folder):
+        open_store(folder)  # what is not a store of ours is not written over
+    for key, features in entries.items():
+        _check_widths(key, features, encoders)
+    listed = {(entry.task, entry.video): entry for entry in kept}
+    for key, features in entries.items():
+        listed[key] = _write_features(folder, key, features, (origins or {}).get(key))
+    store = FeatureStore(folder, encoders, _sort_entries(listed))
+    write_whole(folder / MANIFEST_NAME, _dump_manifest(encoders, store.entries.values()))
+    needed = {entry.file for entry in listed.values()}
+    for path in folder.iterdir():
+        if path.name not in needed and _OWN_FILES.fullmatch(path.name):
+            with suppress(OSError):  # a file that cannot be removed only takes up space
+                path.unlink()
+    return store
+
+
+def _write_features(folder: Path, key: VideoKey, features: VideoFeatures, origin: Provenance | None) -> StoreEntry:
+    texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
+    content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
+    sha256 = _sha256(content)
+    name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
+    write_whole(folder / name, content)
+    return StoreEntry(*key, name, sha256, len(features.frames), len(features.sentences), *(origin or ()))
+
+
+def _check_widths(key: VideoKey, features: VideoFeatures, encoders: Encoders) -> None:
+    for name, width in (("frames", encoders.frame_width), ("sentences", encoders.sentence_width)):
+        actual = getattr(features, name).shape[1]
+        if actual != width:
+            what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
+            raise InputError(what, hint="make all features of a store with the same encoders")
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _safetensors() -> Any:
+    with optional_dependency("the feature store", "states"):
+        import safetensors.numpy
+    return safetensors.numpy

@@ -1,0 +1,218 @@
+"""Pretrained models of `transformers`, by their folder or their name on the Hugging Face hub: find, name, load them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.extras import optional_dependency
+from msg2.text import short_repr
+
+_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
+"""What is fetched of a model on the hub: no weights for other frameworks."""
+_OLDER = ["pytorch_model*.bin", "pytorch_model.bin.index.json"]
+"""Weights of models that have no safetensors; PyTorch reads numbers from them, and runs nothing that they hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder with a model, and what it is called."""
+
+    name: str
+    folder: Path
+
+    @property
+    def kind(self) -> str | None:
+        """Its `model_type`, such as "clip", by its own account."""
+        settings = self.settings("config.json", {})
+        return settings.get("model_type") if isinstance(settings, dict) else None
+
+    def settings(self, file: str, default: Any) -> Any:
+        """Read a JSON file of the folder.
+
+        Parameters
+        ----------
+        file : str
+            Its path in the folder.
+        default : object
+            What to return where there is no such file.
+
+        Returns
+        -------
+        object
+            The content.
+
+        Raises
+        ------
+        InputError
+            Where it cannot be read, or is not JSON.
+        """
+        path = self.folder / file
+        try:
+            return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read ({error})", where=path) from None
+
+    def load(self, kind: Any, **settings: object) -> Any:
+        """Load a part of the model, from its folder alone.
+
+        Parameters
+        ----------
+        kind : class of transformers
+            What it is loaded as: a model, a tokenizer.
+        **settings : object
+            Further arguments of its `from_pretrained`.
+
+        Returns
+        -------
+        object
+            The loaded part.
+        """
+        return kind.from_pretrained(self.folder, local_files_only=True, **settings)
+
+
+def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
+    """Find a model: the folder of that path, or else what the Hugging Face hub has under that name.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, which is never looked for on the network, or a name on the hub.
+    wanted : str
+        What kind of model it should be, for error messages: "CLIP model".
+
+    Returns
+    -------
+    Checkpoint
+        The folder with its name.
+
+    Raises
+    ------
+    InputError
+        Where there is no such folder, and nothing under that name.
+    """
+    if Path(path).is_dir():
+        return Checkpoint(Path(path).resolve().name, Path(path))
+    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
+        import huggingface_hub
+    try:
+        folder = Path(huggingface_hub.snapshot_download(str(path), allow_patterns=_FILES))
+        if not [*folder.rglob("*.safetensors")]:
+            huggingface_hub.snapshot_download(str(path), allow_patterns=_OLDER)
+        return Checkpoint(str(path), folder)
+    except (OSError, ValueError) as error:
+        why = "there is no such folder, and none came from the Hugging Face hub"
+        raise wrong_model_error(path, wanted, why) from error
+
+
+def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
+    """Make the error to raise where `path` is not the model that was wanted.
+
+    Parameters
+    ----------
+    path : str or Path
+        What was given as the model.
+    wanted : str
+        What kind of model it should be.
+    why : str
+        The reason; its first line is shown.
+
+    Returns
+    -------
+    InputError
+        The error.
+    """
+    hint = "give the name of a built-in encoder, the folder of a model for transformers, or its name on the hub"
+    first = (why.strip().splitlines() or [""])[0]
+    return InputError(f"is not a {wanted} ({short_repr(first, 200)[1:-1]})", where=path, hint=hint)
+
+
+@contextmanager
+def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
+    """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`.
+
+    Parameters
+    ----------
+    found : Checkpoint
+        The model that is loaded inside the ``with`` block.
+    wanted : str
+        What kind of model it should be, for error messages.
+
+    Yields
+    ------
+    tuple of modules
+        torch and transformers.
+
+    Raises
+    ------
+    InputError
+        Where the model cannot be loaded.
+    """
+    with optional_dependency(f"the {wanted} {short_repr(found.name)}", "states"):
+        import torch
+        import transformers
+        from safetensors import SafetensorError
+    log: Any = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield torch, transformers
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, UnpicklingError, SafetensorError) as error:
+        raise wrong_model_error(found.folder, wanted, str(error)) from None
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
+
+
+def prepare_for_inference(model: Any, torch: Any) -> Any:
+    """Prepare a model for use without training: in single precision, on the GPU where there is one.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The loaded model.
+    torch : module
+        PyTorch.
+
+    Returns
+    -------
+    torch.nn.Module
+        The same model.
+    """
+    return model.float().eval().to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def fingerprint(model: Any, *settings: object) -> str:
+    """Hash the weights and settings of a model, wherever they lie.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its weights count.
+    *settings : object
+        What else the output depends on; their text counts.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits.
+    """
+    digest = hashlib.sha256(" ".join(map(str, settings)).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def package_versions(*packages: str) -> Mapping[str, str]:
+    """Return the versions of the packages that every model needs, and of `packages`."""
+    return {name: version(name) for name in sorted({"numpy", "torch", "transformers", *packages})}

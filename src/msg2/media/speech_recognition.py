@@ -1,0 +1,211 @@
+"""Speech recognition: sound -> text with the time of every word, by a Whisper model (faster-whisper).
+
+Seconds count from the start of the file, as they do for frames. The same file and model give the same words: decoding
+follows a beam at temperature 0, and never draws at random where it is unsure. Only what a voice activity detector
+takes for speech is transcribed, since Whisper makes up words for silence and noise.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError
+from msg2.extras import optional_dependency
+from msg2.media.video_decoding import open_media, start_seconds
+from msg2.media.video_files import file_sha256
+from msg2.task import Sentence
+from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
+    from av.container import InputContainer
+
+
+BEAM_SIZE = 5
+"""Hypotheses that are followed at the same time."""
+CHUNK_SECONDS = 600.0
+"""Sound that is transcribed at once; longer sound is cut where it is quiet, and memory stays bounded."""
+
+_log = logging.getLogger(__name__)
+
+_RATE = 16_000
+"""Samples per second, as Whisper takes them."""
+_PAUSE_SECONDS = 0.5
+"""Seconds of the pause that is looked for where sound is cut."""
+_SEARCH_SECONDS = 30.0
+"""Seconds before the cut in which it is looked for."""
+_LONGEST_GAP = 60.0
+"""Seconds without sound that are believed to a file; a longer gap is a clock that jumps."""
+_MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
+_PACKAGES = ("av", "ctranslate2", "faster-whisper", "onnxruntime")
+
+
+class Transcript(NamedTuple):
+    """What is said in a file: sentences, and the same word by word; the language is None where nobody speaks."""
+
+    language: str | None
+    sentences: tuple[Sentence, ...]
+    words: tuple[Sentence, ...]
+
+
+class SpeechRecognizer:
+    """Transcribes speech with a Whisper model: a folder in the format of CTranslate2, or a name such as "base".
+
+    A folder is never looked for on the network; a name is fetched from the Hugging Face hub once. It runs on a GPU
+    where there is one.
+
+    Parameters
+    ----------
+    model : str or Path
+        The folder, or the name.
+    language : str, optional
+        Such as "en"; None: the one that is recognised in the first half minute.
+    """
+
+    def __init__(self, model: str | Path, language: str | None = None) -> None:
+        with optional_dependency("recognising speech", "media"):
+            import ctranslate2
+            from faster_whisper import WhisperModel
+        self._language = language
+        folder = _model_folder(model)
+        device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+        precision = "float16" if device == "cuda" else "int8"
+        try:
+            self._model = WhisperModel(str(folder), device, compute_type=precision, local_files_only=True)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise _model_error(model, str(error)) from None
+        if language not in (None, *self._model.supported_languages):
+            raise InputError(f"does not know the language {short_repr(str(language))}", where=model)
+        name = model if folder != Path(model) else folder.resolve().name
+        settings = f"{language or 'any language'}, beam {BEAM_SIZE}, {precision}"
+        self.name = f"{name}@{file_sha256(folder / 'model.bin')[:12]} ({settings})"
+        self.versions: Mapping[str, str] = {package: version(package) for package in _PACKAGES}
+
+    def transcribe(self, path: str | Path) -> Transcript:
+        """Transcribe a media file; the transcript is empty where it has no sound or is silent."""
+        language = self._language
+        sentences: list[Sentence] = []
+        words: list[Sentence] = []
+        for begin, sound in _audio_chunks(Path(path), CHUNK_SECONDS):
+            segments, info = self._model.transcribe(
+                sound, language=language, beam_size=BEAM_SIZE, temperature=0.0, word_timestamps=True, vad_filter=True
+            )
+            last = begin + len(sound) / _RATE
+            for segment in segments:
+                timed_words = [_to_sentence(word.word, word, begin, last) for word in segment.words or ()]
+                words += [word for word in timed_words if word.text]
+                if segment.text.strip():
+                    sentences.append(_to_sentence(segment.text, segment, begin, last))
+            if sentences:
+                language = info.language  # the language of the first words is that of the file
+        return Transcript(language if sentences else None, tuple(sentences), tuple(words))
+
+
+def _to_sentence(text: str, piece: Any, begin: float, last: float) -> Sentence:
+    """A piece with its time in the file, where it ends."""
+    start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
+    return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))
+
+
+# -- sound ------------------------------------------------------------------------------------------------------
+
+
+def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
+    """(second at which it begins, samples) of the sound in parts of at most `longest` seconds, cut in pauses."""
+    limit, search = int(longest * _RATE), int(_SEARCH_SECONDS * _RATE)
+    held: list[NDArray[np.float32]] = []
+    begin, size = None, 0
+    for second, samples in _read_samples(path):
+        begin = max(second, 0.0) if begin is None else begin
+        gap = second - begin - size / _RATE
+        if _PAUSE_SECONDS < gap < _LONGEST_GAP:
+            samples = np.concatenate([np.zeros(int(gap * _RATE), np.float32), samples])
+        held.append(samples)
+        size += len(samples)
+        while size > limit:
+            sound = np.concatenate(held)
+            cut = limit - search + _quietest_sample(sound[limit - search : limit])
+            yield begin, sound[:cut]
+            held, begin, size = [sound[cut:]], begin + cut / _RATE, size - cut
+    if begin is not None:
+        yield begin, np.concatenate(held)
+
+
+def _quietest_sample(sound: NDArray[np.float32]) -> int:
+    """The middle of the quietest half second."""
+    width = int(_PAUSE_SECONDS * _RATE)
+    energy = np.cumsum(np.concatenate([[0.0], np.square(sound, dtype=np.float64)]))
+    return int(np.argmin(energy[width:] - energy[:-width])) + width // 2
+
+
+def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
+    """(second, samples) of the sound in small pieces, one channel at 16 kHz; none where a file has no sound."""
+    with open_media(path) as container:
+        import av
+
+        resampler, kind, second = None, None, 0.0
+        for frame in chain(_decode_audio(path, container), [None]):  # at the end, it gives what it has held back
+            if frame is not None:
+                second = (frame.time or 0.0) - start_seconds(container)
+                if kind != (frame.format.name, frame.layout.name, frame.sample_rate):
+                    kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                    resampler = av.AudioResampler(format="flt", layout="mono", rate=_RATE)
+                frame.pts = None  # the resampler would take jumps of the clock amiss
+            for block in resampler.resample(frame) if resampler is not None else ():
+                yield second, block.to_ndarray().astype(np.float32, copy=False).reshape(-1)
+
+
+def _decode_audio(path: Path, container: InputContainer) -> Iterator[AudioFrame]:
+    """The decoded sound; what cannot be decoded is left out, with a warning."""
+    import av
+
+    decoded = lost = 0
+    for stream in container.streams.audio[:1]:
+        if not stream.codec_context:
+            raise InputError("its sound is of a kind that FFmpeg cannot decode", where=path)
+        packets = container.demux(stream)
+        while True:
+            try:
+                for packet in packets:
+                    for frame in packet.decode():
+                        decoded += 1
+                        yield frame
+                break
+            except av.FFmpegError:
+                lost += 1
+    if lost and not decoded:
+        raise InputError("has sound, but none of it can be decoded", where=path)
+    if lost:
+        _log.warning("%s: %d pieces of its sound cannot be decoded; the others are kept", path, lost)
+
+
+# -- models -----------------------------------------------------------------------------------------------------
+
+
+def _model_folder(model: str | Path) -> Path:
+    from faster_whisper import download_model
+
+    folder = Path(model)
+    if not folder.is_dir():
+        try:
+            folder = Path(download_model(str(model)))
+        except (OSError, ValueError) as error:
+            why = "there is no such folder, and none came from the Hugging Face hub"
+            raise _model_error(model, why) from error
+    if missing := [name for name in _MODEL_FILES if not (folder / name).is_file()]:
+        raise _model_error(model, f"it has no {missing[0]}")
+    return folder
+
+
+def _model_error(model: str | Path, why: str) -> InputError:
+    hint = "give the folder of a Whisper model for CTranslate2, or a name such as base or small"
+    first = (why.strip().splitlines() or [""])[0]
+    return InputError(f"is not a model for speech ({short_repr(first, 160)[1:-1]})", where=model, hint=hint)

@@ -1,0 +1,211 @@
+"""Which files belong to which video, in folders as people have them: downloads from YouTube, one folder per task, …
+
+A media file and a caption file belong to a video by their names, see `msg2.formats.caption_files.name_finder`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from msg2.errors import InputError
+from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
+from msg2.formats.source import Source
+from msg2.text import short_repr
+
+MEDIA_SUFFIXES = (
+    ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".flv", ".mpg", ".mpeg", ".ts", ".mts", ".wmv", ".3gp", ".ogv",
+    ".mp3", ".m4a", ".wav", ".flac", ".ogg", ".opus", ".aac",
+)  # fmt: skip
+"""Of video and sound files; what else lies in a folder is passed over, unfinished downloads too."""
+
+_YOUTUBE_ID = re.compile(r" \[([^\[\]]+)\](?:\.[A-Za-z0-9+-]+)*$")
+"""In the name of a file as yt-dlp writes it."""
+
+_MAX_NAMED = 20
+"""Videos that are named when files are missing."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFiles:
+    """The files of one video."""
+
+    video: str
+    """Its id where that is known, else the name of its file without suffix."""
+    media: Path | None
+    captions: Path | None
+
+    @property
+    def path(self) -> Path:
+        """The file to name when something is wrong with the video."""
+        path = self.media or self.captions
+        assert path is not None
+        return path
+
+    def sha256(self) -> str:
+        """Hash its file; or the hashes of both where there are captions beside the media."""
+        hashes = [file_sha256(path) for path in (self.media, self.captions) if path is not None]
+        return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+
+class FoundVideos(NamedTuple):
+    """The videos of a folder."""
+
+    found: tuple[VideoFiles, ...]
+    missing: tuple[str, ...]
+    """Ids of videos that were wanted and have no file."""
+
+
+def find_video_files(
+    path: str | Path,
+    *,
+    captions: str | Path | None = None,
+    wanted: Iterable[str] | None = None,
+    language: str | None = None,
+) -> FoundVideos:
+    """Find the videos in a folder and the folders in it, with their captions; where there are captions only, these.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, or one file.
+    captions : str or Path, optional
+        A folder of captions; without it, they lie beside the videos.
+    wanted : iterable of str, optional
+        Ids of videos; only these are taken, and called by their ids.
+    language : str, optional
+        Of captions in several languages, those in this one are taken.
+
+    Returns
+    -------
+    FoundVideos
+        The videos, and the wanted ids that have no file.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing to find, or several files could be those of a video.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("Best toast [0TiNZJum-bk].mp4", "Best toast [0TiNZJum-bk].en.vtt", "notes.txt"):
+    ...         Path(folder, name).touch()
+    ...     found, missing = find_video_files(folder, wanted=["0TiNZJum-bk", "v2"])
+    ...     found[0].captions.name, missing
+    ('Best toast [0TiNZJum-bk].en.vtt', ('v2',))
+    """
+    source = Source.at(path)
+    listed = [*_files(source)]
+    media = {} if _is_caption(source) else _by_name(file for file in listed if _is_media(file) or not source.is_folder)
+    nearby = _possible_captions(source) if media and not source.is_folder else listed
+    caption_files = _by_name(filter(_is_caption, nearby))
+    if not media and not caption_files:
+        raise InputError("the folder holds no videos and no captions", where=path, hint="see: msg2 features -h")
+    if captions is not None:
+        caption_files = _by_name(filter(_is_caption, _files(Source.at(captions))))
+        if not caption_files:
+            raise InputError("the folder holds no captions", where=captions, hint="give a folder of .vtt or .srt files")
+    files = media or caption_files
+    names: Mapping[str, str | None] = {name: name for name in files}
+    if wanted is not None:
+        name_of = name_finder(files, language)
+        names = {video: name_of(video) for video in sorted(set(wanted))}
+    captions_of = name_finder(caption_files, language)
+    found = []
+    for video, name in names.items():
+        if name is not None and media:
+            captions_file = _find_captions(video, media[name], caption_files, captions_of)
+            found.append(VideoFiles(video, media[name].path, captions_file))
+        elif name is not None:
+            found.append(VideoFiles(video, None, caption_files[name].path))
+    return FoundVideos(tuple(found), tuple(video for video, name in names.items() if name is None))
+
+
+def _files(source: Source) -> Iterator[Source]:
+    """The file itself, or every file in the folder and those in it."""
+    if not source.is_folder:
+        yield source
+    yield from source.files
+    for folder in source.folders:
+        yield from _files(folder)
+
+
+def _possible_captions(file: Source) -> Iterator[Source]:
+    """The files that lie beside a file and may be its captions."""
+    return (other for other in Source.at(file.path.parent).files if other.stem.startswith(file.stem))
+
+
+def _is_media(file: Source) -> bool:
+    return file.path.suffix.lower() in MEDIA_SUFFIXES
+
+
+def _is_caption(file: Source) -> bool:
+    return not file.is_folder and file.path.name.lower().endswith(CAPTION_SUFFIXES)
+
+
+def _by_name(files: Iterable[Source]) -> dict[str, Source]:
+    """By name without suffix; of copies of one file, the first."""
+    found: dict[str, Source] = {}
+    for file in files:
+        first = found.setdefault(file.stem, file)
+        if first is not file and not _same_content(first.path, file.path):
+            what = f"is the second file of {short_repr(file.stem)}, beside {first.path}"
+            raise InputError(what, where=file.path, hint="keep one of them")
+    return found
+
+
+def _same_content(a: Path, b: Path) -> bool:
+    return a.stat().st_size == b.stat().st_size and file_sha256(a) == file_sha256(b)
+
+
+def _find_captions(
+    video: str, file: Source, captions: dict[str, Source], captions_of: Callable[[str], str | None]
+) -> Path | None:
+    """Found by the video's id, or by the name of its file, or by the id at the end of that."""
+    ids = (video, file.stem, *_YOUTUBE_ID.findall(file.stem))
+    return next((captions[name].path for name in map(captions_of, ids) if name is not None), None)
+
+
+def file_sha256(path: Path) -> str:
+    """Hash the content of a file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=path) from None
+
+
+def require_video_files(
+    videos: Path, captions: Path | None, wanted: Iterable[str] | None, language: str | None
+) -> Sequence[VideoFiles]:
+    """Find the files of the wanted videos; a warning names those that have none.
+
+    Parameters
+    ----------
+    videos, captions, wanted, language
+        As in `find_video_files`.
+
+    Returns
+    -------
+    sequence of VideoFiles
+
+    Raises
+    ------
+    InputError
+        Where none of the videos has a file.
+    """
+    found, missing = find_video_files(videos, captions=captions, wanted=wanted, language=language)
+    if not found:
+        hint = f"no file here is called after {short_repr(missing[0])}" if missing else None
+        raise InputError("holds none of the labelled videos", where=videos, hint=hint)
+    if missing:
+        names = ", ".join(missing[:_MAX_NAMED]) + (", …" if len(missing) > _MAX_NAMED else "")
+        _log.warning("%d of %d labelled videos have no file: %s", len(missing), len(missing) + len(found), names)
+    return found
