@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import compress
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, step
-from msg2.inference.learnt import Learnt
+from msg2.graph.reduction import necessary_steps, required_steps
+from msg2.inference.result import LearnedPreconditions
 from msg2.task import Step
 
 
@@ -25,10 +26,7 @@ class Clauses:
     @cached_property
     def necessary(self) -> Mapping[Step, frozenset[Step]]:
         """For every step those that must come first, whichever way is taken."""
-        needed: dict[Step, frozenset[Step]] = {}
-        for name in self.graph.steps:  # a step comes after all that it needs
-            needed[name] = required_by(self.graph.precondition(name), needed)
-        return needed
+        return necessary_steps(self.graph.steps, self.graph.preconditions)
 
     def of(self, name: Step) -> list[Formula]:
         """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
@@ -36,7 +34,18 @@ class Clauses:
         return [*needed, *self._alternatives(name)]
 
     def has(self, name: Step, clause: Formula) -> bool:
-        """Whether the clause holds whenever the step is eligible; one with a NOT only where it is written so.
+        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so.
+
+        Parameters
+        ----------
+        name : str
+            The step.
+        clause : Formula
+            A step that must come first, or an OR.
+
+        Returns
+        -------
+        bool
 
         >>> from msg2.graph import any_of
         >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
@@ -46,16 +55,16 @@ class Clauses:
         sure = dict.fromkeys(self.necessary[name], True)
         if "not" in clause.kinds:
             return clause in self.graph.precondition(name).clauses()
-        if clause.given(sure) == TRUE:
+        if clause.substitute(sure) == TRUE:
             return True
         return clause.kind != "step" and any(
-            all(self._after(branch, clause.given(sure)) for branch in alternative.operands)
+            all(self._after(branch, clause.substitute(sure)) for branch in alternative.operands)
             for alternative in self._alternatives(name)
         )
 
     def _after(self, branch: Formula, clause: Formula) -> bool:
         """Whether the clause holds once the branch does."""
-        return clause.given(dict.fromkeys(required_by(branch, self.necessary), True)) == TRUE
+        return clause.substitute(dict.fromkeys(required_steps(branch, self.necessary), True)) == TRUE
 
     def _alternatives(self, name: Step) -> list[Formula]:
         """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
@@ -68,31 +77,25 @@ class Clauses:
         ]
 
 
-def required_by(formula: Formula, needed: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
-    """The steps that are completed, whichever way was taken, where `formula` holds; `needed` as `Clauses.necessary`.
-
-    >>> from msg2.graph import any_of
-    >>> sorted(required_by(any_of([step("b"), step("c")]), {"b": frozenset("a"), "c": frozenset("a")}))
-    ['a']
-    """
-    parts = [required_by(operand, needed) for operand in formula.operands]
-    match formula.kind:
-        case "step":
-            return needed[formula.name] | {formula.name}
-        case "all":
-            return frozenset().union(*parts)
-        case "any":
-            return frozenset.intersection(*parts)
-    return frozenset()
-
-
-def kept(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
-    """The preconditions of `graph` with only those clauses that `keep(step, clause)` accepts, each as a whole.
+def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
+    """Keep only some clauses of the preconditions of a graph, each as a whole.
 
     A clause that a step only had through another one, which is gone, is written out:
 
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph.
+    keep : callable
+        `keep(step, clause)` tells whether a clause stays.
+
+    Returns
+    -------
+    dict of str to Formula
+        The preconditions of all steps.
+
     >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
-    >>> print(kept(graph, lambda name, clause: (name, clause) != ("c", step("b")))["c"])
+    >>> print(keep_clauses(graph, lambda name, clause: (name, clause) != ("c", step("b")))["c"])
     a
     """
     said = Clauses(graph)
@@ -102,31 +105,56 @@ def kept(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Ste
         own = graph.precondition(name).clauses()
         result[name] = all_of(clause for clause in own if keep(name, clause))
         # Also in a branch of an OR: what all branches need is needed.
-        behind = compress(graph.steps, graph.order[:, place])
+        behind = compress(graph.steps, graph.ancestor_matrix[:, place])
         touched = any(result[one] != graph.precondition(one) for one in (name, *behind))
         for clause in said.of(name) if touched else ():
             if clause.kind == "step":
-                there = clause.name in required_by(result[name], needed)
+                there = clause.name in required_steps(result[name], needed)
             else:
                 there = Clauses(SubtaskGraph("", graph.steps, result)).has(name, clause)
             more = all_of([result[name], clause])
             if not there and keep(name, clause) and more != FALSE:  # a NOT of it may have been learnt
                 result[name] = more
-        needed[name] = required_by(result[name], needed)
+        needed[name] = required_steps(result[name], needed)
     return result
 
 
-def tidied(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
-    """The preconditions of `graph`; those that are not as they were `before` without what already follows."""
-    short = graph.reduced().preconditions
+def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
+    """Drop what already follows from those preconditions that have changed.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph after the change.
+    before : mapping of str to Formula
+        The preconditions before it.
+
+    Returns
+    -------
+    dict of str to Formula
+        The preconditions of all steps.
+    """
+    short = graph.transitive_reduction().preconditions
     return {
         name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
         for name, formula in ((name, graph.precondition(name)) for name in graph.steps)
     }
 
 
-def changed(learnt: Learnt, preconditions: Mapping[Step, Formula]) -> Learnt:
-    """What was learnt with other preconditions; where they differ, no candidate has been scored."""
+def replace_preconditions(learnt: LearnedPreconditions, preconditions: Mapping[Step, Formula]) -> LearnedPreconditions:
+    """Give what was learned other preconditions; where they differ, no candidate has been scored.
+
+    Parameters
+    ----------
+    learnt : LearnedPreconditions
+        What was learned.
+    preconditions : mapping of str to Formula
+        The others.
+
+    Returns
+    -------
+    LearnedPreconditions
+    """
     same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
     candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
     return replace(learnt, preconditions=preconditions, candidates=candidates)

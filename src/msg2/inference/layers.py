@@ -7,12 +7,16 @@ step is its longest path of critical steps; a precondition may only use steps of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.inference.delta import Delta, chosen_delta
+from msg2.inference.relations import break_cycles, depths, transitive_closure
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Layers:
     """`critical` (steps, steps): [n, m] when n is critical for m, acyclic. `depth` (steps,).
 
@@ -27,14 +31,32 @@ class Layers:
         """The direct critical predecessors of a step: critical, and exactly one layer below."""
         return np.flatnonzero(self.critical[:, step] & (self.depth == self.depth[step] - 1))
 
+    @cached_property
+    def relatives(self) -> NDArray[np.bool_]:
+        """Which steps are on one path of critical steps, shape (steps, steps)."""
+        below = transitive_closure(self.critical)
+        return below | below.T
+
     def lower(self, step: int) -> NDArray[np.intp]:
         """The steps in lower layers."""
         return np.flatnonzero(self.depth < self.depth[step])
 
 
-def layers(before: NDArray[np.int64], delta: float) -> Layers:
-    """Layers from counts `before` (steps, steps) at threshold δ."""
-    critical, ignored = acyclic(purity(before) > delta, before + before.T)
+def build_layers(before: NDArray[np.int64], delta: Delta) -> Layers:
+    """Sort steps into layers.
+
+    Parameters
+    ----------
+    before : array of shape (steps, steps)
+        [n, m] is how often n was completed when m started.
+    delta : float
+        δ: n is critical for m when its purity is above this. "auto" must have been replaced by a number.
+
+    Returns
+    -------
+    Layers
+    """
+    critical, ignored = break_cycles(purity(before) > chosen_delta(delta), before + before.T)
     return Layers(critical, depths(critical), ignored)
 
 
@@ -50,48 +72,22 @@ def purity(before: NDArray[np.int64]) -> NDArray[np.float64]:
     return share
 
 
-def acyclic(relation: NDArray[np.bool_], support: NDArray[np.int64]) -> tuple[NDArray[np.bool_], int]:
-    """`relation` without its pairs of least `support` (counts), dropped until no cycle is left; and that count."""
-    least = 0
-    kept = relation.copy()
-    while (on_cycle := _on_cycle(kept)).any():
-        least = int(support[kept & on_cycle].min())
-        kept &= support > least
-    return kept, least
-
-
-def depths(relation: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Longest path to every step of an acyclic relation; 0 where nothing comes before."""
-    depth = np.zeros(len(relation), dtype=np.int64)
-    while True:
-        deeper = np.where(relation, depth[:, None] + 1, 0).max(axis=0, initial=0)
-        if (deeper == depth).all():
-            return depth
-        depth = deeper
-
-
-def closure(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Transitive closure: [a, b] when a path leads from a to b."""
-    reach = relation.copy()
-    for middle in range(len(reach)):  # Warshall: paths through ever more middle steps
-        reach |= np.outer(reach[:, middle], reach[middle])
-    return reach
-
-
-def reduction(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Transitive reduction of an acyclic relation: pairs that no longer path implies."""
-    reach = closure(relation).astype(np.float32)
-    return relation & ~(reach @ reach > 0)
-
-
-def _on_cycle(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The pairs (a, b) of the relation that lie on a cycle: b leads back to a."""
-    result: NDArray[np.bool_] = relation & closure(relation).T
-    return result
-
-
 def order_notes(critical: NDArray[np.bool_], ignored: int, before: NDArray[np.int64]) -> list[str]:
-    """What to tell the user about an order: cycles that were broken (`ignored` as in `Layers`), or none left at all."""
+    """Say what a user should know about an order: cycles that were broken, or that there is none at all.
+
+    Parameters
+    ----------
+    critical : array of shape (steps, steps)
+        The order.
+    ignored : int
+        As in `Layers`.
+    before : array of shape (steps, steps)
+        Counts, as in `build_layers`.
+
+    Returns
+    -------
+    list of str
+    """
     notes = []
     if ignored:
         notes.append(f"the videos' orders run in a circle; pairs ordered in at most {ignored} videos were ignored")

@@ -19,26 +19,43 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.evidence import Evidence
+from msg2.sequences import Sequences
 
 _LEAST = 1e-6
 """Nats that an OR must gain."""
 
 
-def grouped(parents: Sequence[int] | NDArray[np.intp], step: int, evidence: Evidence) -> list[frozenset[int]]:
-    """The parents of a step in groups, one of each of which is enough; what has no alternative is alone.
+def group_alternatives(
+    parents: Sequence[int] | NDArray[np.intp], step: int, sequences: Sequences
+) -> list[frozenset[int]]:
+    """Group the parents of a step so that one of each group is enough; what has no alternative is alone.
 
     The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
     explains most is the answer. (Of three alternatives, two alone explain little.)
+
+    Parameters
+    ----------
+    parents : sequence of int
+        Indices of the steps that it needs.
+    step : int
+        Its own index.
+    sequences : Sequences
+        The videos.
+
+    Returns
+    -------
+    list of frozenset of int
     """
-    shown = np.isfinite(evidence.ended)
+    shown = np.isfinite(sequences.ended)
     shown = shown[shown[:, step]]
-    rate = left_out(np.delete(shown, step, axis=1))
-    groups = {frozenset({int(parent)}): _alone(shown[:, parent], rate) for parent in parents}
+    rate = omission_rate(np.delete(shown, step, axis=1))
+    groups = {frozenset({int(parent)}): _log_probability_alone(shown[:, parent], rate) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
-        there = {group: _there(shown, group) for group in groups}
-        joined = {pair: _joined(there[pair[0]], there[pair[1]], rate) for pair in combinations(groups, 2)}
+        there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (videos,) each
+        joined = {
+            pair: _log_probability_together(there[pair[0]], there[pair[1]], rate) for pair in combinations(groups, 2)
+        }
         gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
         pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
         if gains[pair] == -np.inf:
@@ -51,12 +68,7 @@ def grouped(parents: Sequence[int] | NDArray[np.intp], step: int, evidence: Evid
     return answer
 
 
-def _there(shown: NDArray[np.bool_], group: frozenset[int]) -> NDArray[np.bool_]:
-    """Of every video: whether it shows one of the group, shape (videos,)."""
-    return np.asarray(shown[:, [*group]].any(axis=1))
-
-
-def left_out(shown: NDArray[np.bool_]) -> float:
+def omission_rate(shown: NDArray[np.bool_]) -> float:
     """The rate at which videos lack steps that they need: by the half of the steps that are there most often.
 
     `shown` (videos, steps) says which of them a video shows.
@@ -66,27 +78,27 @@ def left_out(shown: NDArray[np.bool_]) -> float:
     return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))
 
 
-def _alone(there: NDArray[np.bool_], rate: float) -> float:
+def _log_probability_alone(there: NDArray[np.bool_], rate: float) -> float:
     """log p of the presence of a step: needed, or there at a rate of its own."""
     present, absent = int(there.sum()), int((~there).sum())
-    return float(max(_needed(present, absent, rate), _integrated(present, absent)))
+    return float(max(_log_probability_needed(present, absent, rate), _log_dirichlet_integral(present, absent)))
 
 
-def _joined(one: NDArray[np.bool_], other: NDArray[np.bool_], rate: float) -> tuple[float, float]:
+def _log_probability_together(one: NDArray[np.bool_], other: NDArray[np.bool_], rate: float) -> tuple[float, float]:
     """log p that one of the two is there, which is enough; and of who it is."""
     both, first, second = (int(found.sum()) for found in (one & other, one & ~other, ~one & other))
     neither = len(one) - both - first - second
     if both * neither >= first * second:
         return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
-    return _needed(len(one) - neither, neither, rate), _integrated(both, first, second)
+    return _log_probability_needed(len(one) - neither, neither, rate), _log_dirichlet_integral(both, first, second)
 
 
-def _needed(present: int, absent: int, rate: float) -> float:
+def _log_probability_needed(present: int, absent: int, rate: float) -> float:
     """log p of the presence of what is needed, and left out at a rate."""
     return float(present * np.log1p(-rate) + absent * np.log(rate))
 
 
-def _integrated(*counts: int) -> float:
+def _log_dirichlet_integral(*counts: int) -> float:
     """log ∫ Π p_k^count_k dp over all rates p that add up to 1, uniformly."""
     logs = log_factorials(sum(counts) + len(counts))
     return float(logs[len(counts) - 1] + logs[[*counts]].sum() - logs[sum(counts) + len(counts) - 1])

@@ -12,14 +12,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from msg2.errors import InputError, shortened
-from msg2.graph import FALSE, Formula, SubtaskGraph, all_of, any_of, dnf, negation, step
+from msg2.errors import InputError
+from msg2.graph import FALSE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
 from msg2.inference.clauses import Clauses
-from msg2.inference.layers import closure
-from msg2.metrics import matched
+from msg2.inference.relations import transitive_closure
+from msg2.json_values import fields_to_json
+from msg2.metrics import match_step_names
 from msg2.task import Step
+from msg2.text import short_repr
 
-Outcome: TypeAlias = Literal["kept", "dropped", "tie", "contradiction"]
+VoteOutcome: TypeAlias = Literal["kept", "dropped", "tie", "contradiction"]
 """Of a clause: more than half of the graphs have it; fewer; exactly half; most, but clearer majorities exclude it."""
 
 
@@ -31,7 +33,7 @@ class Vote:
     clause: Formula
     voters: tuple[int, ...]
     of: int
-    outcome: Outcome
+    outcome: VoteOutcome
 
     @property
     def agreement(self) -> float:
@@ -40,17 +42,11 @@ class Vote:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the clause as in a graph file."""
-        return {
-            "step": self.step,
-            "clause": self.clause.to_json(),
-            "voters": list(self.voters),
-            "of": self.of,
-            "outcome": self.outcome,
-        }
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The graph that most agree on, and the votes on every clause that is in it or that somebody wrote down."""
 
     graph: SubtaskGraph
@@ -62,14 +58,14 @@ class Merged:
         return tuple(vote for vote in self.votes if len(vote.voters) < vote.of)
 
 
-def merge(graphs: Sequence[SubtaskGraph]) -> Merged:
+def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     """Several people's graphs of one task as one, by majority per clause of the conjunctive normal form.
 
     A graph has a clause when it holds whenever the step is eligible, so `a` is a vote for `a | b`, and a<b, b<c are one
-    for a<c. Names of steps match as in `msg2.metrics.matched`. The evidence has the agreement on every clause.
+    for a<c. Names of steps match as in `msg2.metrics.match_step_names`. The evidence has the agreement on every clause.
 
     >>> a, b = step("a"), step("b")
-    >>> found = merge([SubtaskGraph("t", "abc", {"c": formula}) for formula in (a, b, any_of([a, b]))])
+    >>> found = merge_graphs([SubtaskGraph("t", "abc", {"c": formula}) for formula in (a, b, any_of([a, b]))])
     >>> print(found.graph.precondition("c"))
     a | b
     >>> [(str(vote.clause), vote.voters, vote.outcome) for vote in found.disagreements]
@@ -77,84 +73,88 @@ def merge(graphs: Sequence[SubtaskGraph]) -> Merged:
     """
     if not graphs:
         raise InputError("there are no graphs to merge")
-    said = [Clauses(_in_clauses(_matched(graph, graphs[0], number))) for number, graph in enumerate(graphs, start=1)]
-    found = _decided(
+    said = [
+        Clauses(_to_conjunctive_normal_form(_with_names_of_first(graph, graphs[0], number)))
+        for number, graph in enumerate(graphs, start=1)
+    ]
+    found = _resolve_contradictions(
         [
-            Vote(name, clause, voters, len(graphs), _outcome(len(voters), len(graphs)))
+            Vote(name, clause, voters, len(graphs), _vote_outcome(len(voters), len(graphs)))
             for name in sorted(graphs[0].steps)
-            for clause in _candidates(name, said)
+            for clause in _clauses_to_vote_on(name, said)
             if (voters := tuple(place for place, one in enumerate(said) if one.has(name, clause)))
         ]
     )
-    merged = SubtaskGraph(graphs[0].task, graphs[0].steps, _preconditions(found)).reduced()
-    written = {(name, clause) for one in (*said, Clauses(merged)) for name, clause in _written(one.graph)}
+    merged = SubtaskGraph(graphs[0].task, graphs[0].steps, _accepted_preconditions(found)).transitive_reduction()
+    written = {(name, clause) for one in (*said, Clauses(merged)) for name, clause in _written_clauses(one.graph)}
     told = tuple(vote for vote in found if (vote.step, vote.clause) in written)
     method = {"name": "majority", "of": [graph.method.get("annotator") for graph in graphs]}
-    return Merged(replace(merged, method=method, evidence=_agreements(merged, told)), told)
+    return MergeResult(replace(merged, method=method, evidence=_agreement_evidence(merged, told)), told)
 
 
-def conjuncts(formula: Formula) -> tuple[Formula, ...]:
+def conjunctive_normal_form(formula: Formula) -> tuple[Formula, ...]:
     """The clauses of the conjunctive normal form: the negated terms of the negation's disjunctive one.
 
     >>> a, b, c = map(step, "abc")
-    >>> list(map(str, conjuncts(any_of([a, all_of([b, c])]))))
+    >>> list(map(str, conjunctive_normal_form(any_of([a, all_of([b, c])]))))
     ['a | b', 'a | c']
     """
     return tuple(
-        any_of(negation(step(name)) if value else step(name) for name, value in term) for term in dnf(negation(formula))
+        any_of(negation(step(name)) if value else step(name) for name, value in term)
+        for term in disjunctive_normal_form(negation(formula))
     )
 
 
-def _matched(graph: SubtaskGraph, first: SubtaskGraph, number: int) -> SubtaskGraph:
+def _with_names_of_first(graph: SubtaskGraph, first: SubtaskGraph, number: int) -> SubtaskGraph:
     """The graph with the step names of the first one."""
     try:
-        return matched(graph, first)
+        return match_step_names(graph, first)
     except InputError:
         alone = min(set(graph.steps) ^ set(first.steps))
-        what = f"has not the steps of the first graph: {shortened(alone)} is in one of them only"
+        what = f"has not the steps of the first graph: {short_repr(alone)} is in one of them only"
         raise InputError(what, where=f"graph {number}", hint="all graphs must be of the same steps") from None
 
 
-def _in_clauses(graph: SubtaskGraph) -> SubtaskGraph:
-    return replace(graph, preconditions={n: all_of(conjuncts(f)) for n, f in graph.preconditions.items()})
+def _to_conjunctive_normal_form(graph: SubtaskGraph) -> SubtaskGraph:
+    return replace(graph, preconditions={n: all_of(conjunctive_normal_form(f)) for n, f in graph.preconditions.items()})
 
 
-def _written(graph: SubtaskGraph) -> list[tuple[Step, Formula]]:
+def _written_clauses(graph: SubtaskGraph) -> list[tuple[Step, Formula]]:
     return [(name, clause) for name, formula in graph.preconditions.items() for clause in formula.clauses()]
 
 
-def _candidates(name: Step, said: Sequence[Clauses]) -> list[Formula]:
+def _clauses_to_vote_on(name: Step, said: Sequence[Clauses]) -> list[Formula]:
     """What any graph says of a step, also through the steps that it needs; shorter clauses first."""
     clauses = {clause for one in said for clause in (*one.of(name), *one.graph.precondition(name).clauses())}
-    return sorted(clauses, key=lambda clause: (clause.literals, str(clause)))
+    return sorted(clauses, key=lambda clause: (clause.literal_count, str(clause)))
 
 
-def _outcome(voters: int, of: int) -> Outcome:
+def _vote_outcome(voters: int, of: int) -> VoteOutcome:
     return "kept" if 2 * voters > of else "tie" if 2 * voters == of else "dropped"
 
 
-def _decided(votes: Sequence[Vote]) -> list[Vote]:
+def _resolve_contradictions(votes: Sequence[Vote]) -> list[Vote]:
     """The votes; a majority that contradicts clearer ones, by a circle or by a NOT, is no longer kept."""
     place = {name: number for number, name in enumerate(sorted({vote.step for vote in votes}))}
     for vote in votes:
-        for name in sorted(vote.clause.support):
+        for name in sorted(vote.clause.steps):
             place.setdefault(name, len(place))
     order = np.zeros((len(place), len(place)), dtype=np.bool_)
     formulas: dict[Step, Formula] = {}
     result = {(vote.step, vote.clause): vote for vote in votes}
     for vote in sorted((vote for vote in votes if vote.outcome == "kept"), key=lambda vote: -len(vote.voters)):
-        column, rows = place[vote.step], [place[name] for name in vote.clause.support]
+        column, rows = place[vote.step], [place[name] for name in vote.clause.steps]
         joined = all_of([formulas[vote.step], vote.clause]) if vote.step in formulas else vote.clause
         if column in rows or order[column, rows].any() or joined == FALSE:
             result[vote.step, vote.clause] = replace(vote, outcome="contradiction")
             continue
         formulas[vote.step] = joined
         order[rows, column] = True
-        order = closure(order)
+        order = transitive_closure(order)
     return list(result.values())
 
 
-def _preconditions(votes: Sequence[Vote]) -> dict[Step, Formula]:
+def _accepted_preconditions(votes: Sequence[Vote]) -> dict[Step, Formula]:
     kept: dict[Step, list[Formula]] = {}
     for vote in votes:
         if vote.outcome == "kept":
@@ -162,7 +162,7 @@ def _preconditions(votes: Sequence[Vote]) -> dict[Step, Formula]:
     return {name: all_of(clauses) for name, clauses in kept.items()}
 
 
-def _agreements(graph: SubtaskGraph, votes: Sequence[Vote]) -> Mapping[Step, Any]:
+def _agreement_evidence(graph: SubtaskGraph, votes: Sequence[Vote]) -> Mapping[Step, Any]:
     """Per step, every clause that was voted on with the share of the graphs that have it."""
     entries: dict[Step, Any] = {}
     for name in graph.steps:

@@ -7,7 +7,7 @@ one-sided). They stand in the evidence of a graph, under `optional` and `instead
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,15 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.evidence import Evidence
 from msg2.graph import SubtaskGraph
-from msg2.inference.alternatives import left_out, log_factorials
-from msg2.options import RoleOptions
+from msg2.inference.likelihood.presence_disjunctions import log_factorials, omission_rate
+from msg2.sequences import Sequences
 from msg2.task import Step
+
+EXACTLY_ONE = 0.9
+"""Share of the videos with any of the interchangeable steps that show exactly one of them, at least."""
+SIGNIFICANCE = 0.01
+"""Chance, over all steps of a task (Bonferroni), to call a step optional; over all pairs, interchangeable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
+class OptionalStep:
     """A step that `without` of the `videos` lack."""
 
     step: Step
@@ -31,74 +35,88 @@ class Optional:
     videos: int
 
 
-@dataclass(frozen=True, slots=True)
-class Interchangeable:
-    """Steps of which `one` videos show exactly one and `several` more; `chance` (p) is that of the weakest pair."""
-
-    steps: tuple[Step, ...]
-    one: int
-    several: int
-    chance: float
-
-
-def with_roles(
-    entries: Mapping[Step, Mapping[str, Any]], evidence: Evidence, graph: SubtaskGraph
+def add_step_roles(
+    entries: Mapping[Step, Mapping[str, Any]], sequences: Sequences, graph: SubtaskGraph
 ) -> dict[Step, dict[str, Any]]:
-    """The entries of a graph file's evidence, with the part that each step plays."""
+    """Add to the evidence of a graph which steps are optional or interchangeable.
+
+    Parameters
+    ----------
+    entries : mapping of str to mapping
+        The evidence of every step, as in a graph file.
+    sequences : Sequences
+        The videos.
+    graph : SubtaskGraph
+        What was learned.
+
+    Returns
+    -------
+    dict of str to dict
+    """
     found = {name: dict(entry) for name, entry in entries.items()}
-    for one in optional_steps(evidence, graph):
+    for one in optional_steps(sequences, graph):
         found[one.step]["optional"] = {"without": one.without, "videos": one.videos}
-    for group in interchangeable(evidence):
-        for name in group.steps:
-            found[name]["instead"] = [other for other in group.steps if other != name]
+    for group in interchangeable_steps(sequences):
+        for name in group:
+            found[name]["instead"] = [other for other in group if other != name]
     return found
 
 
-def optional_steps(evidence: Evidence, graph: SubtaskGraph, options: RoleOptions | None = None) -> list[Optional]:
-    """The steps that are left out more often than others and that no step needs, by name; not those never shown.
+def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> list[OptionalStep]:
+    """Find the steps that are left out more often than others and that no step needs.
 
     What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance
     (binomial test, one-sided).
 
+    Parameters
+    ----------
+    sequences : Sequences
+        The videos.
+    graph : SubtaskGraph
+        What the steps need.
+
+    Returns
+    -------
+    list of OptionalStep
+        By name; a step that no video shows is not among them.
+
     >>> from msg2.task import Segment, Task, Video
     >>> videos = [Video(str(n), map(Segment, ["boil", "pour", "stir"][: 2 + n % 2])) for n in range(20)]
     >>> task = Task("tea", ["boil", "pour", "stir"], videos)
-    >>> optional_steps(Evidence.of(task), SubtaskGraph("tea", task.steps, {}))
-    [Optional(step='stir', without=10, videos=20)]
+    >>> optional_steps(Sequences.from_task(task), SubtaskGraph("tea", task.steps, {}))
+    [OptionalStep(step='stir', without=10, videos=20)]
     """
-    options = options or RoleOptions()
-    shown = _shown(evidence)
-    videos, needed = len(shown), {parent for parent, _ in graph.edges()}
-    usual = left_out(shown)
-    counts = zip(evidence.steps, (~shown).sum(axis=0).tolist(), strict=True)
+    shown = _step_presence(sequences)
+    videos, needed = len(shown), {parent for parent, _ in graph.edge_pairs()}
+    usual = omission_rate(shown)
+    counts = zip(sequences.steps, (~shown).sum(axis=0).tolist(), strict=True)
     return [
-        Optional(name, without, videos)
+        OptionalStep(name, without, videos)
         for name, without in counts
         if name not in needed
         and without < videos
-        and _as_many(without, videos, usual) * len(evidence.steps) <= options.significance
+        and _binomial_tail(without, videos, usual) * len(sequences.steps) <= SIGNIFICANCE
     ]
 
 
-def interchangeable(evidence: Evidence, options: RoleOptions | None = None) -> list[Interchangeable]:
+def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
     """Groups of steps that take each other's place, as large as can be; a step is in one group at most.
 
     >>> from msg2.task import Segment, Task, Video
     >>> videos = [Video(str(n), map(Segment, ["grind" if n % 2 else "open", "pour"])) for n in range(20)]
     >>> task = Task("coffee", ["grind", "open", "pour"], videos)
-    >>> [group.steps for group in interchangeable(Evidence.of(task))]
+    >>> interchangeable_steps(Sequences.from_task(task))
     [('grind', 'open')]
     """
-    options = options or RoleOptions()
-    shown = _shown(evidence)
-    size = len(evidence.steps)
+    shown = _step_presence(sequences)
+    size = len(sequences.steps)
     both = shown.astype(np.float32).T @ shown.astype(np.float32)
     either = both.diagonal()[:, None] + both.diagonal() - both
-    apart = np.triu(either - both >= options.exactly_one * np.maximum(either, 1), k=1)
+    apart = np.triu(either - both >= EXACTLY_ONE * np.maximum(either, 1), k=1)
     pairs = {
         (a, b): chance
         for a, b in np.argwhere(apart).tolist()
-        if (chance := _chance(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= options.significance
+        if (chance := _hypergeometric_tail(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= SIGNIFICANCE
     }
     groups: list[set[int]] = []
     for a, b in sorted(pairs, key=lambda pair: (pairs[pair], pair)):  # the clearest first
@@ -107,40 +125,31 @@ def interchangeable(evidence: Evidence, options: RoleOptions | None = None) -> l
         mine = [next((group for group in groups if one in group), {one}) for one in (a, b)]
         joined = mine[0] | mine[1]
         fits = all((x, y) in pairs for x, y in combinations(sorted(joined), 2))
-        if fits and _exactly_one(shown[:, sorted(joined)]) >= options.exactly_one:
+        if fits and _share_with_exactly_one(shown[:, sorted(joined)]) >= EXACTLY_ONE:
             groups = [group for group in groups if group not in mine] + [joined]
-    return [_described(evidence.steps, shown, sorted(group), pairs) for group in sorted(groups, key=min)]
+    return [tuple(sequences.steps[index] for index in sorted(group)) for group in sorted(groups, key=min)]
 
 
-def _described(
-    steps: Sequence[Step], shown: NDArray[np.bool_], group: list[int], pairs: Mapping[tuple[int, int], float]
-) -> Interchangeable:
-    counts = shown[:, group].sum(axis=1)
-    weakest = max(pairs[pair] for pair in combinations(group, 2))
-    names = tuple(steps[index] for index in group)
-    return Interchangeable(names, int((counts == 1).sum()), int((counts > 1).sum()), weakest)
-
-
-def _shown(evidence: Evidence) -> NDArray[np.bool_]:
+def _step_presence(sequences: Sequences) -> NDArray[np.bool_]:
     """Which steps the labelled videos show, shape (videos, steps)."""
-    shown = np.isfinite(evidence.ended)
+    shown = np.isfinite(sequences.ended)
     return np.asarray(shown[shown.any(axis=1)])
 
 
-def _exactly_one(shown: NDArray[np.bool_]) -> float:
+def _share_with_exactly_one(shown: NDArray[np.bool_]) -> float:
     """Of the videos with any of the steps, shape (videos, steps), the share with exactly one; 0 where none has any."""
     counts = shown.sum(axis=1)
     return float((counts == 1).sum() / max(1, (counts > 0).sum()))
 
 
-def _as_many(without: int, videos: int, rate: float) -> float:
+def _binomial_tail(without: int, videos: int, rate: float) -> float:
     """The chance that as many of the videos, or more, lack a step, each at this rate (binomial)."""
     logs, lacking = log_factorials(videos), np.arange(without, videos + 1)
     ways = logs[videos] - logs[lacking] - logs[videos - lacking]
     return float(np.exp(ways + lacking * np.log(rate) + (videos - lacking) * np.log1p(-rate)).sum())
 
 
-def _chance(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+def _hypergeometric_tail(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     """That two unrelated steps, in as many videos each, would share no more videos than these do (hypergeometric)."""
     logs, videos, ours, theirs = log_factorials(len(one)), len(one), int(one.sum()), int(other.sum())
     shared = np.arange(max(0, ours + theirs - videos), int((one & other).sum()) + 1)

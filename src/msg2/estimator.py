@@ -1,0 +1,180 @@
+"""The scikit-learn estimator: learns a graph and predicts the next step. scikit-learn itself is not needed for it.
+
+The constructor only stores its parameters, `fit` returns the estimator, and what was learned ends in an underscore: so
+scikit-learn can clone it, cross-validate it and search its parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msg2.assist.next_step import next_steps
+from msg2.errors import InputError
+from msg2.graph import SubtaskGraph
+from msg2.inference import DEFAULT_METHOD, Constraints, run_inference
+from msg2.options import OptionValue
+from msg2.task import Step, Video
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
+
+_NESTED = "options__"
+
+
+class SubtaskGraphEstimator:
+    """Learns the graph of a task from demonstrations, and predicts which step comes next after some.
+
+    Parameters
+    ----------
+    method : str
+        A name in `msg2.inference.METHODS`.
+    options : mapping of str to option value, optional
+        Options of the method, such as ``{"delta": 0.9}``. A search over parameters calls them ``options__delta``.
+    constraints : Constraints, optional
+        What is known beforehand; it is obeyed exactly.
+    samples : int, optional
+        Bootstrap samples, which say how sure every edge is.
+    confidence : float, optional
+        Drop what holds in a smaller share of the samples.
+    seed : int
+        Of everything that is drawn at random.
+    jobs : int
+        Processes that share the samples.
+
+    Attributes
+    ----------
+    graph_ : SubtaskGraph
+        What was learned.
+    steps_ : tuple of str
+        The steps of the demonstrations: all that `predict` can answer.
+    n_videos_ : int
+        Demonstrations that were seen.
+
+    >>> seen = [["whisk", "dip", "fry"], ["whisk", "heat", "dip", "fry"], ["heat", "whisk", "dip", "fry"]]
+    >>> model = SubtaskGraphEstimator(method="msg2", options={"delta": 0.9}).fit(seen)
+    >>> model.predict([["whisk"], ["heat", "whisk", "dip"]])
+    ['dip', 'fry']
+    """
+
+    graph_: SubtaskGraph
+    steps_: tuple[Step, ...]
+    n_videos_: int
+
+    def __init__(
+        self,
+        method: str = DEFAULT_METHOD,
+        *,
+        options: Mapping[str, OptionValue] | None = None,
+        constraints: Constraints | None = None,
+        samples: int | None = None,
+        confidence: float | None = None,
+        seed: int = 0,
+        jobs: int = 1,
+    ) -> None:
+        self.method = method
+        self.options = options
+        self.constraints = constraints
+        self.samples = samples
+        self.confidence = confidence
+        self.seed = seed
+        self.jobs = jobs
+
+    def fit(self, X: Demonstrations, y: object = None) -> SubtaskGraphEstimator:
+        """Learn `graph_`.
+
+        Parameters
+        ----------
+        X : Task, path, DataFrame, sequences or mapping
+            The demonstrations, as in `msg2.infer`.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        SubtaskGraphEstimator
+            Itself.
+        """
+        from msg2.formats.conversion import to_task
+
+        task = to_task(X)
+        settings: dict[str, Any] = {**self.get_params(deep=False), **(self.options or {})}
+        del settings["options"]
+        self.graph_ = run_inference(task, **settings).graph
+        self.steps_, self.n_videos_ = self.graph_.steps, len(task)
+        return self
+
+    def predict(self, X: Iterable[Sequence[Step]]) -> list[Step | None]:
+        """Predict the most probable next step after each sequence of steps; None where nothing is left."""
+        rankings = [next_steps(self._fitted_graph(), done) for done in X]
+        return [ranking[0].step if ranking else None for ranking in rankings]
+
+    def score(self, X: Demonstrations, y: object = None) -> float:
+        """Compute the share of the steps in demonstrations that were predicted from those before them.
+
+        Parameters
+        ----------
+        X : Task, path, DataFrame, sequences or mapping
+            The demonstrations. Steps that `graph_` does not know are wrong predictions, and not part of what is done.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        float
+            From 0 to 1; 0 where there are no steps.
+        """
+        from msg2.formats.conversion import to_task
+
+        known = set(self._fitted_graph().steps)
+        right = [
+            step in known and self.predict([[done for done in steps[:place] if done in known]]) == [step]
+            for steps in map(Video.sequence, to_task(X))
+            for place, step in enumerate(steps)
+        ]
+        return sum(right) / len(right) if right else 0.0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return what the constructor was given; with `deep`, every option of the method as well."""
+        params = {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+        nested = {f"{_NESTED}{name}": value for name, value in (self.options or {}).items()} if deep else {}
+        return {**params, **nested}
+
+    def set_params(self, **params: Any) -> SubtaskGraphEstimator:
+        """Change what the constructor was given; an unknown parameter is an `InputError`."""
+        known = self.get_params(deep=False)
+        for name, value in params.items():
+            if name.startswith(_NESTED):
+                self.options = {**(self.options or {}), name.removeprefix(_NESTED): value}
+            elif name in known:
+                setattr(self, name, value)
+            else:
+                hint = f"it has {', '.join(known)}; options of the method are {_NESTED}NAME"
+                raise InputError(f"the estimator has no parameter {name!r}", hint=hint)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if value != defaults[name].default
+        ]
+        return f"SubtaskGraphEstimator({', '.join(given)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "graph_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Only ever asked by scikit-learn itself."""
+        from sklearn.utils import Tags, TargetTags  # type: ignore[import-untyped]
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def _fitted_graph(self) -> SubtaskGraph:
+        if not hasattr(self, "graph_"):
+            raise InputError("nothing has been learnt yet", hint="call fit() first")
+        return self.graph_

@@ -1,0 +1,270 @@
+"""How sure a graph is: the bootstrap over videos. Learned again from videos drawn with replacement, is it the same?
+
+The probability of a relation is the share of these graphs that have it. δ, where the data choose it, is chosen once,
+from all videos. The same seed gives the same samples, however the work is shared out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.graph import TRUE, Formula, SubtaskGraph, Support
+from msg2.inference.clauses import Clauses, keep_clauses, reduce_changed, replace_preconditions
+from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
+from msg2.parallel import parallel_map
+from msg2.progress import Progress, no_progress
+from msg2.sequences import Sequences
+from msg2.task import Step
+from msg2.validation import require, require_probability
+
+LearnFunction: TypeAlias = Callable[[Sequences], LearnedPreconditions]
+"""A method with its options."""
+
+DEFAULT_SAMPLES = 200
+"""They tell a probability of 0.9 to about ± 0.04."""
+MAX_SAMPLES = 1_000_000
+
+
+def choose_samples(samples: int | None, confidence: float | None) -> int | None:
+    """Say how many samples are drawn, after checking what was asked for.
+
+    Parameters
+    ----------
+    samples : int or None
+        How many are wanted.
+    confidence : float or None
+        The probability that clauses must reach.
+
+    Returns
+    -------
+    int or None
+        None where neither is given: there is no bootstrap.
+
+    Raises
+    ------
+    InputError
+        Where one of them is out of range.
+
+    >>> choose_samples(None, 0.9)
+    200
+    """
+    if samples is None and confidence is None:
+        return None
+    chosen = DEFAULT_SAMPLES if samples is None else samples
+    require(1 <= chosen <= MAX_SAMPLES, f"samples is {chosen}, it must be 1 to {MAX_SAMPLES:,}")
+    if confidence is not None:
+        require_probability("confidence", confidence)
+    return chosen
+
+
+@dataclass(frozen=True)
+class GraphFrequencies:
+    """What share of several graphs of the same steps says the same: of bootstrap samples, or of several methods.
+
+    >>> from msg2.graph import step
+    >>> half = GraphFrequencies((SubtaskGraph("t", "ab", {"b": step("a")}), SubtaskGraph("t", "ab", {})))
+    >>> half.ancestor("a", "b"), half.clause("b", step("a"))
+    (0.5, 0.5)
+    """
+
+    graphs: tuple[SubtaskGraph, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """By name."""
+        return tuple(sorted(self.graphs[0].steps))
+
+    def ancestor(self, before: Step, after: Step) -> float:
+        """Return the share of graphs in which one step is an ancestor of the other, through any AND or OR.
+
+        Parameters
+        ----------
+        before, after : str
+            Names of the steps.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.ancestors[self._index[before], self._index[after]])
+
+    def edge(self, before: Step, after: Step) -> float:
+        """Return the share of graphs with this edge in their transitive reduction.
+
+        Parameters
+        ----------
+        before, after : str
+            Names of the steps.
+
+        Returns
+        -------
+        float
+        """
+        return self._edges[before, after] / len(self.graphs)
+
+    def clause(self, step: Step, clause: Formula) -> float:
+        """Return the share of graphs in which a clause holds whenever the step is eligible: see `Clauses`.
+
+        Parameters
+        ----------
+        step : str
+            Name of the step.
+        clause : Formula
+            A step that must come first, or an OR.
+
+        Returns
+        -------
+        float
+        """
+        return sum(clauses.has(step, clause) for clauses in self._clauses) / len(self.graphs)
+
+    def precondition(self, step: Step, formula: Formula) -> float:
+        """Return the share of graphs in which all clauses of a formula hold whenever the step is eligible.
+
+        Parameters
+        ----------
+        step : str
+            Name of the step.
+        formula : Formula
+            Its precondition.
+
+        Returns
+        -------
+        float
+        """
+        parts = formula.clauses()
+        return sum(all(one.has(step, part) for part in parts) for one in self._clauses) / len(self.graphs)
+
+    @cached_property
+    def ancestors(self) -> NDArray[np.float64]:
+        """`ancestor` of all pairs of `steps`, shape (steps, steps)."""
+        total = np.zeros((len(self._index), len(self._index)))
+        for graph in self.graphs:
+            total += graph.ancestor_matrix_in_order(self.steps)
+        return total / len(self.graphs)
+
+    @cached_property
+    def _index(self) -> Mapping[Step, int]:
+        return {name: place for place, name in enumerate(self.steps)}
+
+    @cached_property
+    def _edges(self) -> Counter[tuple[Step, Step]]:
+        return Counter(edge for graph in self.graphs for edge in graph.transitive_reduction().edge_pairs())
+
+    @cached_property
+    def _clauses(self) -> list[Clauses]:
+        return [Clauses(graph) for graph in self.graphs]
+
+
+def bootstrap(
+    sequences: Sequences,
+    learn: LearnFunction,
+    samples: int,
+    seed: int,
+    *,
+    jobs: int = 1,
+    progress: Progress = no_progress,
+) -> GraphFrequencies:
+    """Learn graphs from videos drawn with replacement.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        All videos.
+    learn : callable
+        A method with its options; it can be pickled where `jobs` is more than 1.
+    samples : int
+        Graphs that are learned, each from as many videos as there are.
+    seed : int
+        The same seed draws the same samples, for any number of jobs.
+    jobs : int
+        Processes that share the samples.
+    progress : Progress
+        Is told after every sample.
+
+    Returns
+    -------
+    GraphFrequencies
+    """
+    sample = partial(_learn_from_sample, sequences=sequences, learn=learn, seed=seed)
+    graphs = []
+    for graph in parallel_map(sample, range(samples), jobs):
+        graphs.append(graph)
+        progress(len(graphs), samples, "learning from samples of the videos")
+    return GraphFrequencies(tuple(graphs))
+
+
+def _learn_from_sample(number: int, sequences: Sequences, learn: LearnFunction, seed: int) -> SubtaskGraph:
+    """The graph of one sample, which has its own stream of randomness."""
+    videos = len(sequences.videos)
+    drawn = np.random.default_rng([seed, number]).integers(max(videos, 1), size=videos)
+    times = np.bincount(drawn, minlength=videos)
+    return SubtaskGraph("", sequences.steps, learn(sequences.resample(times)).preconditions)
+
+
+def drop_uncertain_clauses(
+    steps: Iterable[Step], learnt: LearnedPreconditions, shares: GraphFrequencies, least: float
+) -> LearnedPreconditions:
+    """Drop the clauses that hold in too small a share of the samples.
+
+    A step that must come first goes alone, an OR as a whole; what it implied is judged by itself, see `keep_clauses`.
+
+    Parameters
+    ----------
+    steps : iterable of str
+        All steps.
+    learnt : LearnedPreconditions
+        What was learned from all videos.
+    shares : GraphFrequencies
+        Of the bootstrap samples.
+    least : float
+        The smallest share that is enough.
+
+    Returns
+    -------
+    LearnedPreconditions
+    """
+    graph = SubtaskGraph("", steps, learnt.preconditions)
+    left = keep_clauses(graph, lambda name, clause: shares.clause(name, clause) >= least - TIE_TOLERANCE)
+    return replace_preconditions(learnt, reduce_changed(SubtaskGraph("", graph.steps, left), learnt.preconditions))
+
+
+def add_probabilities(
+    entry: Mapping[str, Any], step: Step, formula: Formula, shares: GraphFrequencies
+) -> dict[str, Any]:
+    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge.
+
+    Parameters
+    ----------
+    entry : mapping
+        The evidence of the step, as in a graph file.
+    step : str
+        Name of the step.
+    formula : Formula
+        Its precondition.
+    shares : GraphFrequencies
+        Of the bootstrap samples.
+
+    Returns
+    -------
+    dict
+        The entry with probabilities.
+    """
+    if formula == TRUE:
+        return dict(entry)
+    edges = {
+        parent: replace(
+            Support.from_json(counts),
+            probability=round(shares.ancestor(parent, step), 6),
+            direct=round(shares.edge(parent, step), 6),
+        ).to_json()
+        for parent, counts in entry["edges"].items()
+    }
+    return {**entry, "edges": edges, "confidence": round(shares.precondition(step, formula), 6)}

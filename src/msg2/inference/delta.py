@@ -1,0 +1,188 @@
+"""Choosing δ from the data: the value under which held-out videos are most likely.
+
+For every δ of a grid, graphs are learnt from training folds; each label of a held-out video is then predicted as
+
+p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open|
+
+over the steps that are still open; ε is the share of training labels that violate the graph. A δ too low demands orders
+that held-out videos break, a δ too high demands none and predicts nothing. Ties go to the larger δ: fewer demands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.graph import Formula
+from msg2.inference.result import TIE_TOLERANCE
+from msg2.metrics.graph_scores import count_violations
+from msg2.progress import Progress, no_progress
+from msg2.sequences import Sequences
+from msg2.task import Step
+from msg2.validation import require
+
+Delta: TypeAlias = float | Literal["auto"]
+Learner: TypeAlias = Callable[[Sequences, float], Mapping[Step, Formula]]
+"""Preconditions learned from sequences at a given δ."""
+
+GRID = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.99)
+"""The δ that are tried."""
+FOLDS = 5
+MAX_HELD_OUT = 200
+"""Folds are scored until this many held-out videos have been: many videos need fewer folds."""
+MAX_TRAINING = 1000
+"""Training videos per fold, at most. Both bounds keep the time of the choice near that of learning the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One δ of the grid with its `fit`: mean log-likelihood (nats) of a held-out label."""
+
+    delta: float
+    fit: float
+
+
+def evaluate_grid(sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress) -> list[Trial]:
+    """Fit held-out videos with every δ of the grid.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        All videos.
+    learner : callable
+        Learns preconditions from some of the videos at a given δ.
+    seed : int
+        Shuffles the folds.
+    progress : Progress
+        Is told before every δ.
+
+    Returns
+    -------
+    list of Trial
+        In the order of the grid; empty where fewer than two videos have labels, so that none can be held out.
+    """
+    if len(np.unique(sequences.video)) < 2:
+        return []
+    folds: list[tuple[Sequences, Sequences]] = []
+    for training, held_out in sequences.folds(min(FOLDS, len(sequences.videos)), seed):
+        left = MAX_HELD_OUT - sum(len(other.videos) for _, other in folds)
+        if left > 0:
+            folds.append((sequences.select(training[:MAX_TRAINING]), sequences.select(held_out[:left])))
+    result = []
+    for number, delta in enumerate(GRID):
+        progress(number, len(GRID), f"trying δ = {delta:g}")
+        likelihoods = [log_likelihoods(learner(training, delta), training, held_out) for training, held_out in folds]
+        result.append(Trial(delta, float(np.concatenate(likelihoods).mean())))
+    return result
+
+
+def best_trial(tried: list[Trial]) -> Trial:
+    """Return the trial of highest fit; of equal ones that with the largest δ."""
+    highest = max(trial.fit for trial in tried)
+    return max((trial for trial in tried if trial.fit >= highest - TIE_TOLERANCE), key=lambda trial: trial.delta)
+
+
+def satisfied_share(formulas: Mapping[Step, Formula], sequences: Sequences) -> float:
+    """Compute the share of the labels whose precondition held when they started.
+
+    Parameters
+    ----------
+    formulas : mapping of step to Formula
+        Preconditions.
+    sequences : Sequences
+        The labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 1 where there are no labels.
+    """
+    labels = len(sequences.step)
+    return (labels - count_violations(formulas, sequences)) / labels if labels else 1.0
+
+
+def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_out: Sequences) -> NDArray[np.float64]:
+    """Compute log p(n | c) of every label of the held-out videos.
+
+    Parameters
+    ----------
+    formulas : mapping of step to Formula
+        Preconditions, learned from the training videos.
+    training, held_out : Sequences
+        ε is estimated on the first, the labels are those of the second.
+
+    Returns
+    -------
+    array of shape (labels,)
+        In nats.
+    """
+    epsilon = (count_violations(formulas, training) + 1) / (len(training.step) + 2)  # never 0 or 1 (Laplace)
+    completed, itself = held_out.completed(), (np.arange(len(held_out.step)), held_out.step)
+    open_steps = ~completed
+    open_steps[itself] = True  # a repeated label is open too
+    possible = open_steps.copy()
+    for column, name in enumerate(held_out.steps):
+        if name in formulas:
+            possible[:, column] &= formulas[name].evaluate_rows(completed, held_out.steps)
+    count, hit = possible.sum(axis=1), possible[itself]
+    anything = 1 / open_steps.sum(axis=1)
+    by_graph = np.where(count > 0, hit / np.maximum(count, 1), anything)
+    likelihoods: NDArray[np.float64] = np.log((1 - epsilon) * by_graph + epsilon * anything)
+    return likelihoods
+
+
+def require_delta(delta: Delta) -> None:
+    """Raise an `InputError` where this is no δ."""
+    require(delta == "auto" or (isinstance(delta, (int, float)) and 0 <= delta <= 1),
+           f"delta is {delta}, it must be between 0 and 1, or auto")  # fmt: skip
+
+
+def chosen_delta(delta: Delta) -> float:
+    """Return δ as a number: a method is only called after "auto" has been replaced by the best one."""
+    if delta == "auto":
+        raise ValueError("delta is still to be chosen: see msg2.inference.delta")
+    return delta
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One δ: edges of the graph learned from all videos, share of labels that obey it, fit to held-out ones (nats)."""
+
+    delta: float
+    edges: int
+    held: float
+    fit: float
+    chosen: bool
+
+
+def sweep_delta(
+    sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
+) -> list[SweepPoint]:
+    """Learn a graph at every δ of the grid, and mark the one that "auto" would choose.
+
+    Parameters
+    ----------
+    sequences, learner, seed, progress
+        As in `evaluate_grid`.
+
+    Returns
+    -------
+    list of SweepPoint
+        In the order of the grid; empty where fewer than two videos have labels.
+    """
+    trials = evaluate_grid(sequences, learner, seed, progress)
+    return [
+        SweepPoint(
+            trial.delta,
+            sum(len(formula.steps) for formula in formulas.values()),
+            satisfied_share(formulas, sequences),
+            trial.fit,
+            trial == best_trial(trials),
+        )
+        for trial in trials
+        for formulas in [learner(sequences, trial.delta)]
+    ]

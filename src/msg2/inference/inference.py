@@ -1,0 +1,385 @@
+"""Task -> SubtaskGraph: any method, with δ chosen from the data, constraints and a bootstrap around it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from msg2.errors import InputError
+from msg2.graph import Formula, SubtaskGraph
+from msg2.inference.bootstrap import (
+    GraphFrequencies,
+    LearnFunction,
+    add_probabilities,
+    bootstrap,
+    choose_samples,
+    drop_uncertain_clauses,
+)
+from msg2.inference.constraints import ConstrainedLearner, Constraints
+from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
+from msg2.inference.layers import purity
+from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.optional_steps import add_step_roles
+from msg2.inference.registry import DEFAULT_METHOD, Method, find_method, make_options
+from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
+from msg2.logs import LOGGER, collect_logs
+from msg2.parallel import parallel_map
+from msg2.progress import Progress, no_progress
+from msg2.sequences import Sequences
+from msg2.task import Step, Task
+from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceResult:
+    """A learned graph together with what it was learned from."""
+
+    graph: SubtaskGraph
+    sequences: Sequences
+    learned: LearnedPreconditions
+    frequencies: GraphFrequencies | None = None
+    """Of bootstrap samples, where there are any."""
+
+    def statistics(self) -> Iterator[Statistic]:
+        """Yield the purity of every ordered pair and the score of every candidate: what δ and α are chosen by.
+
+        Where there are bootstrap samples, the probability of every ancestor relation and of every clause follows.
+        """
+        steps, before = self.sequences.steps, self.sequences.first_occurrences().before
+        shares = purity(self.sequences.before)
+        for m, n in product(range(len(steps)), repeat=2):
+            together = int(before[n, m] + before[m, n])
+            if together or shares[n, m]:
+                chosen = steps[n] in self.graph.parents(steps[m])
+                yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
+        for name, candidates in sorted(self.learned.candidates.items()):
+            videos = int(self.graph.evidence[name]["videos"])
+            for rank, candidate in enumerate(candidates):
+                yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
+        if self.frequencies is not None:
+            for m, n in np.argwhere(self.frequencies.ancestors.T).tolist():
+                chosen, share = steps[n] in self.graph.ancestors(steps[m]), float(self.frequencies.ancestors[n, m])
+                yield Statistic("ancestor", steps[m], steps[n], share, int(before[n, m] + before[m, n]), chosen)
+            for name, formula in self.graph.preconditions.items():
+                videos = int(self.graph.evidence[name]["videos"])
+                for clause in formula.clauses():
+                    yield Statistic("clause", name, str(clause), self.frequencies.clause(name, clause), videos, True)
+
+
+def infer(
+    data: Demonstrations,
+    method: str = DEFAULT_METHOD,
+    *,
+    task: str | None = None,
+    seed: int = 0,
+    constraints: Constraints | None = None,
+    samples: int | None = None,
+    confidence: float | None = None,
+    names: NameEncoder | str | None = None,
+    jobs: int = 1,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> SubtaskGraph:
+    """Learn the subtask graph of a task, with the evidence behind every precondition.
+
+    Parameters
+    ----------
+    data : Task, path, DataFrame, sequences or mapping
+        The demonstrations: a `Task`; a file or folder in any format that msg2 reads; a table of steps; a list with the
+        steps of each video in their order, or a mapping from video ids to such lists.
+    method : str
+        A name in `msg2.inference.METHODS`.
+    task : str, optional
+        Which task, where `data` holds several.
+    seed : int
+        Shuffles the folds with which δ "auto" is chosen, and draws the bootstrap samples.
+    constraints : Constraints, optional
+        What is known beforehand; it is obeyed exactly.
+    samples : int, optional
+        Learn again from so many bootstrap samples of the videos, which say how sure every edge is.
+    confidence : float, optional
+        Drop what holds in a smaller share of the samples; with this and no `samples`, 200 are drawn.
+    names : callable or str, optional
+        Turns the names of steps into vectors, for methods that read them: an encoder, or its name ("words").
+    jobs : int
+        Processes that share the bootstrap samples.
+    progress : Progress
+        Is told what is being done.
+    **options
+        Options of the method: see its dataclass.
+
+    Returns
+    -------
+    SubtaskGraph
+
+    Raises
+    ------
+    InputError
+        Where the data, the method or an option cannot be used.
+
+    >>> graph = infer([["boil", "pour"], ["boil", "pour"]], delta=0.9)
+    >>> print(graph.precondition("pour"))
+    boil
+    """
+    from msg2.formats.conversion import to_task
+
+    chosen = to_task(data, task)
+    return run_inference(
+        chosen, method, seed=seed, constraints=constraints, samples=samples, confidence=confidence, names=names,
+        jobs=jobs, progress=progress, **options,
+    ).graph  # fmt: skip
+
+
+def infer_all(
+    data: Demonstrations,
+    method: str = DEFAULT_METHOD,
+    *,
+    jobs: int = 1,
+    progress: Progress = no_progress,
+    **settings: Any,
+) -> list[SubtaskGraph]:
+    """Learn the graph of every task in the data; as `infer`, but `jobs` processes share the tasks.
+
+    Parameters
+    ----------
+    data : path, DataFrame or other demonstrations
+        As in `infer`.
+    method : str
+        A name in `msg2.inference.METHODS`.
+    jobs : int
+        Tasks that are learned at the same time.
+    progress : Progress
+        Is told after every task.
+    **settings
+        `seed`, `constraints`, `samples`, `confidence`, `names` and the options of the method, as in `infer`.
+
+    Returns
+    -------
+    list of SubtaskGraph
+        In the order of the tasks.
+
+    >>> from msg2.task import Segment, Task, Video
+    >>> video = Video("v1", [Segment("boil"), Segment("pour")])
+    >>> [graph.task for graph in infer_all([Task(name, ["boil", "pour"], [video]) for name in ("tea", "coffee")])]
+    ['tea', 'coffee']
+    """
+    from msg2.formats.conversion import to_tasks
+
+    results = run_inference_on_all(to_tasks(data), method, jobs=jobs, progress=progress, **settings)
+    return [result.graph for result in results]
+
+
+def run_inference_on_all(
+    tasks: Sequence[Task],
+    method: str = DEFAULT_METHOD,
+    *,
+    jobs: int = 1,
+    constraints: Constraints | None = None,
+    progress: Progress = no_progress,
+    **settings: Any,
+) -> Iterator[InferenceResult]:
+    """Learn the graphs of several tasks, in processes; a single task has the processes for its bootstrap samples.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What was seen.
+    method : str
+        A name in `msg2.inference.METHODS`.
+    jobs : int
+        Processes.
+    constraints : Constraints, optional
+        Each task obeys those about its own steps.
+    progress : Progress
+        Is told after every task; for a single one, what is being done.
+    **settings
+        As in `run_inference`.
+
+    Yields
+    ------
+    InferenceResult
+        In the order of the tasks. What was logged about a task in another process is logged here.
+    """
+    if len(tasks) == 1:
+        own = None if constraints is None else constraints.about(tasks[0].steps)
+        yield run_inference(tasks[0], method, jobs=jobs, constraints=own, progress=progress, **settings)
+        return
+    work = partial(_run_with_logs, method=method, constraints=constraints, settings=settings)
+    for number, (result, messages) in enumerate(parallel_map(work, tasks, min(jobs, max(1, len(tasks)))), start=1):
+        for level, message in messages:
+            LOGGER.log(level, message)
+        progress(number, len(tasks), result.graph.task)
+        yield result
+
+
+def _run_with_logs(
+    task: Task, method: str, constraints: Constraints | None, settings: Mapping[str, Any]
+) -> tuple[InferenceResult, list[tuple[int, str]]]:
+    own = None if constraints is None else constraints.about(task.steps)
+    with collect_logs() as collected:
+        result = run_inference(task, method, constraints=own, **settings)
+    return result, collected.messages
+
+
+def run_inference(
+    task: Task,
+    method: str = DEFAULT_METHOD,
+    *,
+    seed: int = 0,
+    constraints: Constraints | None = None,
+    samples: int | None = None,
+    confidence: float | None = None,
+    names: NameEncoder | str | None = None,
+    jobs: int = 1,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> InferenceResult:
+    """Learn a graph as `infer` does, and keep what it was learned from.
+
+    Parameters
+    ----------
+    task : Task
+        What was seen. Constraints about steps that it does not have are refused.
+    method, seed, constraints, samples, confidence, names, jobs, progress, **options
+        As in `infer`.
+
+    Returns
+    -------
+    InferenceResult
+    """
+    samples = choose_samples(samples, confidence)  # what cannot be used is refused before the work
+    sequences = Sequences.from_task(task)
+    chosen_method, chosen = find_method(method), make_options(method, options)
+    facts: dict[str, Any] = {}
+    if names is not None:
+        encoder = _encoder(names)
+        if not chosen_method.reads_names:
+            raise InputError(f"the method {method!r} does not read the names of the steps")
+        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
+        facts["names"] = str(getattr(encoder, "name", "an encoder"))
+    if constraints is not None and constraints.pairs:
+        constraints.check(task)
+        chosen_method = replace(chosen_method, learn=ConstrainedLearner(chosen_method.learn, constraints))
+        facts["knowledge"] = constraints.to_json()
+    if getattr(chosen, "delta", None) == "auto":
+        trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
+        delta = best_trial(trials).delta if trials else max(GRID)
+        rule = "highest likelihood of held-out videos" if trials else "too few videos to hold any out: the strictest"
+        chosen = replace(chosen, delta=delta)
+        facts["delta_chosen"] = {"rule": rule, "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in trials}}
+        _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
+    learn: LearnFunction = partial(chosen_method.learn, options=chosen)
+    learned, frequencies = learn(sequences), None
+    if samples is not None:
+        frequencies = bootstrap(sequences, learn, samples, seed, jobs=jobs, progress=progress)
+        facts["bootstrap"] = {"samples": samples, "confidence": confidence, "seed": seed}
+        if confidence is not None:
+            learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
+    made = {"name": method, "options": asdict(chosen), **facts, "videos": list(sequences.videos)}
+    graph = SubtaskGraph(task.name, task.steps, learned.preconditions, made)
+    entries = add_step_roles(dict(step_evidence(sequences, learned)), sequences, graph)
+    if frequencies is not None:
+        entries = {n: add_probabilities(entry, n, graph.precondition(n), frequencies) for n, entry in entries.items()}
+    for note in (*learned.notes, *_doubts(sequences, entries)):
+        _log.warning("%s: %s", task.name, note)
+    graph = replace(graph, evidence={name: entries[name] for name in graph.steps})
+    return InferenceResult(graph, sequences, learned, frequencies)
+
+
+def sweep(
+    data: Demonstrations,
+    method: str = DEFAULT_METHOD,
+    *,
+    task: str | None = None,
+    seed: int = 0,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> list[SweepPoint]:
+    """Learn a graph for every δ of the grid: its edges, and how well it fits held-out videos.
+
+    Parameters
+    ----------
+    data : Task, path, DataFrame, sequences or mapping
+        As in `infer`.
+    method : str
+        One that has a δ.
+    task : str, optional
+        Which task, where `data` holds several.
+    seed : int
+        Shuffles the folds.
+    progress : Progress
+        Is told before every δ.
+    **options
+        Options of the method.
+
+    Returns
+    -------
+    list of SweepPoint
+        In the order of the grid; the δ that "auto" would choose is marked.
+
+    Raises
+    ------
+    InputError
+        Where the method has no δ, or fewer than two videos have labels.
+
+    >>> points = sweep([["boil", "pour"], ["boil", "pour"], ["pour", "boil"], ["boil", "pour"]])
+    >>> [(point.delta, point.edges) for point in points if point.delta in (0.6, 0.9)]
+    [(0.6, 1), (0.9, 0)]
+    """
+    from msg2.formats.conversion import to_task
+
+    chosen_task = to_task(data, task)
+    chosen_method, chosen = find_method(method), make_options(method, options)
+    if not hasattr(chosen, "delta"):
+        raise InputError(f"the method {method!r} has no delta to sweep over")
+    learner = _learner_at_delta(chosen_method, chosen)
+    points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
+    if not points:
+        raise InputError(
+            f"task {chosen_task.name!r} has fewer than two videos with labels: there is nothing to hold out"
+        )
+    return points
+
+
+def _learner_at_delta(method: Method, options: Any) -> Learner:
+    """The method with everything given but δ."""
+
+    def learner(sequences: Sequences, delta: float) -> Mapping[Step, Formula]:
+        return method.learn(sequences, replace(options, delta=delta)).preconditions
+
+    return learner
+
+
+def _encoder(names: NameEncoder | str) -> NameEncoder:
+    """The encoder itself, or the one of that name."""
+    if not isinstance(names, str):
+        return names
+    from msg2.media.text_encoders import text_encoder
+
+    return text_encoder(names)
+
+
+def _doubts(sequences: Sequences, entries: Mapping[Step, Mapping[str, Any]]) -> Iterator[str]:
+    """What a user should know before trusting the graph; `entries` as in the graph file."""
+    if len(sequences.videos) < 2:
+        yield f"learnt from {len(sequences.videos)} video(s): any order in it looks necessary"
+    unseen = [name for name, count in zip(sequences.steps, sequences.occurrences(), strict=True) if not count]
+    if unseen:
+        yield f"no video shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
+    if len(sequences.steps) > 1 and not sequences.before.any():
+        yield "no video orders any two steps, so there is nothing to learn from"
+    edges = [edge for entry in entries.values() for edge in entry.get("edges", {}).values()]
+    weak = sum("weak" in edge for edge in edges)
+    if weak:
+        yield f"{weak} of {len(edges)} edges rest on fewer than {WEAK_BELOW} videos"

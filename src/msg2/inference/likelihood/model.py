@@ -1,0 +1,156 @@
+"""The model: a demonstration is a sequence of choices. Which step is begun next, of those that are still to come?
+
+Under a strict partial order the next step is one of the eligible ones, all alike, or, with a small probability ε, any:
+
+    p(s) = (1 − ε) · [s eligible] / |eligible| + ε / |open|
+
+Open are the steps of the video that are not begun yet. A step is eligible when none of those that must come before it
+is still waiting; what the video never shows was skipped, or done and not labelled, and keeps nobody waiting. Neither
+does a step that is late: once a step that needed it has been begun, people go on as if it had been done.
+
+What holds of a step is kept as one bit a choice: another order is compared with all choices in a few operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.inference.bits import Bits, pack_bits, unpack_bits
+from msg2.inference.relations import Relation
+from msg2.sequences import Sequences
+
+Disjunction: TypeAlias = tuple[int, frozenset[int]]
+"""A step, and steps of which one must come before it: b comes after a or c."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceEvents:
+    """E choices in V videos of N steps, ordered by video; moments at which one step only is left say nothing.
+
+    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. Bits of each step: where
+    it is `now` begun, is `open`, keeps others `waiting` (all that is open, but for what begins at the same
+    moment), and was `begun` earlier.
+    """
+
+    video: NDArray[np.intp]
+    step: NDArray[np.intp]
+    open_count: NDArray[np.int16]
+    now: Bits
+    open: Bits
+    waiting: Bits
+    begun: Bits
+
+    @staticmethod
+    def from_sequences(sequences: Sequences) -> ChoiceEvents:
+        """Collect the choices of the first labels of every video.
+
+        >>> from msg2.task import Segment, Task, Video
+        >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
+        >>> events = ChoiceEvents.from_sequences(Sequences.from_task(task))
+        >>> unpack_bits(events.open, len(events)).tolist()
+        [[1], [1]]
+        """
+        firsts = sequences.first_occurrences()
+        order = np.lexsort((firsts.step, firsts.start, firsts.video))
+        video, step, start = firsts.video[order], firsts.step[order], firsts.start[order, None]
+        begins = np.full((len(firsts.videos), len(firsts.steps)), np.nan)
+        begins[video, step] = start[:, 0]
+        every = begins[video]
+        with np.errstate(invalid="ignore"):
+            still_open, begun = every >= start, every < start
+        now = step[:, None] == np.arange(len(firsts.steps))
+        waiting = still_open & (every != start) | now
+        telling = still_open.sum(axis=1) > 1
+        bits = (pack_bits(flags[telling].T) for flags in (now, still_open, waiting, begun))
+        numbers = np.unique(video[telling], return_inverse=True)[1]
+        return ChoiceEvents(numbers, step[telling], still_open[telling].sum(axis=1, dtype=np.int16), *bits)
+
+    def __len__(self) -> int:
+        return len(self.video)
+
+    @cached_property
+    def first(self) -> NDArray[np.intp]:
+        """Where each video's choices begin, shape (V,)."""
+        return np.flatnonzero(np.diff(self.video, prepend=-1))
+
+    def eligible_under(self, relation: Relation) -> EligibleSteps:
+        """Find what is eligible under `relation`, shape (N, N)."""
+        none = np.zeros_like(relation)
+        free = EligibleSteps(
+            none, frozenset(), self.waiting, self.open, np.bitwise_or.reduce(self.now), self.open_count
+        )
+        return free.eligible_under(relation, frozenset(), self)
+
+    def none_begun(self, steps: frozenset[int]) -> Bits:
+        """Mark the choices before which none of the steps has been begun, and one of them is still to come."""
+        chosen = [*steps]
+        return np.asarray(np.bitwise_or.reduce(self.waiting[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
+
+
+@dataclass(frozen=True, eq=False)
+class EligibleSteps:
+    """What is eligible under a `relation` and under the `disjunctions` that steps need one of.
+
+    Bits of each step: where it is eligible, `steps`, and where it keeps others waiting, `blocking`. The bits where what
+    was begun is eligible, `hit`, and how many are, `count` (E,).
+    """
+
+    relation: Relation
+    disjunctions: frozenset[Disjunction]
+    blocking: Bits
+    steps: Bits
+    hit: Bits
+    count: NDArray[np.int16]
+
+    def eligible_under(
+        self, other: Relation, disjunctions: frozenset[Disjunction], events: ChoiceEvents
+    ) -> EligibleSteps:
+        """Find what is eligible under another order; only what can differ is computed.
+
+        Parameters
+        ----------
+        other : array of shape (N, N)
+            The other order, transitive.
+        disjunctions : frozenset of Disjunction
+            The ORs there.
+        events : ChoiceEvents
+            The same events.
+
+        Returns
+        -------
+        EligibleSteps
+        """
+        differs = self.relation != other
+        blocking, affected = self.blocking.copy(), differs.any(axis=0)
+        affected[[step for step, _ in self.disjunctions ^ disjunctions]] = True
+        for source in np.flatnonzero(differs.any(axis=1)):
+            late = np.bitwise_or.reduce(events.begun[other[source]])
+            blocking[source] = events.waiting[source] & ~late
+            if not np.array_equal(blocking[source], self.blocking[source]):
+                affected |= self.relation[source] | other[source]
+        steps, hit, count = self.steps.copy(), self.hit.copy(), self.count
+        columns = np.flatnonzero(affected)
+        for column in columns:
+            blocked = np.bitwise_or.reduce(blocking[other[:, column]])
+            for _, group in (one for one in disjunctions if one[0] == column):
+                blocked = blocked | events.none_begun(group)
+            steps[column] = events.open[column] & ~blocked
+            hit = (hit & ~events.now[column]) | (steps[column] & events.now[column])
+        changed = columns[(steps[columns] != self.steps[columns]).any(axis=1)]
+        if len(changed):
+            count = count + _count_bits(steps[changed], len(events)) - _count_bits(self.steps[changed], len(events))
+        return EligibleSteps(other, disjunctions, blocking, steps, hit, count)
+
+    def eligible_count_where_hit(self) -> NDArray[np.int16]:
+        """Count the eligible steps at each choice, shape (E,); 0 where what was begun was not one of them."""
+        return np.asarray(self.count * unpack_bits(self.hit, len(self.count)))
+
+
+def _count_bits(bits: Bits, size: int) -> NDArray[np.int16]:
+    """How many of the rows have each bit, shape (E,)."""
+    return np.asarray(unpack_bits(bits, size).sum(axis=0, dtype=np.int16))

@@ -1,0 +1,95 @@
+"""The noise model: how orderly the videos are.
+
+Every video has its own ε, drawn from a few levels whose shares are learned: one chaotic video costs little, and nobody
+has to say how noisy the labels are.
+
+    log p(video) = log Σ_j share_j · Π_choices p(choice | ε_j)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from msg2.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """`levels` of ε, shape (J,), and the share of videos at each of them, shape (J,)."""
+
+    levels: FloatArray
+    shares: FloatArray
+
+    @staticmethod
+    def uniform(levels: tuple[float, ...]) -> NoiseModel:
+        """Make the model before any video was looked at: all levels alike."""
+        return NoiseModel(np.array(levels), np.full(len(levels), 1 / len(levels)))
+
+    @cached_property
+    def prior(self) -> float:
+        """log p of the shares, up to a constant: Dirichlet, worth one video in all."""
+        return float(np.log(self.shares).mean())
+
+    def log_likelihood(self, video_log_likelihoods: FloatArray) -> float:
+        """Compute Σ_v log Σ_j share_j · p_j(v) and the prior of the shares, from log p_j(v) of shape (V, J)."""
+        return float(_log_sum_exp(video_log_likelihoods + np.log(self.shares)).sum()) + self.prior
+
+    def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
+        """Compute p(level | video), shape (V, J)."""
+        weighed = video_log_likelihoods + np.log(self.shares)
+        return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
+
+    def fit(self, video_log_likelihoods: FloatArray, rounds: int = 50) -> NoiseModel:
+        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls.
+
+        Parameters
+        ----------
+        video_log_likelihoods : array of shape (V, J)
+            log p of each video at each level.
+        rounds : int
+            Of expectation maximisation, at most.
+
+        Returns
+        -------
+        NoiseModel
+        """
+        noise, total = self, self.log_likelihood(video_log_likelihoods)
+        for _ in range(rounds):
+            counts = noise.posterior(video_log_likelihoods).sum(axis=0) + 1 / len(self.levels)
+            noise, before = NoiseModel(self.levels, counts / counts.sum()), total
+            total = noise.log_likelihood(video_log_likelihoods)
+            if total - before < 1e-6:
+                break
+        return noise
+
+
+def choice_log_probabilities(levels: FloatArray, most: int) -> FloatArray:
+    """Tabulate log p of a choice by the number of open and of eligible steps.
+
+    Parameters
+    ----------
+    levels : array of shape (J,)
+        Probabilities of a disorderly choice, ε.
+    most : int
+        Steps, at most.
+
+    Returns
+    -------
+    array of shape (most + 1, most + 1, J)
+        [o, k] for o open and k eligible steps; [o, 0] for a step that is not eligible.
+
+    >>> np.exp(choice_log_probabilities(np.array([0.1]), 2)[2, :, 0]).round(3).tolist()
+    [0.05, 0.95, 0.5]
+    """
+    number = np.maximum(np.arange(most + 1), 1)
+    by_rule = np.where(np.arange(most + 1) > 0, 1 / number, 0.0)
+    return np.asarray(np.log(by_rule[None, :, None] * (1 - levels) + levels / number[:, None, None]))
+
+
+def _log_sum_exp(logs: FloatArray) -> FloatArray:
+    """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
+    highest = logs.max(axis=1, initial=-np.inf)
+    return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))

@@ -1,0 +1,83 @@
+"""What is likely about an order before any video was looked at.
+
+Of every step b, how many of the n steps that usually precede it must do so, r, is drawn first, all numbers alike; then
+which, all alike: log p = −log C(n, r). A step mostly needs nearly everything that usually precedes it (mix, serve) or
+next to nothing (chop), and both are cheap to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.inference.likelihood.model import Disjunction
+from msg2.inference.likelihood.name_similarity import log_subset_weights
+from msg2.inference.relations import Relation
+from msg2.sequences import Sequences
+
+
+@dataclass(frozen=True, eq=False)
+class OrderPrior:
+    """The prior of partial orders of N steps.
+
+    `usual` (N, N) is [a, b] where a precedes b in most videos that order them; `similarity` (N, N) how much the names
+    speak for needing a of them; `cost` (N, N + 1) what it costs to say which r of them b needs, names left aside.
+    """
+
+    usual: NDArray[np.bool_]
+    similarity: FloatArray
+    cost: FloatArray
+
+    @staticmethod
+    def from_sequences(sequences: Sequences, similarity: FloatArray | None = None) -> OrderPrior:
+        """Make the prior for the steps of `sequences`.
+
+        Parameters
+        ----------
+        sequences : Sequences
+            Which of two steps usually comes first is counted here.
+        similarity : array of shape (N, N), optional
+            See `msg2.inference.likelihood.name_similarity`; by default the names say nothing.
+
+        Returns
+        -------
+        OrderPrior
+        """
+        before = sequences.first_occurrences().before
+        usual = before > before.T
+        similarity = np.zeros(usual.shape) if similarity is None else similarity
+        return OrderPrior(usual, similarity, log_subset_weights(similarity, usual))
+
+    def log_probability(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> float:
+        """Compute log p(order).
+
+        Parameters
+        ----------
+        relation : array of shape (N, N)
+            The order; a pair against the usual one costs log N more.
+        disjunctions : frozenset of Disjunction
+            One of k steps costs log 2 C(N − 1, k).
+
+        Returns
+        -------
+        float
+            In nats, up to a constant.
+        """
+        size = len(relation)
+        usual = relation & self.usual
+        needed = usual.sum(axis=0)
+        cost = float(self.cost[np.arange(size), needed].sum())
+        if self._has_similarity:
+            cost -= float(self.similarity[usual].sum())
+        against = int(relation.sum()) - int(needed.sum())
+        clauses = sum(float(np.log(2 * comb(size - 1, len(group)))) for _, group in disjunctions)
+        return -(cost + against * float(np.log(size)) + clauses)
+
+    @cached_property
+    def _has_similarity(self) -> bool:
+        return bool(self.similarity.any())

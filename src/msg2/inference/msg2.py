@@ -1,0 +1,295 @@
+"""The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
+
+J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                    (Eqs. ilp-new, jours)
+
+with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
+predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.graph import TRUE, all_of, any_of, step
+from msg2.inference.bits import Bits, pack_bits
+from msg2.inference.delta import Delta, require_delta
+from msg2.inference.layers import Layers, build_layers, order_notes
+from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
+from msg2.sequences import Sequences
+from msg2.task import Step
+from msg2.validation import require
+
+RecencyRule: TypeAlias = Literal["each", "satisfied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Msg2Options:
+    """The paper's search (`msg2`); symbols as in App. B."""
+
+    delta: Delta = "auto"
+    """δ: a step is critical for another when its transition purity is above this."""
+    alpha: float = 0.2
+    """α: cost of one Boolean operation."""
+    recency: float = 0.7
+    """λ: weight kept per completed step in between; 1 switches recency off."""
+    recency_rule: RecencyRule = "each"
+    """Weight of a formula: from each literal's own recency (minimum for AND, maximum for OR), or from the moment the
+    formula became satisfied (the paper's text)."""
+    max_literals: int | None = 2
+    """2 is the two-literal rule; none (or another number) is the paper's literal greedy search."""
+    exclude_relatives: bool = False
+    """Two-literal rule: the second literal may not be an ancestor or descendant of the first."""
+
+    def __post_init__(self) -> None:
+        require_delta(self.delta)
+        require(0 <= self.alpha < float("inf"), f"alpha is {self.alpha}, it must be a number from 0 up")
+        require(0 < self.recency <= 1, f"recency is {self.recency}, it must be above 0 and at most 1")
+        rules = get_args(RecencyRule)
+        require(self.recency_rule in rules, f"recency-rule is {self.recency_rule!r}, it must be {' or '.join(rules)}")
+        limit = self.max_literals
+        require(limit is None or limit >= 1, f"max-literals is {limit}, it must be 1 or more, or none")
+
+
+_FLOOR = 0.1
+"""The least recency weight (App. B.b)."""
+_KEPT = 8
+"""Candidates kept per step: the chosen one and the nearest alternatives."""
+
+
+def learn(sequences: Sequences, options: Msg2Options) -> LearnedPreconditions:
+    """Learn preconditions by the paper's search, layer by layer.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        The videos.
+    options : Msg2Options
+        δ is a number here.
+
+    Returns
+    -------
+    LearnedPreconditions
+        With the best candidates of every step.
+    """
+    layers = build_layers(sequences.before, options.delta)
+    candidates: dict[Step, list[Candidate]] = {}
+    for index in np.argsort(layers.depth, kind="stable"):
+        if layers.depth[index] > 0:
+            rounds = search_rounds(sequences, layers, int(index), options, _KEPT)
+            candidates[sequences.steps[index]] = rank_candidates(list(chain.from_iterable(rounds)), _KEPT)
+    chosen = {name: considered[0].formula for name, considered in candidates.items()}
+    return LearnedPreconditions(chosen, candidates, order_notes(layers.critical, layers.ignored, sequences.before))
+
+
+def search_rounds(
+    sequences: Sequences, layers: Layers, index: int, options: Msg2Options, kept: int
+) -> list[list[Candidate]]:
+    """Search for the precondition of a step, round by round; each round has candidates of one literal more.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        The videos.
+    layers : Layers
+        Of their steps.
+    index : int
+        Of the step, which is not in the lowest layer.
+    options : Msg2Options
+        How to search.
+    kept : int
+        The best candidates of each round that must not be missing; there may be more.
+
+    Returns
+    -------
+    list of list of Candidate
+        By round, in any order.
+    """
+    gap = sequences.observations(index).gap
+    gap = gap[gap.any(axis=1)]  # videos in which the target has a completed predecessor
+    recency = RecencyWeights.of(options, int(gap.max(initial=1)))
+    target = SearchTarget(sequences.steps, gap, layers.lower(index), recency, options.alpha)
+    if options.max_literals != 2:
+        return _search_greedily(target, options.max_literals)
+    direct = layers.direct(index)
+    barred = direct[:, None] == target.lower[None, :]
+    if options.exclude_relatives:
+        barred |= layers.relatives[np.ix_(direct, target.lower)]
+    return _search_two_literals(target, direct, barred, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class RecencyWeights:
+    """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k].
+
+    Sums of weights over videos thus are counts of videos times drops: exact, whatever the order of summation. There
+    are only as many `levels` (k, drop_k) as w has values.
+    """
+
+    levels: tuple[tuple[int, float], ...]
+    of_each: bool
+    """AND takes the smaller and OR the larger of two weights; else the other way round (see `Msg2Options`)."""
+
+    @staticmethod
+    def of(options: Msg2Options, longest: int) -> RecencyWeights:
+        """Make weights up to the longest gap in the data.
+
+        Parameters
+        ----------
+        options : Msg2Options
+            λ and the rule.
+        longest : int
+            The longest gap.
+
+        Returns
+        -------
+        RecencyWeights
+
+        >>> RecencyWeights.of(Msg2Options(recency=0.5), 2).levels
+        ((1, 0.5), (2, 0.5))
+        """
+        weight = np.maximum(_FLOOR, options.recency ** np.arange(longest, dtype=np.float64))
+        drop = -np.diff(weight, append=0.0)
+        levels = tuple((int(k) + 1, float(drop[k])) for k in np.flatnonzero(drop))
+        return RecencyWeights(levels, options.recency_rule == "each")
+
+    def both(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Compute the gap of a conjunction, row by row: 0 where it is not satisfied.
+
+        Parameters
+        ----------
+        one, other : array of shape (rows,)
+            Gaps; 0 where a formula is not satisfied.
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        joined = np.maximum(one, other) if self.of_each else np.minimum(one, other)
+        return np.where((one > 0) & (other > 0), joined, np.int32(0))
+
+    def either(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Compute the gap of a disjunction, row by row: 0 where it is not satisfied.
+
+        Parameters
+        ----------
+        one, other : array of shape (rows,)
+            Gaps; 0 where a formula is not satisfied.
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        joined = np.minimum(one, other) if self.of_each else np.maximum(one, other)
+        return np.where((one > 0) & (other > 0), joined, np.maximum(one, other))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTarget:
+    """The step whose precondition is sought: its gaps (videos, steps), the steps of `lower` layers, weights and α."""
+
+    steps: tuple[Step, ...]
+    gap: NDArray[np.int32]
+    lower: NDArray[np.intp]
+    recency: RecencyWeights
+    alpha: float
+
+    def objective(self, gaps: NDArray[np.int32], chance: float, operations: int) -> NDArray[np.float64]:
+        """Compute J of several formulas.
+
+        Parameters
+        ----------
+        gaps : array of shape (videos, formulas)
+            Their gaps.
+        chance : float
+            Their E_c[f].
+        operations : int
+            Boolean operations in each.
+
+        Returns
+        -------
+        array of shape (formulas,)
+        """
+        weights = np.zeros(gaps.shape[1])
+        for level, drop in self.recency.levels:
+            weights += drop * ((gaps > 0) & (gaps <= level)).sum(axis=0)
+        return weights / len(gaps) / chance - self.alpha * operations
+
+
+def _search_two_literals(
+    target: SearchTarget, direct: NDArray[np.intp], barred: NDArray[np.bool_], kept: int
+) -> list[list[Candidate]]:
+    """p; p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
+
+    `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
+    """
+    lower, videos = target.lower, len(target.gap)
+    first = np.searchsorted(lower, direct)  # places of the p among the lower steps
+    gap = np.ascontiguousarray(target.gap[:, lower].T)  # (lower steps, videos)
+    smaller, crossed, single = np.zeros(barred.shape), np.zeros(barred.shape), np.zeros(len(lower))
+    completed = pack_bits(gap > 0)
+    for level, drop in target.recency.levels:
+        recent = pack_bits((gap > 0) & (gap <= level))
+        single += drop * np.bitwise_count(recent).sum(axis=1, dtype=np.int64)
+        for row, p in enumerate(first):
+            smaller[row] += drop * _count_common(recent[p], recent)
+            if not target.recency.of_each:
+                crossed[row] += drop * (_count_common(recent[p], completed) + _count_common(completed[p], recent))
+    conjunction = smaller if target.recency.of_each else crossed - smaller
+    disjunction = single[first][:, None] + single[None, :] - conjunction
+    scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - target.alpha
+    scores[:, barred] = -np.inf
+    literal = [step(target.steps[index]) for index in lower]
+    join = (all_of, any_of)
+    pairs = [
+        Candidate(join[kind]([literal[first[row]], literal[q]]), float(scores[kind, row, q]))
+        for kind, row, q in _best_indices(scores, kept)
+    ]
+    return [[Candidate(literal[p], 2 * float(single[p]) / videos) for p in first], pairs]
+
+
+def _count_common(one: Bits, many: Bits) -> NDArray[np.int64]:
+    """Number of videos marked in `one` (words,) and in each row of `many` (steps, words)."""
+    counts: NDArray[np.int64] = np.bitwise_count(one & many).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _best_indices(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
+    """Indices of the best scores, shape (n, dimensions): enough for `kept` formulas, and all ties of the best."""
+    flat = scores.ravel()
+    wanted = min(2 * kept, int(np.isfinite(flat).sum()))  # p & q and q & p may both be there
+    if wanted == 0:
+        return np.empty((0, scores.ndim), dtype=np.intp)
+    least = min(np.partition(flat, -wanted)[-wanted], flat.max() - TIE_TOLERANCE)
+    return np.argwhere((scores >= least) & np.isfinite(scores))
+
+
+def _search_greedily(target: SearchTarget, max_literals: int | None) -> list[list[Candidate]]:
+    """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
+
+    A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
+    """
+    lower, steps, recency = target.lower, target.steps, target.recency
+    columns = target.gap[:, lower]
+    best, gap, chance = Candidate(TRUE, 1.0), np.ones(len(columns), dtype=np.int32), 1.0
+    rounds = [[best]]
+    for operations in range(min(len(lower), max_literals or len(lower))):
+        grown = [(all_of, recency.both(gap[:, None], columns) if operations else columns, chance / 2)]
+        if operations:
+            grown.append((any_of, recency.either(gap[:, None], columns), (1 + chance) / 2))
+        new = {
+            join([best.formula, step(steps[x])]): (float(score), gaps[:, column], p)
+            for join, gaps, p in grown
+            for column, (x, score) in enumerate(zip(lower, target.objective(gaps, p, operations), strict=True))
+            if steps[x] not in best.formula.steps
+        }
+        candidates = [Candidate(formula, score) for formula, (score, _, _) in new.items()]
+        rounds.append(candidates)
+        if (winner := rank_candidates(candidates, 1)[0]).score <= best.score + TIE_TOLERANCE:
+            break
+        best, (_, gap, chance) = winner, new[winner.formula]
+    return rounds

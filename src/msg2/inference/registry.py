@@ -1,0 +1,119 @@
+"""The methods that learn a graph, by name. A new one is one module with options and `learn`, and one line here.
+
+What a method takes is written once, in its options dataclass: the command line, the web form, the API's schema and the
+keyword arguments of `msg2.infer` follow from it (see `msg2.options`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar, Protocol
+
+from msg2.errors import InputError
+from msg2.inference import always_before, msg2, msgi
+from msg2.inference.likelihood import LikelihoodOptions
+from msg2.inference.likelihood import learn as learn_by_likelihood
+from msg2.inference.result import LearnedPreconditions
+from msg2.options import option_specs
+
+
+class MethodOptions(Protocol):
+    """A frozen dataclass: what a method can be told."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to learn a graph."""
+
+    options: type[MethodOptions]
+    learn: Callable[..., LearnedPreconditions]
+    """`learn(sequences, options)`; with `encoder=` as well where it reads names."""
+    summary: str
+    """What it does, in a sentence."""
+    reads_names: bool = False
+    """Whether `learn` takes an `encoder` of the names of the steps."""
+
+
+METHODS: dict[str, Method] = {
+    "msg2": Method(
+        msg2.Msg2Options, msg2.learn, "The paper's search: the precondition of highest precision, layer by layer."
+    ),
+    "msgi": Method(msgi.MsgiOptions, msgi.learn_msgi, "A decision tree on eligibility for every step."),
+    "msgi+": Method(msgi.MsgiOptions, msgi.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."),
+    "always-before": Method(
+        always_before.AlwaysBeforeOptions, always_before.learn, "A step needs what comes before it in every video."
+    ),
+    "likelihood": Method(
+        LikelihoodOptions,
+        learn_by_likelihood,
+        "The partial order under which noisy videos are most probable; there is no threshold to choose.",
+        reads_names=True,
+    ),
+}
+DEFAULT_METHOD = "msg2"
+RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
+"""Arguments of `msg2.infer`, which no option of a method can be called."""
+
+
+def register(name: str, method: Method) -> None:
+    """Add a method of your own: to `msg2.infer`, to the command line and to the web app.
+
+    Parameters
+    ----------
+    name : str
+        How users call it.
+    method : Method
+        Its options, its function and a sentence about it.
+
+    Raises
+    ------
+    InputError
+        Where another method has that name, or an option has the name of an argument of `msg2.infer`.
+    """
+    for spec in option_specs(method.options):
+        if spec.name in RESERVED:
+            raise InputError(f"the method {name!r} cannot have an option {spec.name!r}, which `msg2.infer` has itself")
+    if METHODS.setdefault(name, method) is not method:
+        raise InputError(f"there is a method {name!r} already")
+
+
+def find_method(name: str) -> Method:
+    """Return the method of this name; an unknown one is an `InputError` that names them all."""
+    if name not in METHODS:
+        raise InputError(f"there is no method {name!r}", hint=f"the methods are {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def make_options(name: str, values: Mapping[str, Any]) -> Any:
+    """Make the options of a method from keyword arguments, checked.
+
+    Parameters
+    ----------
+    name : str
+        Of the method.
+    values : mapping of str to object
+        The options that are given; the others keep their defaults.
+
+    Returns
+    -------
+    MethodOptions
+        An instance of the method's dataclass.
+
+    Raises
+    ------
+    InputError
+        Where the method has no such option, or a value cannot be used.
+    """
+    method = find_method(name)
+    known = [spec.name for spec in option_specs(method.options)]
+    for given in values:
+        if given not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise InputError(f"the method {name!r} has no option {given!r}", hint=takes)
+    try:
+        return method.options(**values)
+    except TypeError as error:
+        raise InputError(f"an option of the method {name!r} is of the wrong type ({error})") from error
