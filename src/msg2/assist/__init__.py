@@ -1,28 +1,28 @@
 """A graph at work: what comes next, what went wrong, what was left out. Pure: no files, no printing."""
 
-from collections.abc import Callable, Mapping
-
-from msg2.assist.evaluation import NextStepScore, evaluate, split
-from msg2.assist.forecast import learned
-from msg2.assist.mistakes import Mistake, Report, Skipped, StepTotal, check
-from msg2.assist.next_step import Ranked, Ranker, bigram, next_steps, recency
-from msg2.assist.outlook import Outlook, Wait, endings, outlook, waiting
-from msg2.assist.policy import grprop
-from msg2.graph import SubtaskGraph
-from msg2.task import Task
-
-RANKERS: Mapping[str, Callable[[SubtaskGraph], Ranker]] = {"recency": recency, "grprop": grprop}
-"""Ways to rank the next steps with a graph, by name."""
-
-LEARNT_RANKERS: Mapping[str, Callable[[SubtaskGraph, Task], Ranker]] = {
-    "bigram": lambda graph, task: bigram(task),
-    "learned": learned,
-}
-"""Ways that are learnt from the videos as well, or from them alone."""
+from msg2.assist.forecasting import GRAPH_RANKERS, RANKERS, NextStepForecast, RankerFactory, forecast, make_ranker
+from msg2.assist.grprop import grprop
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.lookahead import Lookahead, fit_end_probability, look_ahead
+from msg2.assist.mistakes import CheckReport, Mistake, SkippedStep, StepTotal, check
+from msg2.assist.next_step import RankedStep, Ranker, bigram, next_steps, recency
+from msg2.assist.next_step_evaluation import (
+    NextStepEvaluation,
+    NextStepScore,
+    evaluate_next_step,
+    evaluate_ranker,
+    next_step_predictions,
+    train_test_split,
+)
+from msg2.assist.online_monitoring import OnlineMonitor, OnlineReport, StepAssessment, check_online, fit_monitor
+from msg2.assist.waiting_times import WaitingTime, fit_waiting_times
 
 __all__ = [
-    "LEARNT_RANKERS", "RANKERS",
-    "Mistake", "NextStepScore", "Outlook", "Ranked", "Ranker", "Report", "Skipped", "StepTotal", "Wait",
-    "bigram", "check", "endings", "evaluate", "grprop", "learned", "next_steps", "outlook", "recency", "split",
-    "waiting",
+    "GRAPH_RANKERS", "RANKERS",
+    "CheckReport", "Lookahead", "Mistake", "NextStepEvaluation", "NextStepForecast", "NextStepScore", "OnlineMonitor",
+    "OnlineReport", "RankedStep", "Ranker", "RankerFactory", "SkippedStep", "StepAssessment", "StepTotal",
+    "WaitingTime",
+    "bigram", "check", "check_online", "evaluate_next_step", "evaluate_ranker", "fit_end_probability", "fit_forecaster",
+    "fit_monitor", "fit_waiting_times", "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions",
+    "next_steps", "recency", "train_test_split",
 ]  # fmt: skip

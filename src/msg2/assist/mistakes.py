@@ -4,44 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from msg2.assist.progress import unknown_step, unmet_clauses
-from msg2.errors import shortened
-from msg2.graph import Formula, SubtaskGraph, always, negation
+from msg2.assist.run_state import unknown_step_error
+from msg2.graph import Formula, SubtaskGraph, is_tautology, negation
+from msg2.graph.formula import unmet_clauses
+from msg2.json_values import fields_to_json
 from msg2.task import Segment, Step, Task, Video
+from msg2.text import short_repr
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One occurrence of a step that started before its precondition held.
-
-    `start` is in seconds (None without times), `position` the place of the segment in its video (1 is the first),
-    `unmet` the clauses of the precondition that did not hold, `completed` what had been completed, sorted.
-    """
+    """One occurrence of a step that started before its precondition held."""
 
     video: str
     step: Step
     start: float | None
+    """Seconds; None without times."""
     position: int
+    """Of the segment in its video; 1 is the first."""
     unmet: tuple[Formula, ...]
+    """The clauses of the precondition that did not hold."""
     completed: tuple[Step, ...]
+    """What had been completed, sorted."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; formulas as in a graph file."""
-        return {
-            "video": self.video,
-            "step": self.step,
-            "start": self.start,
-            "position": self.position,
-            "unmet": [clause.to_json() for clause in self.unmet],
-            "completed": list(self.completed),
-        }
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedStep:
     """A step that a video never shows although it shows steps that are impossible without it, `needed_by`."""
 
     video: str
@@ -60,30 +55,51 @@ class StepTotal:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What `check` found, in the order of videos and time; `totals` has every step of the graph."""
 
     videos: int
     mistakes: tuple[Mistake, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedStep, ...]
     totals: tuple[StepTotal, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for one JSON object."""
-        return {
-            "videos": self.videos,
-            "mistakes": [mistake.to_json() for mistake in self.mistakes],
-            "skipped": [{**asdict(skipped), "needed_by": list(skipped.needed_by)} for skipped in self.skipped],
-            "totals": [asdict(total) for total in self.totals],
-        }
+        return fields_to_json(self)
+
+    def marks(self) -> dict[Step, str]:
+        """A short note for every step that went wrong, as `msg2.drawing.show` puts them on the graph."""
+        marks = {}
+        for total in self.totals:
+            notes = [f"{total.violations} of {total.occurrences} too early"] if total.violations else []
+            times = "once" if total.skipped == 1 else f"{total.skipped} times"
+            notes += [f"skipped {times}"] if total.skipped else []
+            if notes:
+                marks[total.step] = ", ".join(notes)
+        return marks
 
 
-def check(graph: SubtaskGraph, seen: Video | Task) -> Report:
-    """Every segment of `seen` against the precondition of its step, and the steps that were skipped.
+def check(graph: SubtaskGraph, data: Video | Task) -> CheckReport:
+    """Check every segment against the precondition of its step, and find the steps that were skipped.
 
     With times, completed are the steps with a segment that ended no later than this one starts (`Segment.before`);
-    without, all earlier ones. Every occurrence of a repeated step is checked. A step that the graph does not have is
-    an `InputError`.
+    without, all earlier ones. Every occurrence of a repeated step is checked.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    data : Video or Task
+        One video, or all videos of a task.
+
+    Returns
+    -------
+    CheckReport
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
@@ -91,24 +107,24 @@ def check(graph: SubtaskGraph, seen: Video | Task) -> Report:
     >>> [(mistake.step, mistake.unmet) for mistake in report.mistakes]
     [('dip', (<Formula whisk>,))]
     >>> report.skipped
-    (Skipped(video='v1', step='whisk', needed_by=('dip', 'fry')),)
+    (SkippedStep(video='v1', step='whisk', needed_by=('dip', 'fry')),)
     """
-    videos = (seen,) if isinstance(seen, Video) else seen.videos
+    videos = (data,) if isinstance(data, Video) else data.videos
     impossible = {name: _impossible_without(name, graph) for name in graph.steps}
-    mistakes = tuple(mistake for video in videos for mistake in _mistakes(graph, video))
-    skipped = tuple(found for video in videos for found in _skipped(video, impossible))
+    mistakes = tuple(mistake for video in videos for mistake in _find_mistakes(graph, video))
+    skipped = tuple(step for video in videos for step in _find_skipped(video, impossible))
     occurrences = Counter(segment.step for video in videos for segment in video.segments)
     violations = Counter(mistake.step for mistake in mistakes)
-    absences = Counter(found.step for found in skipped)
+    absences = Counter(step.step for step in skipped)
     totals = tuple(StepTotal(n, occurrences[n], violations[n], absences[n]) for n in graph.steps)
-    return Report(len(videos), mistakes, skipped, totals)
+    return CheckReport(len(videos), mistakes, skipped, totals)
 
 
-def _mistakes(graph: SubtaskGraph, video: Video) -> Iterator[Mistake]:
-    known = set(graph.steps)
+def _find_mistakes(graph: SubtaskGraph, video: Video) -> Iterator[Mistake]:
+    steps = set(graph.steps)
     for position, (segment, completed) in enumerate(_completions(video), start=1):
-        if segment.step not in known:
-            raise unknown_step(segment.step, graph, where=f"video {shortened(video.id)}")
+        if segment.step not in steps:
+            raise unknown_step_error(segment.step, graph, where=f"video {short_repr(video.id)}")
         unmet = unmet_clauses(graph.precondition(segment.step), completed)
         if unmet:
             yield Mistake(video.id, segment.step, segment.start, position, unmet, tuple(sorted(completed)))
@@ -116,7 +132,7 @@ def _mistakes(graph: SubtaskGraph, video: Video) -> Iterator[Mistake]:
 
 def _completions(video: Video) -> Iterator[tuple[Segment, Set[Step]]]:
     """Each segment with the steps completed when it starts."""
-    timed = video.timed
+    timed = video.is_timed
     completed: set[Step] = set()
     running: list[Segment] = []
     for segment in video.segments:  # sorted by start: what is before this one is before all later ones
@@ -126,11 +142,11 @@ def _completions(video: Video) -> Iterator[tuple[Segment, Set[Step]]]:
         running.append(segment)
 
 
-def _skipped(video: Video, impossible: Mapping[Step, tuple[Step, ...]]) -> Iterator[Skipped]:
+def _find_skipped(video: Video, impossible: Mapping[Step, tuple[Step, ...]]) -> Iterator[SkippedStep]:
     shown = {segment.step for segment in video.segments}
     for name, without in impossible.items():
         if name not in shown and not shown.isdisjoint(without):
-            yield Skipped(video.id, name, tuple(filter(shown.__contains__, without)))
+            yield SkippedStep(video.id, name, tuple(filter(shown.__contains__, without)))
 
 
 def _impossible_without(missing: Step, graph: SubtaskGraph) -> tuple[Step, ...]:
@@ -142,6 +158,6 @@ def _impossible_without(missing: Step, graph: SubtaskGraph) -> tuple[Step, ...]:
     lost = {missing: False}
     for name in graph.steps:  # parents come first: steps are sorted by layer
         formula = graph.precondition(name)
-        if not formula.support.isdisjoint(lost) and always(negation(formula.given(lost))):
+        if not formula.steps.isdisjoint(lost) and is_tautology(negation(formula.substitute(lost))):
             lost[name] = False
     return tuple(lost)[1:]

@@ -1,4 +1,4 @@
-"""What comes next (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
+"""The next step (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
 
 A step can follow when it is eligible and not yet completed, and it is the more likely the more recently it became
 eligible. A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike.
@@ -11,27 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from msg2.assist.progress import Progress, ProgressOf, unmet_clauses
+from msg2.assist.run_state import RunState, RunStateTracker
 from msg2.graph import Formula, SubtaskGraph
-from msg2.options import NextStepOptions
+from msg2.graph.formula import unmet_clauses
 from msg2.task import Step, Task
+from msg2.validation import require
+
+RHO = 0.9
+"""ρ: discount per step since a step became eligible."""
 
 Ranker: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
 """From the steps done so far, in order, to the probability of each step that is left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A step that is left, how likely it is next, and why.
-
-    `waited` is the number of steps done since it first became eligible (None: never); `unmet` are the clauses of its
-    precondition that do not hold yet.
-    """
+class RankedStep:
+    """A step that is left, how likely it is next, and why."""
 
     step: Step
     probability: float
     waited: int | None
+    """Number of steps done since it first became eligible; None: never."""
     unmet: tuple[Formula, ...]
+    """The clauses of its precondition that do not hold yet."""
 
     @property
     def eligible(self) -> bool:
@@ -39,47 +41,94 @@ class Ranked:
         return not self.unmet
 
 
-def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | None = None) -> list[Ranked]:
-    """The steps that are left, the most probable first; equals in the order of the graph (layer, then name).
+def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | None = None) -> list[RankedStep]:
+    """Rank the steps that are left.
 
-    `ranker` says how probable they are, by default `recency`. Where nothing is eligible, all that is left is equally
-    probable.
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    done : sequence of Step
+        The steps done so far, in order.
+    ranker : Ranker, optional
+        How probable each step is; by default `recency`.
+
+    Returns
+    -------
+    list of RankedStep
+        The most probable first; equals in the order of the graph (layer, then name). Where nothing is eligible, all
+        that is left is equally probable.
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
     >>> [(ranked.step, ranked.probability, ranked.eligible) for ranked in next_steps(graph, done=["whisk"])]
     [('dip', 1.0, True), ('fry', 0.0, False)]
     """
-    progress = ProgressOf(graph)(done)
+    state = RunStateTracker(graph).state_after(done)
     probability = (ranker or recency(graph))(done)
     ranking = [
-        Ranked(n, probability[n], progress.waited.get(n), unmet_clauses(graph.precondition(n), progress.completed))
+        RankedStep(n, probability[n], state.waited.get(n), unmet_clauses(graph.precondition(n), state.completed))
         for n in graph.steps
-        if n not in progress.completed
+        if n not in state.completed
     ]
     return sorted(ranking, key=lambda ranked: -ranked.probability)
 
 
-def recency(graph: SubtaskGraph, options: NextStepOptions | None = None) -> Ranker:
-    """The ranker of App. C: of the eligible steps, the one that became eligible last."""
-    progress_of, rho = ProgressOf(graph), (options or NextStepOptions()).rho
+def recency(graph: SubtaskGraph, rho: float = RHO) -> Ranker:
+    """The ranker of App. C: of the eligible steps, the one that became eligible last.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    rho : float
+        ρ, above 0 and at most 1.
+
+    Returns
+    -------
+    Ranker
+
+    Raises
+    ------
+    InputError
+        For another ρ.
+    """
+    require(0 < rho <= 1, f"rho is {rho}, it must be above 0 and at most 1")
+    tracker = RunStateTracker(graph)
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
-        progress = progress_of(done)
+        state = tracker.state_after(done)
         # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
-        freshest = min((progress.waited[name] for name in progress.eligible - progress.completed), default=0)
-        return probabilities(graph, progress, lambda name: float(rho ** (progress.waited[name] - freshest)))
+        freshest = min((state.waited[name] for name in state.eligible - state.completed), default=0)
+        return eligible_probabilities(graph, state, lambda name: float(rho ** (state.waited[name] - freshest)))
 
     return probabilities_after
 
 
-def probabilities(graph: SubtaskGraph, progress: Progress, weight: Callable[[Step], float]) -> dict[Step, float]:
-    """Probabilities of the steps that are left: in proportion to `weight` for those that are eligible, else 0.
+def eligible_probabilities(graph: SubtaskGraph, state: RunState, weight: Callable[[Step], float]) -> dict[Step, float]:
+    """Probabilities of the steps that are left, in proportion to a weight.
 
-    Where nothing is eligible, all that is left is equally probable.
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        Its steps.
+    state : RunState
+        What is completed and eligible.
+    weight : callable
+        From an eligible step to its weight; steps that are not eligible have the probability 0.
+
+    Returns
+    -------
+    dict of Step to float
+        Where nothing is eligible, all that is left is equally probable.
     """
-    left = [name for name in graph.steps if name not in progress.completed]
-    return _normalised({name: weight(name) if name in progress.eligible else 0.0 for name in left})
+    left = [name for name in graph.steps if name not in state.completed]
+    return _normalize({name: weight(name) if name in state.eligible else 0.0 for name in left})
 
 
 def bigram(task: Task) -> Ranker:
@@ -104,12 +153,12 @@ def bigram(task: Task) -> Ranker:
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         last, completed = (done[-1] if done else None), set(done)
         left = [name for name in task.steps if name not in completed]
-        return _normalised({name: pairs[last, name] + single[name] / total for name in left})
+        return _normalize({name: pairs[last, name] + single[name] / total for name in left})
 
     return probabilities_after
 
 
-def _normalised(weights: Mapping[Step, float]) -> dict[Step, float]:
+def _normalize(weights: Mapping[Step, float]) -> dict[Step, float]:
     """`weights` with the sum 1; all equal where they are all 0."""
     total = sum(weights.values())
     return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}

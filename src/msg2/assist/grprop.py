@@ -25,14 +25,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.next_step import Ranker, probabilities
-from msg2.assist.progress import ProgressOf
+from msg2.assist.next_step import Ranker, eligible_probabilities
+from msg2.assist.run_state import RunStateTracker
 from msg2.graph import Formula, SubtaskGraph
-from msg2.options import PolicyOptions
 from msg2.task import Step
 
+DISCOUNT = 0.9
+"""λ: reward lost per step since the precondition of a step was satisfied. The other values are those of a public
+implementation of the policy."""
+TEMPERATURE = 200.0
+"""T: how sharply the policy prefers the steepest reward."""
+OR_SHARE = 0.8
+"""λ_or: share of its precondition in the progress of an incomplete step; the rest is its completion."""
+OR_SHARPNESS = 2.0
+"""w_or: sharpness of the softened OR; 0 is the mean, infinity the maximum."""
+AND_SHARPNESS = 8.0
+"""β_and: sharpness of the softened AND's lower bound at 0."""
+NEGATIVE_WEIGHT = 3.0
+"""w_and: how strongly a completed step blocks an AND that negates it."""
 
-def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
+
+def grprop(graph: SubtaskGraph) -> Ranker:
     """The GRProp policy as a ranker; where nothing is eligible, all steps that are left are equal.
 
     >>> from msg2.graph import step
@@ -41,25 +54,41 @@ def grprop(graph: SubtaskGraph, options: PolicyOptions | None = None) -> Ranker:
     >>> max(chances, key=chances.get)  # b opens c and d, a opens nothing
     'b'
     """
-    chosen = options or PolicyOptions()
-    progress_of = ProgressOf(graph)
+    tracker = RunStateTracker(graph)
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
-        progress = progress_of(done)
-        completion = np.array([name in progress.completed for name in graph.steps], dtype=np.float64)
-        rewards = np.array([chosen.discount ** progress.waited.get(name, 0) for name in graph.steps])
-        _, slope = softened_reward(graph, completion, rewards, chosen)
-        logits = dict(zip(graph.steps, (chosen.temperature * slope).tolist(), strict=True))
-        highest = max((logits[name] for name in progress.eligible - progress.completed), default=0.0)
-        return probabilities(graph, progress, lambda name: math.exp(logits[name] - highest))
+        state = tracker.state_after(done)
+        completion = np.array([name in state.completed for name in graph.steps], dtype=np.float64)
+        rewards = np.array([DISCOUNT ** state.waited.get(name, 0) for name in graph.steps])
+        _, slope = softened_reward(graph, completion, rewards)
+        logits = dict(zip(graph.steps, (TEMPERATURE * slope).tolist(), strict=True))
+        highest = max((logits[name] for name in state.eligible - state.completed), default=0.0)
+        return eligible_probabilities(graph, state, lambda name: math.exp(logits[name] - highest))
 
     return probabilities_after
 
 
 def softened_reward(
-    graph: SubtaskGraph, completion: NDArray[np.float64], rewards: NDArray[np.float64], options: PolicyOptions
+    graph: SubtaskGraph, completion: NDArray[np.float64], rewards: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """U and its gradient ∂U/∂x. `completion` x and `rewards` r have shape (steps,), in the order of `graph.steps`."""
+    """U and its gradient ∂U/∂x.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    completion : array of shape (steps,)
+        x, in the order of `graph.steps`.
+    rewards : array of shape (steps,)
+        r, likewise.
+
+    Returns
+    -------
+    float
+        U.
+    array of shape (steps,)
+        ∂U/∂x.
+    """
     size = len(graph.steps)
     raw = {n: _Soft(float(x), unit) for n, x, unit in zip(graph.steps, completion, np.eye(size), strict=True)}
     soft: dict[Step, _Soft] = {}
@@ -68,10 +97,9 @@ def softened_reward(
         if own.value >= 1:
             soft[name] = own
             continue
-        before = _softened(graph.precondition(name), soft, raw, options)
-        share = options.or_share
+        before = _soften(graph.precondition(name), soft, raw)
         soft[name] = _Soft(
-            share * before.value + (1 - share) * own.value, share * before.slope + (1 - share) * own.slope
+            OR_SHARE * before.value + (1 - OR_SHARE) * own.value, OR_SHARE * before.slope + (1 - OR_SHARE) * own.slope
         )
     reward = sum(r * soft[name].value for name, r in zip(graph.steps, rewards.tolist(), strict=True))
     slopes = np.array([soft[name].slope for name in graph.steps]).reshape(size, size)
@@ -86,7 +114,7 @@ class _Soft:
     slope: NDArray[np.float64]
 
 
-def _softened(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _Soft], options: PolicyOptions) -> _Soft:
+def _soften(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _Soft]) -> _Soft:
     """The softened `formula`; steps take their values from `soft`, and from `raw` under a negation."""
     size = len(raw)
     match formula.kind:
@@ -95,24 +123,23 @@ def _softened(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _
         case "step":
             return soft[formula.name]
         case "not":
-            inner = _softened(formula.operands[0], raw, raw, options)
+            inner = _soften(formula.operands[0], raw, raw)
             return _Soft(1 - inner.value, -inner.slope)
         case "all":
-            positive = [_softened(o, soft, raw, options) for o in formula.operands if o.kind != "not"]
-            negated = [_softened(o.operands[0], raw, raw, options) for o in formula.operands if o.kind == "not"]
+            positive = [_soften(o, soft, raw) for o in formula.operands if o.kind != "not"]
+            negated = [_soften(o.operands[0], raw, raw) for o in formula.operands if o.kind == "not"]
             z, slope = 1.0, np.zeros(size)  # an AND of nothing holds
             if positive:
                 z = sum(part.value for part in positive) / len(positive)
                 slope = np.mean([part.slope for part in positive], axis=0)
             for part in negated:
-                z, slope = z - options.negative_weight * part.value, slope - options.negative_weight * part.slope
-            sharpness = options.and_sharpness
-            rising = np.exp(-np.logaddexp(0, -sharpness * z))  # ζ'(z), without overflow
-            return _Soft(float(np.logaddexp(0, sharpness * z)) / sharpness, rising * slope)
+                z, slope = z - NEGATIVE_WEIGHT * part.value, slope - NEGATIVE_WEIGHT * part.slope
+            rising = np.exp(-np.logaddexp(0, -AND_SHARPNESS * z))  # ζ'(z), without overflow
+            return _Soft(float(np.logaddexp(0, AND_SHARPNESS * z)) / AND_SHARPNESS, rising * slope)
         case "any":
-            parts = [_softened(operand, soft, raw, options) for operand in formula.operands]
+            parts = [_soften(operand, soft, raw) for operand in formula.operands]
             values, slopes = np.array([p.value for p in parts]), np.array([p.slope for p in parts])
-            weights = np.exp(options.or_sharpness * (values - values.max()))
+            weights = np.exp(OR_SHARPNESS * (values - values.max()))
             weights /= weights.sum()
             mean = float(weights @ values)
-            return _Soft(mean, (weights * (1 + options.or_sharpness * (values - mean))) @ slopes)
+            return _Soft(mean, (weights * (1 + OR_SHARPNESS * (values - mean))) @ slopes)

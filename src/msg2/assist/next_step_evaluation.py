@@ -1,0 +1,244 @@
+"""How often a ranker is right about the next step of videos it has not seen (Sec. 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from msg2.assist.forecasting import DEFAULT_RANKER, RANKERS, make_ranker
+from msg2.assist.next_step import Ranker
+from msg2.errors import InputError
+from msg2.graph import SubtaskGraph
+from msg2.inference import DEFAULT_METHOD, infer
+from msg2.metrics.calibration import NextStepPrediction
+from msg2.progress import Progress, no_progress
+from msg2.task import Step, Task, Video
+from msg2.text import short_repr
+from msg2.validation import require
+
+TEST_SHARE = 0.15
+"""Share of the videos that is held out for testing."""
+SPLITS = 5
+"""Seeded splits into training and test videos; the seeds are 0, 1, …"""
+_TIE = 1e-9
+"""Probabilities that are no further apart are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStepScore:
+    """Expected number of `correct` predictions out of `total`."""
+
+    correct: float
+    total: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of correct predictions; None where nothing was predicted."""
+        return self.correct / self.total if self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class NextStepEvaluation:
+    """Accuracy of a ranker on held-out videos."""
+
+    ranker: str
+    method: str | None
+    """How the graphs were learned; None where the ranker uses no graph."""
+    splits: int
+    tasks: Mapping[str, float]
+    """The mean over the splits, by task; a task without any label in its test videos is left out."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The mean of the tasks; None where there is none."""
+        return sum(self.tasks.values()) / len(self.tasks) if self.tasks else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for one JSON object."""
+        return {
+            "accuracy": self.accuracy,
+            "tasks": dict(self.tasks),
+            "ranker": self.ranker,
+            "method": self.method,
+            "splits": self.splits,
+        }
+
+
+def evaluate_next_step(
+    tasks: Task | Iterable[Task],
+    ranker: str = DEFAULT_RANKER,
+    method: str = DEFAULT_METHOD,
+    *,
+    splits: int = SPLITS,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> NextStepEvaluation:
+    """Learn from some videos of each task, and predict every step of the others.
+
+    Parameters
+    ----------
+    tasks : Task or iterable of Task
+        Each with at least two videos.
+    ranker : str
+        A key of `msg2.assist.RANKERS`.
+    method : str
+        How graphs are learned: a key of `msg2.inference.METHODS`.
+    splits : int
+        Seeded splits into training and test videos; their accuracies are averaged.
+    progress : Progress
+        Is told how many tasks are done.
+    **options
+        Options of the method, as in `msg2.infer`.
+
+    Returns
+    -------
+    NextStepEvaluation
+
+    Raises
+    ------
+    InputError
+        For an unknown ranker or method, and for a task with fewer than two videos.
+
+    >>> from msg2.task import Segment
+    >>> task = Task("tea", ["boil", "pour"], [Video(f"v{n}", map(Segment, ["boil", "pour"])) for n in range(4)])
+    >>> evaluate_next_step(task, method="always-before").accuracy
+    1.0
+    """
+    chosen = [tasks] if isinstance(tasks, Task) else list(tasks)
+    needs_graph = ranker not in RANKERS or RANKERS[ranker].needs_graph
+    means: dict[str, float] = {}
+    for number, task in enumerate(chosen):
+        progress(number, len(chosen), task.name)
+        shares = []
+        for seed in range(splits):
+            training, test = train_test_split(task, seed=seed)
+            graph = infer(training, method, **options) if needs_graph else SubtaskGraph(task.name, task.steps, {})
+            share = evaluate_ranker(make_ranker(ranker, graph, training), test).accuracy
+            shares += [] if share is None else [share]
+        if shares:
+            means[task.name] = sum(shares) / len(shares)
+    progress(len(chosen), len(chosen), "")
+    return NextStepEvaluation(ranker, method if needs_graph else None, splits, means)
+
+
+def evaluate_ranker(ranker: Ranker, videos: Iterable[Video]) -> NextStepScore:
+    """Compare the most probable step with the step that came, at every place of every video, the first included.
+
+    Completed are all earlier steps of `video.sequence()`. Where k steps share the highest probability, the right one
+    among them counts 1/k: the expected value of a random choice, so that the score has no seed in it.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        How probable each next step is.
+    videos : iterable of Video
+        Videos that it has not seen.
+
+    Returns
+    -------
+    NextStepScore
+
+    >>> from msg2.task import Segment
+    >>> def undecided(done):
+    ...     return {"a": 0.5, "b": 0.5}
+    >>> evaluate_ranker(undecided, [Video("v", [Segment("a")])])
+    NextStepScore(correct=0.5, total=1)
+    """
+    correct, total = 0.0, 0
+    for video in videos:
+        predictions = next_step_predictions(ranker, [video])
+        total += len(predictions)
+        correct += sum(prediction.correct for prediction in predictions)
+    return NextStepScore(correct, total)
+
+
+def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextStepPrediction]:
+    """Predict every step of every video, as `evaluate_ranker` does.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        How probable each next step is.
+    videos : iterable of Video
+        Videos that it has not seen.
+
+    Returns
+    -------
+    list of NextStepPrediction
+
+    >>> from msg2.task import Segment
+    >>> next_step_predictions(lambda done: {"a": 0.75, "b": 0.25}, [Video("v", [Segment("b")])])
+    [NextStepPrediction(confidence=0.75, correct=0.0, actual_probability=0.25)]
+    """
+    predictions = []
+    for video in videos:
+        sequence = video.sequence()
+        for place, came in enumerate(sequence):
+            probabilities = ranker(sequence[:place])
+            confidence = max(probabilities.values(), default=0.0)
+            correct = tie_aware_accuracy(probabilities, came)
+            predictions.append(NextStepPrediction(confidence, correct, probabilities.get(came, 0.0)))
+    return predictions
+
+
+def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) -> tuple[Task, Task]:
+    """Hold out a seeded share of the videos.
+
+    The split depends on the video ids and the seed only: the ids are sorted, permuted by
+    `numpy.random.default_rng(seed)`, and the first round(share · videos) of them, at least one, are the test set. One
+    video at least remains for training.
+
+    Parameters
+    ----------
+    task : Task
+        With at least two videos.
+    seed : int
+        Of the permutation.
+    test_share : float
+        Share of the videos that is held out, between 0 and 1.
+
+    Returns
+    -------
+    (Task, Task)
+        Training and test videos.
+
+    Raises
+    ------
+    InputError
+        For a task with fewer than two videos, or another seed or share.
+    """
+    require(0 < test_share < 1, f"test-share is {test_share}, it must be between 0 and 1")
+    require(seed >= 0, f"seed is {seed}, it must be 0 or more")
+    if len(task) < 2:
+        raise InputError(
+            f"task {short_repr(task.name)} has {len(task)} video(s), none can be held out",
+            hint="at least two videos are needed",
+        )
+    size = min(max(1, round(test_share * len(task))), len(task) - 1)
+    chosen = np.random.default_rng(seed).permutation(len(task))[:size].tolist()
+    test = [task.videos[position] for position in chosen]  # the videos of a task are sorted by id
+    held_out = {video.id for video in test}
+    return task.with_videos(video for video in task if video.id not in held_out), task.with_videos(test)
+
+
+def tie_aware_accuracy(probabilities: Mapping[Step, float], came: Step) -> float:
+    """The chance that a random choice among the most probable steps is the right one.
+
+    Parameters
+    ----------
+    probabilities : mapping of Step to float
+        As a ranker gives them.
+    came : Step
+        The right one.
+
+    Returns
+    -------
+    float
+        1/k where it is among k equally probable ones, else 0.
+    """
+    best = max(probabilities.values(), default=0.0) - _TIE
+    leaders = [name for name, probability in probabilities.items() if probability >= best]
+    return 1 / len(leaders) if came in leaders else 0.0

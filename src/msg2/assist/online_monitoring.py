@@ -1,0 +1,336 @@
+"""Mistakes while they happen: after each step, how it deviates from the graph, and how probably that is a mistake.
+
+A deviation is nothing in itself; the demonstrations say what it means. Of the n training videos that show the step, k
+have the same deviation. Either it is usual, at any rate, Beta(1, 1); or it is always a mistake, and then rarely seen,
+at a rate from Beta(1, b) with b ≥ 1 and the mean 1 / (1 + b):
+
+    H(k, n) = B(k + 1, n − k + 1),   E(k, n) = b B(k + 1, n − k + b)
+
+With w the share of the graph's clauses that are real requirements, and now that the deviation is seen once more,
+
+    p = w E(k + 1, n + 1) / (w E(k + 1, n + 1) + (1 − w) H(k + 1, n + 1))
+
+is the probability that it is a mistake. w and b are estimated from the same videos, over all clauses of the graph. A
+step is right only if all its deviations are usual, taken as independent: its own probability is 1 − Π (1 − p).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import exp, lgamma, log, log1p, prod
+from typing import Any
+
+from msg2.assist.deviations import Deviation, DeviationDetector, DeviationKind
+from msg2.graph import SubtaskGraph
+from msg2.json_values import fields_to_json
+from msg2.task import Segment, Step, Task, Video
+from msg2.validation import require_probability
+
+THRESHOLD = 0.5
+"""Operating point: a step is called a mistake from this probability on. Where both errors cost the same, 0.5 is the
+point with the fewest of them, whatever the data; where a missed mistake costs c false alarms, it is 1 / (1 + c)."""
+PRIOR_MISTAKE_RATE = 0.05
+"""How often a real requirement is broken, by a belief that counts as much as one clause of the graph does."""
+EM_ROUNDS = 50
+"""Of expectation maximisation, with which the videos correct that belief."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationAssessment:
+    """A deviation, the `times` that training videos have it out of `chances`, and how probably it is a mistake."""
+
+    deviation: Deviation
+    times: int
+    chances: int
+    probability: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the clause as in a graph file."""
+        numbers = {"times": self.times, "chances": self.chances, "probability": self.probability}
+        deviation = fields_to_json(self.deviation)
+        return {key: deviation[key] for key in ("kind", "other", "clause")} | numbers
+
+
+@dataclass(frozen=True, slots=True)
+class StepAssessment:
+    """One step as it was assessed when it came."""
+
+    step: Step
+    start: float | None
+    """Seconds; None without times."""
+    position: int
+    """In the video; 1 is the first."""
+    probability: float
+    """That the step is a mistake, from all `findings`."""
+    mistake: bool
+    """Whether that reaches the operating point."""
+    findings: tuple[DeviationAssessment, ...]
+    skipped: tuple[DeviationAssessment, ...]
+    """The steps that it lacks; only time tells them apart from those that merely come late."""
+
+    def probability_of(self, *kinds: DeviationKind) -> float:
+        """The probability of a mistake from the findings of these kinds alone."""
+        return _combine_probabilities(finding for finding in self.findings if finding.deviation.kind in kinds)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for one JSON object."""
+        return fields_to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationCounts:
+    """How often training videos deviate: of `videos`, those with each step, and those with each deviation."""
+
+    videos: int
+    steps: Mapping[Step, int]
+    deviations: Mapping[Deviation, int]
+
+    @staticmethod
+    def from_videos(graph: SubtaskGraph, videos: Iterable[Video]) -> DeviationCounts:
+        """Count the deviations of videos from a graph.
+
+        Parameters
+        ----------
+        graph : SubtaskGraph
+            What the steps need.
+        videos : iterable of Video
+            Each counts once for each deviation, however often it has it.
+
+        Returns
+        -------
+        DeviationCounts
+        """
+        number, steps, deviations = 0, Counter[Step](), Counter[Deviation]()
+        for video in videos:
+            number, detector = number + 1, DeviationDetector(graph)
+            steps.update({segment.step for segment in video.segments})
+            deviations.update({one for segment in video.segments for one in detector.detect(segment)})
+        return DeviationCounts(number, steps, deviations)
+
+    def subtract(self, other: DeviationCounts) -> DeviationCounts:
+        """The counts of the videos that are left when those of `other` are taken out."""
+        return DeviationCounts(
+            self.videos - other.videos,
+            Counter(self.steps) - Counter(other.steps),
+            Counter(self.deviations) - Counter(other.deviations),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementModel:
+    """`genuine`, w: the share of the graph's clauses that are real requirements; `rarity`, b: how seldom they break."""
+
+    genuine: float
+    rarity: float
+
+    @staticmethod
+    def fit(graph: SubtaskGraph, counts: DeviationCounts) -> RequirementModel:
+        """Expectation maximisation from full trust in the graph.
+
+        Beforehand w is Beta(2, 2), and 1 / (1 + b) is `PRIOR_MISTAKE_RATE`. A rate θ from Beta(1, b), met k times in
+        n, has the mean E[−log(1 − θ)] = Σ_{j = 0 … k} 1 / (b + n − k + j), from which b is 1 over its mean over real
+        requirements.
+
+        Parameters
+        ----------
+        graph : SubtaskGraph
+            Its clauses.
+        counts : DeviationCounts
+            They have k and n of every clause.
+
+        Returns
+        -------
+        RequirementModel
+            The most probable one.
+        """
+        clauses = [
+            Deviation("premature", n, None, clause) for n in graph.steps for clause in graph.precondition(n).clauses()
+        ]
+        pairs = [(counts.deviations.get(one, 0), counts.steps.get(one.step, 0)) for one in clauses]
+        shares = [1.0] * len(pairs)  # how probably each clause is a real requirement
+        believed = rarity = 1 / PRIOR_MISTAKE_RATE - 1
+        for _ in range(EM_ROUNDS):
+            logs = [sum(1 / (rarity + n - k + j) for j in range(k + 1)) for k, n in pairs]
+            total = 1 / believed + sum(share * log for share, log in zip(shares, logs, strict=True))
+            rarity = max(1.0, (1 + sum(shares)) / total)
+            model = RequirementModel((1 + sum(shares)) / (2 + len(shares)), rarity)
+            shares = [mistake_probability(times, chances, model) for times, chances in pairs]
+        return model
+
+
+def fit_monitor(graph: SubtaskGraph, training: Task | DeviationCounts, threshold: float = THRESHOLD) -> OnlineMonitor:
+    """Make a monitor of one run of the task.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    training : Task or DeviationCounts
+        Videos that say what is usual. They should keep repeated steps (`msg2.read(…, repeats="keep")`), or every
+        repetition is a surprise.
+    threshold : float
+        Operating point: the probability from which on a step is called a mistake.
+
+    Returns
+    -------
+    OnlineMonitor
+
+    Raises
+    ------
+    InputError
+        For a threshold that is no probability.
+
+    >>> from msg2.graph import step
+    >>> seen = [Video(f"v{number}", [Segment("whisk"), Segment("dip"), Segment("fry")]) for number in range(9)]
+    >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
+    >>> monitor = fit_monitor(graph, Task("toast", graph.steps, seen))
+    >>> [(name, monitor.step(name).mistake) for name in ["whisk", "fry"]]
+    [('whisk', False), ('fry', True)]
+    >>> assessment = monitor.step("dip")
+    >>> assessment.findings[0].deviation.kind, round(assessment.probability, 2)
+    ('out of order', 0.85)
+    """
+    require_probability("threshold", threshold)
+    counts = training if isinstance(training, DeviationCounts) else DeviationCounts.from_videos(graph, training)
+    return OnlineMonitor(graph, counts, RequirementModel.fit(graph, counts), threshold)
+
+
+@dataclass
+class OnlineMonitor:
+    """Assesses the steps of one run in the order in which they come; see `fit_monitor`."""
+
+    graph: SubtaskGraph
+    counts: DeviationCounts
+    model: RequirementModel
+    threshold: float
+    _detector: DeviationDetector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._detector = DeviationDetector(self.graph)
+
+    def step(self, name: Step, start: float | None = None, end: float | None = None) -> StepAssessment:
+        """Assess the step that comes now, by nothing that comes later.
+
+        A step counts as completed for those that start when it has ended (without times: for all that come after it).
+        Steps must come in the order of their starts.
+
+        Parameters
+        ----------
+        name : Step
+            The step.
+        start, end : float, optional
+            Seconds; without an end the step takes no time.
+
+        Returns
+        -------
+        StepAssessment
+
+        Raises
+        ------
+        InputError
+            For a step that starts before the last one, or has times where others have none.
+        """
+        segment = Segment(name, start, start if end is None else end)
+        deviations = list(self._detector.detect(segment))
+        if name not in self.counts.steps:
+            deviations.append(Deviation("never seen", name))
+        assessed = [self._assess(deviation) for deviation in deviations]
+        findings = tuple(finding for finding in assessed if finding.deviation.kind != "skipped")
+        skipped = tuple(finding for finding in assessed if finding.deviation.kind == "skipped")
+        probability = _combine_probabilities(findings)
+        mistake = probability >= self.threshold
+        return StepAssessment(name, start, self._detector.length, probability, mistake, findings, skipped)
+
+    def video(self, video: Video) -> tuple[StepAssessment, ...]:
+        """Assess all segments of a video, from its beginning: what came so far plays no part."""
+        fresh = OnlineMonitor(self.graph, self.counts, self.model, self.threshold)
+        return tuple(fresh.step(segment.step, segment.start, segment.end) for segment in video.segments)
+
+    def _assess(self, deviation: Deviation) -> DeviationAssessment:
+        counts, model = self.counts, self.model
+        if deviation.clause is None:  # no clause is involved: usual or a mistake with even odds
+            model = replace(model, genuine=0.5)
+        times = counts.deviations.get(deviation, 0)
+        chances = counts.videos if deviation.kind == "never seen" else counts.steps.get(deviation.step, 0)
+        return DeviationAssessment(deviation, times, chances, mistake_probability(times + 1, chances + 1, model))
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineReport:
+    """What `check_online` found: the assessments of all steps, by video."""
+
+    task: str
+    threshold: float
+    videos: Mapping[str, tuple[StepAssessment, ...]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for one JSON object."""
+        return fields_to_json(self)
+
+
+def check_online(
+    graph: SubtaskGraph, task: Task, training: Task | None = None, threshold: float = THRESHOLD
+) -> OnlineReport:
+    """Assess every step of every video as if it came now.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    task : Task
+        The videos to check. They should keep repeated steps, as in `fit_monitor`.
+    training : Task, optional
+        Videos that say what is usual; by default, for each video all the others of `task` (leave-one-out).
+    threshold : float
+        Operating point, as in `fit_monitor`.
+
+    Returns
+    -------
+    OnlineReport
+
+    >>> from msg2.graph import step
+    >>> from msg2.task import Segment, Video
+    >>> graph = SubtaskGraph("coffee", ["boil", "pour"], {"pour": step("boil")})
+    >>> usual = [Video(f"v{n}", [Segment("boil"), Segment("pour")]) for n in range(9)]
+    >>> wrong = Video("wrong", [Segment("pour"), Segment("boil")])
+    >>> report = check_online(graph, Task("coffee", graph.steps, [*usual, wrong]))
+    >>> [assessment.mistake for assessment in report.videos["wrong"]]
+    [True, True]
+    """
+    counts = DeviationCounts.from_videos(graph, task if training is None else training)
+    videos = {}
+    for video in task:
+        others = counts if training is not None else counts.subtract(DeviationCounts.from_videos(graph, [video]))
+        videos[video.id] = fit_monitor(graph, others, threshold).video(video)
+    return OnlineReport(graph.task, threshold, videos)
+
+
+def mistake_probability(times: int, chances: int, model: RequirementModel) -> float:
+    """w E / (w E + (1 − w) H): whether what some videos have is a mistake, each time, or usual.
+
+    Parameters
+    ----------
+    times : int
+        k, the videos that have it.
+    chances : int
+        n, the videos that could.
+    model : RequirementModel
+        w and b.
+
+    Returns
+    -------
+    float
+
+    >>> [round(mistake_probability(times, 16, RequirementModel(0.5, 19)), 2) for times in (1, 2, 3, 6)]
+    [0.81, 0.66, 0.46, 0.05]
+    """
+    k, n, b = times, chances, model.rarity
+    mistake = log(model.genuine) + log(b) + lgamma(n - k + b) - lgamma(n + 1 + b)
+    usual = log1p(-model.genuine) + lgamma(n - k + 1) - lgamma(n + 2)
+    return 1 / (1 + exp(min(usual - mistake, 700.0)))
+
+
+def _combine_probabilities(findings: Iterable[DeviationAssessment]) -> float:
+    return 1 - prod((1 - finding.probability for finding in findings), start=1.0)
