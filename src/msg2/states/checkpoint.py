@@ -2,10 +2,10 @@
 
 model.json                  what it is: task, steps, options, widths, videos, versions, and how far training has come
 best-000120.safetensors     the weights that did best in validation, after the epoch of the card's best validation
-last-000123.safetensors     the latest weights and the moments of Adam, after the card's epoch: where training goes on
+last-000123.safetensors     the latest weights and the moments of Adam, after the card's epoch: where training resumes
 log.jsonl                   one line per validation
 
-Tensors are named after their epoch, and the card is put in place after them: killed at any moment, the card tells of
+Tensors are named after their epoch, and the card is put in place after them: killed at any moment, the card describes
 tensors that are there and its own.
 """
 
@@ -28,19 +28,52 @@ from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.files import write_together, write_whole
-from msg2.states.card import Card, typed
-from msg2.states.model import StateModel
+from msg2.json_values import value_from_json
+from msg2.states.model_card import ModelCard
+from msg2.states.state_model import StateModel
 
-FORMAT = "msg2.states/1"
-_AGAIN = "train it again into another folder"
+FORMAT = "msg2.states/2"
+_FORMAT_1 = "msg2.states/1"
+_FORMAT_1_NAMES = {
+    "witness": "evidence",
+    "witness_dropout": "evidence_dropout",
+    "witness_l2": "evidence_l2",
+    "witness_rate": "evidence_rate",
+    "habits": "cooccurrence",
+    "habits_l2": "cooccurrence_l2",
+    "witnesses": "evidence_models",
+    "trust": "presence_scale",
+    "when": "completion",
+    "whether": "presence",
+    "bridge": "input_projection",
+    "text_bridge": "text_projection",
+    "forwards": "feed_forward",
+    "places": "positions",
+}
+"""What options and parts of tensor names were called in the first format."""
+_RETRAIN = "train it again into another folder"
 
 
-def save_checkpoint(folder: Path, card: Card, last: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
-    """Write the card and the tensors, all or none; `best` only where it is new. Tensors of other epochs go."""
+def save_checkpoint(
+    folder: Path, card: ModelCard, last: Mapping[str, Tensor], best: Mapping[str, Tensor] | None
+) -> None:
+    """Write the card and the tensors, all or none; tensors of other epochs are removed.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they go.
+    card : ModelCard
+        What the model is, and how far its training has come.
+    last : mapping from str to Tensor
+        The latest weights, and the moments of Adam.
+    best : mapping from str to Tensor, optional
+        The weights of the best validation, where they are new.
+    """
     document = {"format": FORMAT, **asdict(card), "versions": {name: version(name) for name in ("msg2", "torch")}}
-    contents: dict[Path, Any] = {folder / card.last_file: as_file(last)}
+    contents: dict[Path, Any] = {folder / card.last_file: serialize_tensors(last)}
     if best is not None:
-        contents[folder / card.best_file] = as_file(best)
+        contents[folder / card.best_file] = serialize_tensors(best)
     contents[folder / "model.json"] = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     write_together(contents)
     for which, current in (("last", card.last_file), ("best", card.best_file)):
@@ -50,8 +83,8 @@ def save_checkpoint(folder: Path, card: Card, last: Mapping[str, Tensor], best: 
                     path.unlink()
 
 
-def as_file(tensors: Mapping[str, Tensor]) -> memoryview:
-    """A safetensors file of tensors in single precision, wherever they are: gigabytes, copied no more than once.
+def serialize_tensors(tensors: Mapping[str, Tensor]) -> memoryview:
+    """The bytes of a safetensors file of tensors in single precision: gigabytes, copied no more than once.
 
     It is the length of the header in 8 bytes, the header in JSON, and one tensor after the other.
     """
@@ -63,16 +96,16 @@ def as_file(tensors: Mapping[str, Tensor]) -> memoryview:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     begin = 8 + len(text)
-    whole = np.empty(begin + ends[-1], dtype=np.uint8)  # NumPy asks for large pages, which halves the time
-    whole[:begin] = np.frombuffer(len(text).to_bytes(8, "little") + text, dtype=np.uint8)
-    numbers = torch.from_numpy(whole[begin:].view(np.float32))
+    content = np.empty(begin + ends[-1], dtype=np.uint8)  # NumPy asks for large pages, which halves the time
+    content[:begin] = np.frombuffer(len(text).to_bytes(8, "little") + text, dtype=np.uint8)
+    numbers = torch.from_numpy(content[begin:].view(np.float32))
     for value, (start, end) in zip(tensors.values(), pairwise(ends), strict=True):
         numbers[start // 4 : end // 4].view(value.shape).copy_(value.detach())
-    return whole.data
+    return content.data
 
 
-def read_card(folder: Path) -> Card:
-    """The card of the checkpoint in `folder`, checked."""
+def read_card(folder: Path) -> ModelCard:
+    """Read and check the card of the checkpoint in `folder`."""
     path = folder / "model.json"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -80,36 +113,56 @@ def read_card(folder: Path) -> Card:
         hint = "make one with `msg2 states train`"
         raise InputError("is no trained model: it has no model.json", where=folder, hint=hint) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read ({error})", where=path, hint=_AGAIN) from error
-    if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
-        raise InputError(f"is not a model in the format {FORMAT!r}", where=path, hint=_AGAIN)
+        raise InputError(f"cannot be read ({error})", where=path, hint=_RETRAIN) from error
+    if not isinstance(document, dict) or (form := document.pop("format", None)) not in (FORMAT, _FORMAT_1):
+        raise InputError(f"is not a model in the format {FORMAT!r}", where=path, hint=_RETRAIN)
     document.pop("versions", None)
+    if form == _FORMAT_1:
+        for part in ("model", "training"):
+            if isinstance(document.get(part), dict):
+                document[part] = {_FORMAT_1_NAMES.get(name, name): value for name, value in document[part].items()}
     try:
-        card: Card = typed(Card, document, "the card")
+        card: ModelCard = value_from_json(ModelCard, document, "the card")
     except (TypeError, InputError) as error:
-        raise InputError(f"is damaged ({error!s})", where=path, hint=_AGAIN) from error
+        raise InputError(f"is damaged ({error!s})", where=path, hint=_RETRAIN) from error
     return card
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
+    """Read the tensors of a safetensors file; those of the first format get their present names."""
     try:
-        return dict(load(path.read_bytes()))
+        tensors = load(path.read_bytes())
     except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read ({error})", where=path, hint=_AGAIN) from error
+        raise InputError(f"cannot be read ({error})", where=path, hint=_RETRAIN) from error
+    return {".".join(_FORMAT_1_NAMES.get(part, part) for part in name.split(".")): tensors[name] for name in tensors}
 
 
 def load_weights(model: StateModel, tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Put the tensors into the model; they must be its own, every one of them."""
+    """Put weights into a model.
+
+    Parameters
+    ----------
+    model : StateModel
+        The model.
+    tensors : mapping from str to Tensor
+        Its weights, every one of them and nothing else.
+    where : Path
+        The file they come from, for the error.
+
+    Raises
+    ------
+    InputError
+        Where they do not fit the model.
+    """
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1].strip()
-        raise InputError(f"does not fit the model ({reason})", where=where, hint=_AGAIN) from error
+        raise InputError(f"does not fit the model ({reason})", where=where, hint=_RETRAIN) from error
 
 
-def load_model(folder: Path) -> tuple[Card, StateModel]:
-    """The best model of a training, ready to predict, whether or not the training has finished."""
+def load_checkpoint(folder: Path) -> tuple[ModelCard, StateModel]:
+    """Load the best model of a training, ready to predict, whether or not the training has finished."""
     card = read_card(folder)
     path = folder / card.best_file
     if not card.best and not path.exists():
@@ -119,16 +172,52 @@ def load_model(folder: Path) -> tuple[Card, StateModel]:
     return card, model.eval()
 
 
-def empty_model(folder: Path, card: Card) -> StateModel:
-    """The model of the card in `folder`, for weights to be put in."""
+def empty_model(folder: Path, card: ModelCard) -> StateModel:
+    """Build the model of the card in `folder`, for weights to be put in.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the card was read, for the error.
+    card : ModelCard
+        The card.
+
+    Returns
+    -------
+    StateModel
+        The model, with any weights.
+
+    Raises
+    ------
+    InputError
+        Where the card describes no model.
+    """
     try:
         return card.empty_model()
     except InputError as error:
-        raise InputError(f"is damaged ({error.what})", where=folder / "model.json", hint=_AGAIN) from error
+        raise InputError(f"is damaged ({error.what})", where=folder / "model.json", hint=_RETRAIN) from error
 
 
-def log_until(folder: Path, epoch: int) -> list[dict[str, Any]]:
-    """The lines of the log up to this epoch; those of later ones, whose work was lost, are taken out of it."""
+def read_log(folder: Path, epoch: int) -> list[dict[str, Any]]:
+    """Read the log of a training up to an epoch, and remove the lines of later ones, whose work was lost.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the training.
+    epoch : int
+        The last epoch that counts.
+
+    Returns
+    -------
+    list of dict
+        A JSON object per validation; empty where there is no log.
+
+    Raises
+    ------
+    InputError
+        Where the log cannot be read.
+    """
     path = folder / "log.jsonl"
     if not path.is_file():
         return []
@@ -143,10 +232,14 @@ def log_until(folder: Path, epoch: int) -> list[dict[str, Any]]:
 
 
 def write_log(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """The log, a line per validation."""
-    write_whole(folder / "log.jsonl", "".join(map(to_json, lines)))
+    """Write the log of a training.
 
-
-def to_json(value: Any) -> str:
-    """One line of JSON."""
-    return json.dumps(value, ensure_ascii=False) + "\n"
+    Parameters
+    ----------
+    folder : Path
+        The folder of the training.
+    lines : sequence of mapping
+        A JSON object per validation.
+    """
+    content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_whole(folder / "log.jsonl", content)

@@ -1,7 +1,7 @@
-"""Training the state predictor (App. A): Adam, a cosine with warm-up, and a training that can be killed at any moment.
+"""Training the state model (App. A): Adam, a cosine with warm-up, and a training that can be killed at any moment.
 
-Everything random in an epoch follows from the seed and the number of the epoch, so that a training that is taken up
-again ends with the weights of one that was never interrupted.
+Everything random in an epoch follows from the seed and the number of the epoch, so that a training that is resumed
+ends with the weights of one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -9,40 +9,43 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from msg2.errors import InputError, shortened
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.errors import InputError
+from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint
 from msg2.states.batch import Batch
-from msg2.states.card import Card, torch_seed
-from msg2.states.footage import Footage, batch, in_batches
-from msg2.states.model import StateModel, ordinal_loss, training_loss
-from msg2.states.optimizer import adam, learning_rate, moments, restore, set_rate
-from msg2.states.sampling import COMPLETED
-from msg2.states.step import Step
-from msg2.states.threads import one_thread
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.cuda_graph_step import TrainStep
+from msg2.states.dataset import StateDataset, chunks, collate
+from msg2.states.determinism import single_thread, torch_seed
+from msg2.states.losses import ordinal_loss, training_loss
+from msg2.states.model_card import ModelCard
+from msg2.states.optimizer import adam_moments, build_optimizer, learning_rate, restore_moments, set_learning_rate
+from msg2.states.state_model import StateModel
+from msg2.states.token_sampling import COMPLETED
+from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
 
-_ROWS = 2
-"""Of which a multiple is in every batch that a CUDA graph is for: fewer shapes, for few empty rows."""
+ROW_MULTIPLE = 2
+"""Rows of a batch that a CUDA graph is for come in multiples of this: fewer shapes, for few empty rows."""
 _HIDING = 7_001
-"""Stream of the labels that are hidden in validation: the same in every epoch."""
+"""Random stream of the labels that are hidden in validation: the same in every epoch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How a training stands after an epoch."""
+class EpochReport:
+    """The figures of an epoch of training."""
 
     epoch: int
     epochs: int
@@ -50,152 +53,215 @@ class Progress:
     accuracy: float | None
     """Of completion, at the last validation."""
 
+    def __str__(self) -> str:
+        accuracy = "" if self.accuracy is None else f", {self.accuracy:.1%} right"
+        return f"loss {self.loss:.3f}{accuracy}"
 
-Report = Callable[[Progress], None]
+
+EpochCallback: TypeAlias = Callable[[EpochReport], None]
 
 
-def train(
-    footage: Footage,
+def train_model(
+    dataset: StateDataset,
     folder: Path,
     *,
     model: StateModelOptions,
     sampling: SamplingOptions,
     training: TrainingOptions,
-    report: Report = lambda _: None,
-) -> Card:
-    """Train a model on `footage` into `folder`; a training that is already there is taken up, or found finished."""
-    device = _device(training)
-    numbers = _split(footage, training)
-    card = Card(
-        footage.task, footage.steps, footage.frames.shape[1], footage.sentences.shape[1], model, sampling, training,
-        {name: tuple(footage.clips[number].video for number in part) for name, part in numbers.items()},
-        footage.digests(),
+    progress: Progress = no_progress,
+    on_epoch: EpochCallback = lambda _: None,
+) -> ModelCard:
+    """Train a model into a folder; a training that is already there is resumed, or returned if it has finished.
+
+    Parameters
+    ----------
+    dataset : StateDataset
+        The videos.
+    folder : Path
+        Where the checkpoint goes.
+    model : StateModelOptions
+        What is trained.
+    sampling : SamplingOptions
+        Which frames and sentences it sees.
+    training : TrainingOptions
+        How it is trained.
+    progress : Progress
+        Is told about every epoch. What it raises ends the training; after a `KeyboardInterrupt` it is saved.
+    on_epoch : callable
+        Is given the figures of every epoch.
+
+    Returns
+    -------
+    ModelCard
+        What was trained, and its best validation.
+
+    Raises
+    ------
+    InputError
+        Where there is no such device, there are too few videos, the folder holds another training, or it diverges.
+    """
+    device = select_device(training.device)
+    numbers = _split_videos(dataset, training)
+    card = ModelCard(
+        dataset.task, dataset.steps, dataset.frames.shape[1], dataset.sentences.shape[1], model, sampling, training,
+        {name: tuple(dataset.videos[number].video for number in part) for name, part in numbers.items()},
+        dataset.digests(),
     )  # fmt: skip
-    found = _found(folder, card)
-    if found is not None and found.finished:
-        return found
-    footage = replace(footage.to(device), learnt=frozenset(card.videos["training"]))
-    if found is None:
-        run = _Run(card, card.fresh_model().to(device), footage, numbers, folder)
+    earlier = _read_matching_card(folder, card)
+    if earlier is not None and earlier.finished:
+        return earlier
+    dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
+    if earlier is None:
+        run = _TrainingRun(card, card.fresh_model().to(device), dataset, numbers, folder)
     else:
-        run = _Run(found, checkpoint.empty_model(folder, found).to(device), footage, numbers, folder)
-        run.take_up()
-    with one_thread(not model.context):
-        run.go(report)
+        run = _TrainingRun(earlier, checkpoint.empty_model(folder, earlier).to(device), dataset, numbers, folder)
+        run.resume()
+    with single_thread(not model.context):
+        run.run(progress, on_epoch)
     return run.card
 
 
-def _found(folder: Path, card: Card) -> Card | None:
+def _read_matching_card(folder: Path, card: ModelCard) -> ModelCard | None:
     """The card of the training in `folder`, which must be that of `card`; None where there is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file, a folder is to be made there", where=folder)
     if not (folder / "model.json").exists():
         return None
-    found = checkpoint.read_card(folder)
-    if not card.same_training(found):
+    earlier = checkpoint.read_card(folder)
+    if not card.same_training(earlier):
         raise InputError(
             "holds another training (other labels, features or options)", where=folder,
             hint="choose another folder, or remove this one",
         )  # fmt: skip
-    return replace(found, training=card.training)
+    return replace(earlier, training=card.training)
 
 
-def _device(training: TrainingOptions) -> torch.device:
-    there = torch.cuda.is_available()
-    if training.device == "cuda" and not there:
+def select_device(device: Literal["auto", "cpu", "cuda"]) -> torch.device:
+    """Select the device to train on; "auto" is a GPU where there is one."""
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
         raise InputError("there is no GPU that PyTorch can use", hint="leave out --device, or use --device cpu")
-    return torch.device("cuda" if there and training.device != "cpu" else "cpu")
+    return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-def _split(footage: Footage, training: TrainingOptions) -> dict[str, tuple[int, ...]]:
-    """The numbers of the clips for training and validation; all are for training where none is to be kept."""
-    held = round(training.validation * len(footage))
+def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[str, tuple[int, ...]]:
+    """The numbers of the videos for training and validation; all are for training where none is to be kept."""
+    held_out = round(training.validation * len(dataset))
     if training.validation > 0:
-        if len(footage) < 2:
-            what = f"task {shortened(footage.task)} has {len(footage)} video(s) with labels and features"
+        if len(dataset) < 2:
+            what = f"task {short_repr(dataset.task)} has {len(dataset)} video(s) with labels and features"
             raise InputError(what, hint="two are needed, one of them for validation")
-        held = min(max(1, held), len(footage) - 1)
-    order = np.random.default_rng(training.seed).permutation(len(footage)).tolist()
-    return {"training": tuple(sorted(order[held:])), "validation": tuple(sorted(order[:held]))}
+        held_out = min(max(1, held_out), len(dataset) - 1)
+    order = np.random.default_rng(training.seed).permutation(len(dataset)).tolist()
+    return {"training": tuple(sorted(order[held_out:])), "validation": tuple(sorted(order[:held_out]))}
 
 
-class _Run:
+@contextmanager
+def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
+    """Write the loss and accuracy of every epoch for TensorBoard into `folder`, by the callback that this gives."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise InputError(
+            "--tensorboard needs TensorBoard, which is not installed", hint="pip install tensorboard"
+        ) from None
+    writer = SummaryWriter(str(folder))
+
+    def write(report: EpochReport) -> None:
+        writer.add_scalar("training loss", report.loss, report.epoch)
+        if report.accuracy is not None:
+            writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
+
+    try:
+        yield write
+    finally:
+        writer.close()
+
+
+class _TrainingRun:
     """One training: what changes from step to step."""
 
     def __init__(
-        self, card: Card, model: StateModel, footage: Footage, numbers: dict[str, tuple[int, ...]], folder: Path
+        self,
+        card: ModelCard,
+        model: StateModel,
+        dataset: StateDataset,
+        numbers: dict[str, tuple[int, ...]],
+        folder: Path,
     ) -> None:
-        self.model, self.footage, self.numbers, self.folder = model, footage, numbers, folder
+        self.model, self.dataset, self.numbers, self.folder = model, dataset, numbers, folder
         self.card = replace(card, encoder={} if model.transformer is None else model.transformer.config)
-        on_gpu = footage.frames.is_cuda
+        on_gpu = dataset.frames.is_cuda
         options = card.training
-        self.optimizer = adam(model, options)
+        self.optimizer = build_optimizer(model, options)
         self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
         # Rows are as long as their longest video, on a GPU all of the same length: a CUDA graph is for one shape.
-        packed = (footage.longest(card.sampling) if on_gpu else 1) if card.model.context else 0
+        packed = (dataset.longest(card.sampling) if on_gpu else 1) if card.model.context else 0
         self.row = packed if options.row is None else options.row
         # A stream of its own, since a copy to the GPU waits for all that came before it.
-        self.beside: AbstractContextManager[Any] = nullcontext()
+        self.copy_stream: AbstractContextManager[Any] = nullcontext()
         if on_gpu:
-            self.beside = torch.cuda.stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
-        # What witnesses and habits count depends on the batch, and the program would have to wait for it.
-        captured = on_gpu and options.captured and not (card.model.witness or card.model.habits)
-        self.multiple = _ROWS if captured and self.row else 1
-        self.step = Step(model, self.optimizer, self.loss, options.clip, captured=captured)
-        self.log = checkpoint.log_until(folder, card.epoch)
+            self.copy_stream = torch.cuda.stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
+        # Which tokens the evidence and co-occurrence models count depends on the batch: a graph would have to wait.
+        captured = on_gpu and options.captured and not (card.model.evidence or card.model.cooccurrence)
+        self.multiple = ROW_MULTIPLE if captured and self.row else 1
+        self.step = TrainStep(model, self.optimizer, self.loss, options.clip, captured=captured)
+        self.log = checkpoint.read_log(folder, card.epoch)
         self.best: dict[str, Tensor] | None = None
         # What saving costs is not known yet: weights and moments, at half a gigabyte a second.
         self.saved, self.cost = time.monotonic(), sum(weights.nbytes for weights in model.parameters()) * 3 / 5e8
 
-    def go(self, report: Report) -> None:
-        """Epoch after epoch, to the end; what is saved is always how things stand when one has ended."""
+    def run(self, progress: Progress, on_epoch: EpochCallback) -> None:
+        """Epoch after epoch, to the end; what is saved is always the state at the end of one."""
         options = self.card.training
-        made = self.batches(self.card.epoch)
+        batches = self.batches(self.card.epoch)
         while not self.card.finished:
-            waiting = self.epoch(self.card.epoch, made)
-            following = self.batches(self.card.epoch + 1)  # while a GPU is at work
-            loss = float(waiting)
-            made = following
+            pending = self.run_epoch(self.card.epoch, batches)
+            batches = self.batches(self.card.epoch + 1)  # while a GPU is at work
+            loss = float(pending)
             self.end_epoch(loss)
+            report = EpochReport(self.card.epoch, options.epochs, loss, self.card.accuracy)
             try:
-                report(Progress(self.card.epoch, options.epochs, loss, self.card.accuracy))
+                on_epoch(report)
+                progress(report.epoch, report.epochs, str(report))
             except KeyboardInterrupt:
                 self.save()
                 raise
             # What is quickly saved is saved after every epoch or so.
-            often = min(options.save_seconds, 20 * self.cost)
-            if self.card.finished or time.monotonic() - self.saved > often:
+            interval = min(options.save_seconds, 20 * self.cost)
+            if self.card.finished or time.monotonic() - self.saved > interval:
                 self.save()
 
     def batches(self, epoch: int) -> list[Batch]:
-        """The batches of an epoch, where the model is; they hold no features, so all of them are small."""
+        """The batches of an epoch, on the device of the model; they hold no features, so all of them are small."""
         options = self.card.training
         seed = [options.seed, epoch]
         order = np.random.default_rng(seed).permutation(self.numbers["training"]).tolist()
-        made = []
-        for part in in_batches(order, options.batch):
-            tokens = [self.footage.tokens(number, self.card.sampling, seed) for number in part]
-            made.append(batch(self.footage, part, tokens, row=self.row, multiple=self.multiple))
-        with self.beside:
-            return [one.to(self.footage.frames.device) for one in made]
+        batches = []
+        for part in chunks(order, options.batch):
+            tokens = [self.dataset.tokens(number, self.card.sampling, seed) for number in part]
+            batches.append(collate(self.dataset, part, tokens, row=self.row, multiple=self.multiple))
+        with self.copy_stream:
+            return [batch.to(self.dataset.frames.device) for batch in batches]
 
-    def epoch(self, epoch: int, batches: Sequence[Batch]) -> Tensor:
-        """One pass over the training videos; the mean loss of its steps, for which a GPU lets wait."""
+    def run_epoch(self, epoch: int, batches: Sequence[Batch]) -> Tensor:
+        """One pass over the training videos; the mean loss of its steps, which a GPU may still be computing."""
         options = self.card.training
         torch.manual_seed(torch_seed(options.seed, epoch))
         losses = []
         self.model.train()
-        for number, made in enumerate(batches):
-            total = options.epochs * len(batches)
-            set_rate(self.optimizer, learning_rate(epoch * len(batches) + number, total, options))
-            losses.append(self.step(made))
+        steps = options.epochs * len(batches)
+        for number, batch in enumerate(batches, start=epoch * len(batches)):
+            rate = learning_rate(number, steps, peak=options.learning_rate, warmup=options.warmup)
+            set_learning_rate(self.optimizer, rate)
+            losses.append(self.step(batch))
         return torch.stack(losses).mean()
 
-    def loss(self, made: Batch) -> Tensor:
+    def loss(self, batch: Batch) -> Tensor:
         """What a step makes smaller."""
         with self._precision():
-            prediction = self.model(made, self.footage.frames, self.footage.sentences)
-            return training_loss(prediction, made, self.card.model) + self.model.penalty()
+            output = self.model(batch, self.dataset.frames, self.dataset.sentences)
+            return training_loss(output, batch, self.card.model) + self.model.penalty()
 
     def end_epoch(self, loss: float) -> None:
         """Count the epoch, validate where it is time, and see whether it was the last one."""
@@ -203,69 +269,69 @@ class _Run:
             raise InputError("the training diverged: its loss is not a number", hint="use a lower --learning-rate")
         options, epoch = self.card.training, self.card.epoch + 1
         last = epoch == options.epochs
-        card = self.validated(epoch, loss) if last or epoch % options.validate_every == 0 else self.card
+        card = self.validate(epoch, loss) if last or epoch % options.validate_every == 0 else self.card
         impatient = options.patience is not None and card.stale >= options.patience
         self.card = replace(card, epoch=epoch, finished=last or impatient)
 
     def _precision(self) -> AbstractContextManager[Any]:
         if not self.mixed:
             return nullcontext()
-        return torch.autocast(self.footage.frames.device.type, dtype=torch.bfloat16)
+        return torch.autocast(self.dataset.frames.device.type, dtype=torch.bfloat16)
 
-    def validated(self, epoch: int, loss: float) -> Card:
+    def validate(self, epoch: int, loss: float) -> ModelCard:
         """The card after a validation, which is logged: where it is the best one, these weights are kept."""
-        scored = self._validation_scores() if self.numbers["validation"] else {"loss": loss}
-        line = {"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scored.items()}}
+        scores = self._validation_scores() if self.numbers["validation"] else {"loss": loss}
+        line = {"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scores.items()}}
         self.log.append(line)
         checkpoint.write_log(self.folder, self.log)
-        card = replace(self.card, accuracy=scored.get("accuracy"))
-        if self.numbers["validation"] and not scored["loss"] < card.best.get("loss", math.inf):
+        card = replace(self.card, accuracy=scores.get("accuracy"))
+        if self.numbers["validation"] and not scores["loss"] < card.best.get("loss", math.inf):
             return replace(card, stale=card.stale + 1)
         self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        return replace(card, best={"epoch": epoch, **scored}, stale=0)
+        return replace(card, best={"epoch": epoch, **scores}, stale=0)
 
     @torch.no_grad()
     def _validation_scores(self) -> dict[str, float]:
         """Over the validation videos: the loss, and how often ŝ ≥ b says completed rightly, of hidden steps."""
-        chosen = self.card.model
+        options = self.card.model
         self.model.eval()
         total, right, counted = 0.0, 0, 0
-        for made, hidden in self._validation_batches:
+        for batch, hidden in self._validation_batches:
             with self._precision():
-                scores = self.model(made, self.footage.frames, self.footage.sentences).scores.float()
-            total += float(ordinal_loss(scores, made.state, made.weight, chosen.threshold, chosen.in_progress))
-            asked = hidden & (made.weight > 0)
-            right += int((((scores >= chosen.threshold) == (made.state == COMPLETED)) & asked).sum())
+                scores = self.model(batch, self.dataset.frames, self.dataset.sentences).scores.float()
+            total += float(ordinal_loss(scores, batch.state, batch.weight, options.threshold, options.in_progress))
+            asked = hidden & (batch.weight > 0)
+            right += int((((scores >= options.threshold) == (batch.state == COMPLETED)) & asked).sum())
             counted += int(asked.sum())
         return {"loss": total / len(self._validation_batches), **({"accuracy": right / counted} if counted else {})}
 
     @cached_property
     def _validation_batches(self) -> list[tuple[Batch, Tensor]]:
         """A video per row, with (B, 1, N) which of its steps are hidden; the same in every validation."""
-        options, device = self.card.training, self.footage.frames.device
-        made = []
-        for part in in_batches(self.numbers["validation"], options.batch):
-            tokens = [self.footage.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
-            hidden = torch.from_numpy(np.stack([one.dropped for one in tokens]))[:, None, :]
-            made.append((batch(self.footage, part, tokens).to(device), hidden.to(device)))
-        return made
+        options, device = self.card.training, self.dataset.frames.device
+        batches = []
+        for part in chunks(self.numbers["validation"], options.batch):
+            tokens = [self.dataset.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
+            hidden = torch.from_numpy(np.stack([each.dropped for each in tokens]))[:, None, :]
+            batches.append((collate(self.dataset, part, tokens).to(device), hidden.to(device)))
+        return batches
 
     def save(self) -> None:
         """Write the checkpoint."""
         began = time.monotonic()
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        if not self.card.finished:  # nobody goes on from a finished one
-            tensors |= moments(self.model, self.optimizer)
+        if not self.card.finished:  # nobody resumes a finished one
+            tensors |= adam_moments(self.model, self.optimizer)
         checkpoint.save_checkpoint(self.folder, self.card, tensors, self.best)
         self.best = None
         self.saved = time.monotonic()
         self.cost = self.saved - began
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """Go on from the checkpoint in the folder."""
         path = self.folder / self.card.last_file
         tensors = checkpoint.read_tensors(path)
         weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
         checkpoint.load_weights(self.model, weights, path)
-        restore(self.optimizer, self.model, tensors, path)
+        restore_moments(self.optimizer, self.model, tensors, path)
         _log.info("%s: going on after epoch %d of %d", self.card.task, self.card.epoch, self.card.training.epochs)

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msg2.errors import InputError, shortened
-from msg2.options import SamplingOptions, StateModelOptions
+from msg2.errors import InputError
+from msg2.states.configuration import SamplingOptions, StateModelOptions
+from msg2.text import short_repr
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """What differs from the paper's model and sampling, and what it is called in the paper's table."""
 
-    says: str
+    description: str
     model: Mapping[str, Any] = field(default_factory=dict)
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self, **model: Any) -> tuple[StateModelOptions, SamplingOptions]:
-        """The options of the variant; those in `model` win over its own."""
+        """Return the options of the variant; those in `model` win over its own."""
         return StateModelOptions(**{**self.model, **model}), SamplingOptions(**self.sampling)
 
 
@@ -35,25 +36,27 @@ VARIANTS: Mapping[str, Variant] = {
     ),
     "vit": Variant("ViT in the place of T5", {"encoder": "google/vit-large-patch16-224"}),
     "text-only": Variant("sentences alone, in the place of frames", {"inputs": "text"}),
-    "text-witness": Variant(
-        "what was heard so far", {"inputs": "text", "witness": True, "context": False}, {"frames": "video"}
+    "text-evidence": Variant(
+        "the evidence in the sentences so far",
+        {"inputs": "text", "evidence": True, "context": False},
+        {"frames": "video"},
     ),
     "text+labels": Variant(
-        "what was heard so far, and which labels usually go along",
-        {"inputs": "text", "witness": True, "habits": True, "context": False},
+        "the evidence in the sentences so far, and which labels usually go along",
+        {"inputs": "text", "evidence": True, "cooccurrence": True, "context": False},
         {"frames": "video", "always": True},
     ),
-    "witness": Variant(
-        "what was seen and heard so far, in the whole video",
-        {"witness": True, "context": False},
+    "evidence": Variant(
+        "the evidence in frames and sentences so far, in the whole video",
+        {"evidence": True, "context": False},
         {"frames": "video"},
     ),
 }
 """The rows of the paper's Table A, text alone, and ours."""
 
 
-def variant(name: str) -> Variant:
-    """The variant of this name."""
+def get_variant(name: str) -> Variant:
+    """Return the variant of this name."""
     if name not in VARIANTS:
-        raise InputError(f"there is no variant {shortened(name)}", hint=f"the variants are {', '.join(VARIANTS)}")
+        raise InputError(f"there is no variant {short_repr(name)}", hint=f"the variants are {', '.join(VARIANTS)}")
     return VARIANTS[name]

@@ -1,0 +1,251 @@
+"""All videos of a task with their features, and batches of them.
+
+Features are kept in one piece each (on the GPU where there is one); a batch holds only row numbers in them, so that a
+step of training moves a few kilobytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msg2.errors import InputError
+from msg2.media.video_features import VideoFeatures
+from msg2.states.batch import Batch
+from msg2.states.configuration import SamplingOptions
+from msg2.states.evidence_model import FOLDS
+from msg2.states.token_sampling import END, START, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
+from msg2.task import Step, Task
+from msg2.text import short_repr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateDataset:
+    """The labelled videos of a task that have features."""
+
+    task: str
+    steps: tuple[Step, ...]
+    videos: tuple[LabelledVideo, ...]
+    frames: Tensor
+    """(F, width): the frames of all videos, one after the other."""
+    sentences: Tensor
+    """(S, text width)."""
+    frame_offsets: tuple[int, ...]
+    """Where each video's frames begin."""
+    sentence_offsets: tuple[int, ...]
+    training_videos: frozenset[str] = frozenset()
+    """The ids of the videos that the model learns, or has learned, from."""
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    def to(self, device: torch.device) -> StateDataset:
+        """Return the same dataset with its features on another device."""
+        return replace(self, frames=self.frames.to(device), sentences=self.sentences.to(device))
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of all "labels" and of all "features": whether it is the same data, not only the same ids."""
+        labels, features = hashlib.sha256(), hashlib.sha256()
+        for video in self.videos:
+            labels.update(f"{video.video!r} {len(video.steps)} ".encode())
+            for array in (video.steps, video.starts, video.ends):
+                labels.update(array.tobytes())
+            for times in (video.frame_times, video.sentence_times):
+                features.update(f"{len(times)} ".encode() + times.tobytes())
+        for vectors in (self.frames, self.sentences):
+            features.update(vectors.cpu().numpy().tobytes())
+        return {"labels": labels.hexdigest(), "features": features.hexdigest()}
+
+    def fold(self, number: int) -> int:
+        """The fold of an evidence model that does not learn from this video; -1 where none of them does."""
+        video = self.videos[number].video
+        return zlib.crc32(video.encode()) % FOLDS if video in self.training_videos else -1
+
+    def longest(self, options: SamplingOptions) -> int:
+        """Tokens that no video can have more of, a multiple of 8 as GPU kernels like it.
+
+        A row of this length wastes least: longer ones fill no better and cost more attention, by the square.
+        """
+        frames = options.most_frames  # labels bring an own start and end each
+        return -(-max(frames + 2 * len(video.steps) for video in self.videos) // 8) * 8
+
+    def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
+        """Sample the tokens of one video.
+
+        Parameters
+        ----------
+        number : int
+            Which of the videos.
+        options : SamplingOptions
+            Which frames and sentences are taken, and which labels are dropped.
+        seed : sequence of int, optional
+            Decides all that is random; None: as for testing.
+
+        Returns
+        -------
+        Tokens
+            In the order of time.
+        """
+        rng = None if seed is None else np.random.default_rng([*seed, number])
+        return sample_tokens(self.videos[number], len(self.steps), options, rng)
+
+
+def build_dataset(
+    task: Task, features: Callable[[str], VideoFeatures | None], *, text_only: bool = False
+) -> StateDataset:
+    """Put together the videos of a task that have labels and features.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    features : callable
+        Gives the features of a video id, or None.
+    text_only : bool
+        Whether sentences take the place of frames.
+
+    Returns
+    -------
+    StateDataset
+        The videos, on the CPU.
+
+    Raises
+    ------
+    InputError
+        Where no video has features, their widths differ, or labels have no times.
+    """
+    every = [(video, features(video.id)) for video in task if video.segments]
+    known = [(video, held) for video, held in every if held is not None]
+    if not known:
+        what = f"no video of task {short_repr(task.name)} has features"
+        raise InputError(what, hint="make them with `msg2 features`")
+    for widths, what in (
+        ({held.frames.shape[1] for _, held in known if len(held.frames)}, "frames"),
+        ({held.sentences.shape[1] for _, held in known if len(held.sentences)}, "sentences"),
+    ):
+        if len(widths) > 1:
+            raise InputError(f"the {what} of task {short_repr(task.name)} have different widths: {sorted(widths)}")
+    frames = [_sentences_as_frames(held) if text_only else held.frames for _, held in known]
+    sentences = [held.sentences for _, held in known]
+    return StateDataset(
+        task.name,
+        task.steps,
+        tuple(labelled_video(video, task.steps, held, text_only=text_only) for video, held in known),
+        _concatenate(frames),
+        _concatenate(sentences),
+        _offsets(frames),
+        _offsets(sentences),
+    )
+
+
+def _sentences_as_frames(features: VideoFeatures) -> np.ndarray:
+    """The sentences as frames: in the order of their middles, as `labelled_video` has them."""
+    return features.sentences[time_order(features.sentence_times.mean(axis=1))]
+
+
+def _concatenate(arrays: Sequence[np.ndarray]) -> Tensor:
+    """(ΣF, width); arrays without rows may have any width."""
+    filled = [array for array in arrays if len(array)]
+    return torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
+
+
+def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+    return (0, *accumulate(map(len, arrays)))[:-1]
+
+
+def collate(
+    dataset: StateDataset, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0, multiple: int = 1
+) -> Batch:
+    """Put the tokens of some videos into a batch; the loss counts, at borders, the steps that the labels hold.
+
+    Parameters
+    ----------
+    dataset : StateDataset
+        The videos.
+    numbers : iterable of int
+        Which of them.
+    tokens : iterable of Tokens
+        The tokens of each of these.
+    row : int
+        Least tokens of a row, which short videos share; 0: each video has its own.
+    multiple : int
+        The number of rows is a multiple of this; further rows are empty.
+
+    Returns
+    -------
+    Batch
+        As few rows as hold the videos, on the CPU.
+    """
+    pairs = list(zip(numbers, tokens, strict=True))
+    lengths = [len(each.kind) for _, each in pairs]
+    length = max(*lengths, row)
+    rows = _pack_rows(lengths, length) if row else [[member] for member in range(len(pairs))]
+    first = pairs[0][1]
+    steps, width = first.state.shape[1], first.sentence.shape[1]
+    shape = (-(-len(rows) // multiple) * multiple, length)
+    video, position, kind, frame = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    sentence = np.full((*shape, width), -1, dtype=np.int64)
+    inside = np.zeros((*shape, steps), dtype=np.bool_)
+    state = np.zeros((*shape, steps), dtype=np.int64)
+    weight = np.zeros((*shape, steps), dtype=np.float32)
+    fold = np.full(shape, -1, dtype=np.int64)
+    label_features = np.zeros((*shape, first.label_features.shape[1]), dtype=np.float32)
+    present, asked = (np.zeros((*shape, steps), dtype=np.bool_) for _ in range(2))
+    for line, members in enumerate(rows):
+        begin = 0
+        for member in members:
+            number, each = pairs[member]
+            here = (line, slice(begin, begin + len(each.kind)))
+            begin += len(each.kind)
+            video[here] = member + 1
+            position[here] = np.arange(len(each.kind))
+            kind[here], inside[here], state[here] = each.kind, each.inside, each.state
+            frame[here] = each.frame + dataset.frame_offsets[number]
+            sentence[here] = np.where(each.sentence < 0, -1, each.sentence + dataset.sentence_offsets[number])
+            fold[here], label_features[here] = dataset.fold(number), each.label_features
+            present[line, begin - 1], asked[line, begin - 1] = each.labelled, ~each.labelled | each.dropped
+            at_border = (each.kind == START) | (each.kind == END)
+            weight[here] = at_border[:, None] & each.labelled
+    arrays = (video, position, kind, frame, sentence, inside, state, weight, fold, label_features, present, asked)
+    return Batch(*map(torch.from_numpy, arrays))
+
+
+def _pack_rows(lengths: Sequence[int], row: int) -> list[list[int]]:
+    """Which videos go into which row: the longest first, each into the first row with space."""
+    rows: list[list[int]] = []
+    space: list[int] = []
+    for member in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        fitting = next((line for line, left in enumerate(space) if left >= lengths[member]), None)
+        if fitting is None:
+            rows.append([])
+            space.append(row)
+            fitting = len(rows) - 1
+        rows[fitting].append(member)
+        space[fitting] -= lengths[member]
+    return rows
+
+
+def chunks(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Split a sequence into pieces of at most `size`.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        The sequence.
+    size : int
+        Length of every piece but the last.
+
+    Yields
+    ------
+    sequence of int
+        A piece.
+    """
+    for begin in range(0, len(numbers), size):
+        yield numbers[begin : begin + size]

@@ -1,0 +1,232 @@
+"""The state model (Sec. 4.1): frames and sentences in, one ordinal score per step and token out.
+
+    A = MHA(query = frames, keys = values = sentences)        Eq. 1, no skip connection around it
+    H = FeedForward(A) + A                                    Eq. 2
+    [start] and [end] take the place of H at the borders of labelled segments
+    ŝ = Linear(Transformer(H))                                Eq. 3
+
+To these scores `msg2.states.evidence_model` may add its own; that is not in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from msg2.errors import InputError
+from msg2.states.batch import Batch, transform_rows
+from msg2.states.configuration import StateModelOptions
+from msg2.states.evidence_model import CooccurrenceModel, EvidenceModel
+from msg2.states.token_sampling import END, START
+from msg2.states.transformer_encoders import VisualBert, load_encoder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateModelOutput:
+    """What the model computes for a batch."""
+
+    scores: Tensor
+    """ŝ, (B, L, N)."""
+    evidence: Tensor | None = None
+    """(B, L, N): the evidence of each step at each token; with evidence models only."""
+    presence: Tensor | None = None
+    """(B, L, N): the log-odds that a step is in the video at all, at its last token; with co-occurrence only."""
+    step_logits: tuple[Tensor, ...] = ()
+    """Of each evidence model, (B, L, FOLDS, N + 1): which step each token shows, or background."""
+
+
+class Fusion(nn.Module):
+    """Eq. 1 and 2: every frame asks the W sentences around it; what it gets replaces it (or is added, with `skip`)."""
+
+    def __init__(self, width: int, text_width: int, heads: int, dropout: float, skip: bool) -> None:
+        super().__init__()
+        self.heads, self.skip = heads, skip
+        inner = heads * -(-width // heads)
+        self.query, self.out = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.key, self.value = nn.Linear(text_width, inner), nn.Linear(text_width, inner)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
+        )
+        self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
+
+    def forward(self, frames: Tensor, sentences: Tensor, rows: Tensor) -> Tensor:
+        """Enrich frames by sentences.
+
+        Parameters
+        ----------
+        frames : Tensor of shape (B, L, width)
+            The frame of every token.
+        sentences : Tensor of shape (S, text width)
+            All sentences.
+        rows : Tensor of shape (B, L, W)
+            The row numbers of each token's sentences, -1 where there is none; without any, A is 0.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            H.
+        """
+        exists = rows >= 0
+        query = self.query(frames).unflatten(-1, (self.heads, -1)).unsqueeze(-3)  # (B, L, 1, heads, each)
+        # (B, L, W, heads, each)
+        key, value = (
+            torch.unflatten(transform_rows(linear, sentences, rows), -1, (self.heads, -1))
+            for linear in (self.key, self.value)
+        )
+        match = (query * key).sum(-1) * key.shape[-1] ** -0.5  # (B, L, W, heads)
+        match = match.masked_fill(~exists[..., None], torch.finfo(match.dtype).min)
+        share = self.dropout(match.softmax(-2)) * exists[..., None]
+        attended = self.out((share[..., None] * value).sum(-3).flatten(-2)) * exists.any(-1, keepdim=True)
+        attended = self.dropout(attended) + (frames if self.skip else 0)
+        return self.norm(self.feed_forward(attended) + attended)  # type: ignore[no-any-return]
+
+
+class StateModel(nn.Module):
+    """One ordinal score per step at every token; only those at `[start]` and `[end]` are trained and read."""
+
+    def __init__(self, steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> None:
+        super().__init__()
+        self.options = options
+        self._require_sentences(text_width)
+        width = text_width if options.inputs == "text" else frame_width
+        self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(  # type: ignore[assignment]
+            {
+                what: EvidenceModel(steps, size, options.evidence_dropout)
+                for what, size in _evidence_inputs(frame_width, text_width, options)
+            }
+        )
+        self.bias = nn.Parameter(torch.zeros(1)) if options.evidence else None
+        self.cooccurrence = CooccurrenceModel(steps) if options.cooccurrence else None
+        # How much the evidence counts for whether a step is there at all.
+        self.presence_scale = nn.ParameterDict(
+            {what: torch.zeros(1) for what in self.evidence_models} if options.cooccurrence else {}
+        )
+        self.transformer = load_encoder(options.encoder) if options.context else None
+        if self.transformer is None:
+            return
+        if options.direct and not isinstance(self.transformer, VisualBert):
+            raise InputError(f"direct goes with a VisualBERT encoder, not with {options.encoder}")
+        fuses = options.inputs != "vision" and not options.direct
+        self.fusion = Fusion(width, text_width, options.heads, options.dropout, options.skip) if fuses else None
+        inner = self.transformer.width
+        entry = self.transformer.visual_width if isinstance(self.transformer, VisualBert) and options.direct else inner
+        self.borders = nn.Embedding(2, width)
+        self.input_projection = nn.Identity() if width == entry else nn.Linear(width, entry)
+        self.text_projection = nn.Linear(text_width, inner) if options.direct else None
+        self.head = nn.Linear(inner, steps)
+
+    def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> StateModelOutput:
+        """Compute the scores of a batch.
+
+        Parameters
+        ----------
+        batch : Batch
+            B rows of L tokens.
+        frames : Tensor of shape (F, width)
+            The frames of all videos.
+        sentences : Tensor of shape (S, text width)
+            The sentences of all videos.
+
+        Returns
+        -------
+        StateModelOutput
+            Scores and, depending on the options, evidence and presence.
+
+        Raises
+        ------
+        InputError
+            Where sentences are needed and there are none.
+        """
+        self._require_sentences(len(sentences))
+        scores = torch.zeros(()) if self.transformer is None else self._transformer_scores(batch, frames, sentences)
+        scores = scores if self.bias is None else scores + self.bias
+        presence = None
+        if self.cooccurrence is not None:
+            completion, presence = self.cooccurrence(batch.label_features)
+            scores = scores + completion
+        step_logits, evidence = [], []
+        for what, model in self.evidence_models.items():
+            rows = batch.frame[..., None] if what == "frames" else batch.sentence
+            logits = model.step_logits(frames if what == "frames" else sentences, rows, batch)
+            # Recognition is learned from frames alone: through a maximum, the scores would only teach it by heart.
+            now, so_far = model(logits.detach(), batch)
+            scores = scores + so_far
+            if presence is not None:
+                presence = presence + F.softplus(self.presence_scale[what]) * so_far
+            step_logits.append(logits)
+            evidence.append(now)
+        return StateModelOutput(
+            scores, torch.stack(evidence).sum(0) if evidence else None, presence, tuple(step_logits)
+        )
+
+    def penalty(self) -> Tensor:
+        """The L2 penalty of the evidence and co-occurrence models: what is learned from few videos must stay small."""
+        weights = [(self.options.evidence_l2, model.linear.weight) for model in self.evidence_models.values()]
+        if self.cooccurrence is not None:
+            # Whether a step is there is asked once per video, when it is completed at every border.
+            weights += [(self.options.cooccurrence_l2, self.cooccurrence.completion.weight)]
+            weights += [(10 * self.options.cooccurrence_l2, self.cooccurrence.presence.weight)]
+        return torch.stack(
+            [torch.zeros((), device=self.device), *(cost * each.square().sum() for cost, each in weights)]
+        ).sum()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def _require_sentences(self, count: int) -> None:
+        if self.options.inputs != "vision" and not count:
+            raise InputError("the features hold no sentences", hint="use the variant vision-only")
+
+    def _transformer_scores(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
+        """The paper's model: (B, L, N)."""
+        assert self.transformer is not None
+        seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
+        if self.fusion is not None:
+            seen = self.fusion(seen, sentences, batch.sentence)
+        hidden = self.input_projection(self._insert_borders(seen, batch))
+        if self.text_projection is not None:
+            middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
+            hidden = self._forward_with_text(
+                transform_rows(self.text_projection, sentences, middle), hidden, middle >= 0, batch
+            )
+        else:
+            hidden = self.transformer(hidden, _attention_mask(batch.video, batch.video, hidden.dtype), batch.position)
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+    def _insert_borders(self, seen: Tensor, batch: Batch) -> Tensor:
+        """`[start]` and `[end]` in the place of the fused vectors at the borders."""
+        border = self.borders((batch.kind == END).long())
+        at_border = (batch.kind == START) | (batch.kind == END)
+        return torch.where(at_border[..., None], border.to(seen.dtype), seen)
+
+    def _forward_with_text(self, texts: Tensor, frames: Tensor, exists: Tensor, batch: Batch) -> Tensor:
+        """VisualBERT†: the middle sentence of every token beside the token itself."""
+        mask = _attention_mask(
+            torch.cat([batch.video] * 2, 1), torch.cat([batch.video * exists, batch.video], 1), frames.dtype
+        )
+        assert isinstance(self.transformer, VisualBert)
+        return self.transformer.forward_with_text(texts, frames, mask, batch.position)
+
+
+def _evidence_inputs(frame_width: int, text_width: int, options: StateModelOptions) -> list[tuple[str, int]]:
+    """What the evidence models see, "frames" or "sentences", and the width of that."""
+    inputs = {"fused": ("frames", "sentences"), "vision": ("frames",), "text": ("sentences",)}[options.inputs]
+    widths = {"frames": frame_width, "sentences": text_width}
+    return [(what, widths[what]) for what in inputs] if options.evidence else []
+
+
+def _attention_mask(queries: Tensor, keys: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, 1, L, L), to be added to attention: 0 within a video, `_MASKED` to other videos; padding sees padding."""
+    within = queries[:, :, None] == keys[:, None, :]
+    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, _MASKED)[:, None]
+
+
+_MASKED = -1e4
+"""Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
+a query has no key, or none in a whole block of keys, as in a row of several videos."""

@@ -1,0 +1,245 @@
+"""Training a state model per task, from labels and a feature store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.files import safe_names
+from msg2.media.feature_store import FeatureStore
+from msg2.progress import Progress, no_progress
+from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.dataset import StateDataset, build_dataset
+from msg2.states.model_card import ModelCard
+from msg2.states.training import tensorboard_curves, train_model
+from msg2.states.variants import get_variant
+from msg2.task import Task, Video
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTraining:
+    """The training of the model of a task."""
+
+    task: str
+    videos: int
+    """Videos with labels and features."""
+    card: ModelCard
+    folder: Path
+
+
+def train_tasks(
+    tasks: Sequence[Task], store: FeatureStore, folder: Path, *, progress: Progress = no_progress, **options: Any
+) -> list[TaskTraining]:
+    """Train a model for every task that has two videos or more with labels and features.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The labels. Tasks with too few videos are left out, with a warning.
+    store : FeatureStore
+        The features of the videos.
+    folder : Path
+        Where the model goes; of several tasks, a folder each.
+    progress : Progress
+        Is told about every epoch.
+    **options
+        Those of `train_task`.
+
+    Returns
+    -------
+    list of TaskTraining
+        What was trained, and where it is.
+
+    Raises
+    ------
+    InputError
+        Where no task has enough videos, or one of them cannot be trained.
+    """
+    folders = dict(zip([task.name for task in tasks], task_folders(tasks, folder), strict=True))
+    chosen = trainable_tasks(tasks, store)
+    trainings = []
+    for number, task in enumerate(chosen):
+
+        def show(done: int, total: int | None, message: str, number: int = number, name: str = task.name) -> None:
+            epochs = total or 0
+            progress(
+                number * epochs + done, len(chosen) * epochs, message if len(chosen) == 1 else f"{name}: {message}"
+            )
+
+        trainings.append(train_task(task, store, folders[task.name], progress=show, **options))
+    return trainings
+
+
+def train_task(
+    task: Task,
+    store: FeatureStore,
+    folder: Path,
+    *,
+    variant: str = VARIANT,
+    encoder: str | None = None,
+    training: TrainingOptions | None = None,
+    tensorboard: bool = False,
+    progress: Progress = no_progress,
+) -> TaskTraining:
+    """Train the model of a task; a training that is already in the folder is resumed.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    store : FeatureStore
+        The features of the videos.
+    folder : Path
+        Where the model goes.
+    variant : str
+        A name in `msg2.states.variants.VARIANTS`.
+    encoder : str, optional
+        The transformer, in the place of the variant's own.
+    training : TrainingOptions, optional
+        How the model is trained.
+    tensorboard : bool
+        Whether the curves are also written for TensorBoard, into the folder `tensorboard`.
+    progress : Progress
+        Is told about every epoch.
+
+    Returns
+    -------
+    TaskTraining
+        What was trained, and where it is.
+
+    Raises
+    ------
+    InputError
+        Where the model cannot be trained; see `train_model`.
+    """
+    model, sampling = variant_options(variant, store, encoder)
+    dataset = load_dataset(task, store, model)
+    with tensorboard_curves(folder / "tensorboard") if tensorboard else nullcontext(lambda _: None) as on_epoch:
+        card = train_model(
+            dataset, folder, model=model, sampling=sampling, training=training or TrainingOptions(),
+            progress=progress, on_epoch=on_epoch,
+        )  # fmt: skip
+    return TaskTraining(task.name, len(dataset), card, folder)
+
+
+def variant_options(
+    name: str, store: FeatureStore, encoder: str | None = None
+) -> tuple[StateModelOptions, SamplingOptions]:
+    """The options of a variant; sentences take the place of frames where the store has none.
+
+    Parameters
+    ----------
+    name : str
+        A name in `msg2.states.variants.VARIANTS`.
+    store : FeatureStore
+        The features of the videos.
+    encoder : str, optional
+        The transformer, in the place of the variant's own.
+
+    Returns
+    -------
+    tuple of StateModelOptions and SamplingOptions
+        What is trained, and what it sees.
+
+    Raises
+    ------
+    InputError
+        Where there is no such variant.
+    """
+    changes = {} if encoder is None else {"encoder": encoder}
+    model, sampling = get_variant(name).options(**changes)
+    if store.encoders.frame_width == 0 and model.inputs == "fused":
+        _log.warning("%s: there are no frames, sentences take their place", store.folder)
+        model, sampling = get_variant(name).options(inputs="text", **changes)
+    return model, sampling
+
+
+def trainable_tasks(tasks: Sequence[Task], store: FeatureStore) -> list[Task]:
+    """Choose the tasks with two videos or more that have labels and features; others are named in a warning.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The labels.
+    store : FeatureStore
+        The features of the videos.
+
+    Returns
+    -------
+    list of Task
+        One at least.
+
+    Raises
+    ------
+    InputError
+        Where there is none.
+    """
+    enough = [task for task in tasks if len(list(islice(_videos_with_features(task, store), 2))) == 2]
+    if not enough:
+        what = "no task has two videos with labels and features"
+        raise InputError(what, where=store.folder, hint="are these the features of this data?")
+    for task in tasks:
+        if task not in enough:
+            _log.warning("%s: left out, it has fewer than two videos with labels and features", task.name)
+    return enough
+
+
+def _videos_with_features(task: Task, store: FeatureStore) -> Iterator[Video]:
+    return (video for video in task if video.segments and store.features(task.name, video.id) is not None)
+
+
+def task_folders(tasks: Sequence[Task], folder: Path) -> list[Path]:
+    """Where the results of each task go: of a single one into the folder, of several into a folder each.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The tasks.
+    folder : Path
+        The folder of all results.
+
+    Returns
+    -------
+    list of Path
+        A folder per task.
+    """
+    if len(tasks) == 1:
+        return [folder]
+    return [folder / name for name in safe_names([task.name for task in tasks])]
+
+
+def load_dataset(task: Task, store: FeatureStore, model: StateModelOptions) -> StateDataset:
+    """Load the videos of a task with their features, as a model with these options reads them.
+
+    Parameters
+    ----------
+    task : Task
+        The labels. How many videos have no features is told in a warning.
+    store : FeatureStore
+        The features of the videos.
+    model : StateModelOptions
+        Whether sentences take the place of frames.
+
+    Returns
+    -------
+    StateDataset
+        On the CPU.
+
+    Raises
+    ------
+    InputError
+        Where no video has features; see `build_dataset`.
+    """
+    dataset = build_dataset(task, lambda video: store.features(task.name, video), text_only=model.inputs == "text")
+    missing = sum(bool(video.segments) for video in task) - len(dataset)
+    if missing:
+        _log.warning("%s: %d of its %d videos have no features", task.name, missing, missing + len(dataset))
+    return dataset

@@ -1,0 +1,305 @@
+"""Transformers that read a sequence of vectors: T5 (the paper's), ViT and VisualBERT (its ablation).
+
+Each is loaded from an official checkpoint by name or folder, or built without weights, from a named size or from the
+configuration that it keeps. All take vectors of their own width, an additive mask and the position of every token in
+its video, and return as many vectors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from transformers import AutoConfig, T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
+from transformers.activations import NewGELUActivation
+
+from msg2.errors import InputError
+from msg2.text import short_repr
+
+
+class T5(nn.Module):
+    """T5's encoder; its positions are relative, and videos may share a row."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__()
+        # Token embeddings are never used: vectors come in.
+        core.shared = core.encoder.embed_tokens = nn.Embedding(1, 1)
+        self.core = core.encoder
+        self.config = _plain_config(core.config)
+        self.width: int = core.config.d_model
+
+    def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
+        """Encode a sequence of vectors.
+
+        Parameters
+        ----------
+        vectors : Tensor of shape (B, L, width)
+            The tokens.
+        mask : Tensor of shape (B, 1, L, L)
+            Added to the attention.
+        position : Tensor of shape (B, L)
+            The position of every token in its video.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            The encoded tokens.
+        """
+        if vectors.is_cuda:
+            return self.forward_fused(vectors, mask)
+        return self.core(inputs_embeds=vectors, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
+
+    def forward_fused(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Encode with fused kernels: the same up to rounding, for a GPU, which mostly waits for memory.
+
+        Attention, norms and GELU are one kernel each, and nothing is taken back to single precision on the way.
+
+        Parameters
+        ----------
+        vectors : Tensor of shape (B, L, width)
+            The tokens.
+        mask : Tensor of shape (B, 1, L, L)
+            Added to the attention.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            The encoded tokens.
+        """
+        drop, length = self.core.dropout, vectors.shape[1]
+        bias = self.core.block[0].layer[0].SelfAttention.compute_bias(length, length) + mask
+        mixed = torch.is_autocast_enabled(vectors.device.type)
+        dtype = torch.get_autocast_dtype(vectors.device.type) if mixed else vectors.dtype
+        # Fused attention is for a bias whose keys lie side by side.
+        bias = bias.to(dtype).contiguous()
+        hidden = drop(vectors)
+        for block in self.core.block:
+            attention, feed_forward = block.layer
+            hidden = hidden + drop(
+                _self_attention(attention.SelfAttention, _rms_norm(attention.layer_norm, hidden), bias)
+            )
+            hidden = hidden + drop(
+                _feed_forward(feed_forward.DenseReluDense, _rms_norm(feed_forward.layer_norm, hidden))
+            )
+        return drop(_rms_norm(self.core.final_layer_norm, hidden))  # type: ignore[no-any-return]
+
+
+def _rms_norm(norm: Any, hidden: Tensor) -> Tensor:
+    return F.rms_norm(hidden, norm.weight.shape, norm.weight.to(hidden.dtype), norm.variance_epsilon)
+
+
+def _self_attention(attention: Any, hidden: Tensor, bias: Tensor) -> Tensor:
+    query, key, value = (
+        linear(hidden).unflatten(-1, (attention.n_heads, -1)).transpose(1, 2)
+        for linear in (attention.q, attention.k, attention.v)
+    )
+    dropout = attention.dropout if attention.training else 0.0
+    attended = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout, scale=1.0)
+    return attention.o(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+
+def _feed_forward(layer: Any, hidden: Tensor) -> Tensor:
+    """With a gate (v1.1) or without one."""
+    gated = hasattr(layer, "wi_0")
+    inner = (layer.wi_0 if gated else layer.wi)(hidden)
+    inner = F.gelu(inner, approximate="tanh") if isinstance(layer.act, NewGELUActivation) else layer.act(inner)
+    inner = inner * layer.wi_1(hidden) if gated else inner
+    return layer.wo(layer.dropout(inner))  # type: ignore[no-any-return]
+
+
+class ViT(nn.Module):
+    """ViT's layers; its learned positions of patches serve for the tokens, stretched over a longer video."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__()
+        self.positions = nn.Parameter(core.embeddings.position_embeddings.detach()[0, 1:].clone())
+        self.layers, self.norm = core.layers, core.layernorm
+        self.config = _plain_config(core.config)
+        self.width: int = core.config.hidden_size
+
+    def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
+        """Encode a sequence of vectors.
+
+        Parameters
+        ----------
+        vectors : Tensor of shape (B, L, width)
+            The tokens.
+        mask : Tensor of shape (B, 1, L, L)
+            Added to the attention.
+        position : Tensor of shape (B, L)
+            The position of every token in its video.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            The encoded tokens.
+        """
+        last = torch.where(mask[:, 0] == 0, position[:, None, :], 0).amax(
+            -1
+        )  # position of the last token of the same video
+        known = len(self.positions)
+        stretched = position * (known - 1) // last.clamp(min=1)
+        hidden = vectors + self.positions[torch.where(last < known, position, stretched)]
+        for layer in self.layers:
+            hidden = layer(hidden, mask)
+        return self.norm(hidden)  # type: ignore[no-any-return]
+
+
+class VisualBert(nn.Module):
+    """VisualBERT over one sequence of vectors, or over sentences and frames side by side."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__()
+        core.embeddings.word_embeddings = core.pooler = None
+        self.core = core
+        self.config = _plain_config(core.config)
+        self.width: int = core.config.hidden_size
+        self.visual_width: int = core.config.visual_embedding_dim
+
+    def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
+        """Encode a sequence of vectors.
+
+        Parameters
+        ----------
+        vectors : Tensor of shape (B, L, width)
+            The tokens.
+        mask : Tensor of shape (B, 1, L, L)
+            Added to the attention.
+        position : Tensor of shape (B, L)
+            The position of every token in its video.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            The encoded tokens.
+        """
+        position = position.clamp(max=self.core.config.max_position_embeddings - 1)
+        embedded = self.core.embeddings(inputs_embeds=vectors, position_ids=position)
+        return self.core.encoder(embedded, attention_mask=mask)[0]  # type: ignore[no-any-return]
+
+    def forward_with_text(self, texts: Tensor, visuals: Tensor, mask: Tensor, position: Tensor) -> Tensor:
+        """Encode sentences and frames side by side.
+
+        Parameters
+        ----------
+        texts : Tensor of shape (B, L, width)
+            A sentence per token.
+        visuals : Tensor of shape (B, L, visual width)
+            The tokens.
+        mask : Tensor of shape (B, 1, 2 L, 2 L)
+            Added to the attention.
+        position : Tensor of shape (B, L)
+            The position of every token in its video.
+
+        Returns
+        -------
+        Tensor of shape (B, L, width)
+            The encoded tokens.
+        """
+        position = position.clamp(max=self.core.config.max_position_embeddings - 1)
+        # Visual tokens have no positions of their own: each gets that of the text beside it.
+        embedded = self.core.embeddings(
+            inputs_embeds=texts, position_ids=position, visual_embeds=visuals, image_text_alignment=position[..., None]
+        )
+        return self.core.encoder(embedded, attention_mask=mask)[0][:, texts.shape[1] :]  # type: ignore[no-any-return]
+
+
+SequenceEncoder: TypeAlias = T5 | ViT | VisualBert
+
+
+def _plain_config(config: Any) -> dict[str, Any]:
+    """A configuration as plain values, without what depends on where and by whom it was made."""
+    return {
+        k: v for k, v in config.to_diff_dict().items() if k not in ("transformers_version", "_name_or_path", "dtype")
+    }
+
+
+def _t5(width: int, inner: int, layers: int, heads: int) -> T5Config:
+    """T5 v1.1: gated GELU, heads of 64 (in the small ones width / heads)."""
+    each = width // heads if width < 512 else 64
+    return T5Config(
+        d_model=width, d_ff=inner, num_layers=layers, num_heads=heads, d_kv=each, vocab_size=2,
+        feed_forward_proj="gated-gelu", is_encoder_decoder=False, use_cache=False,
+    )  # fmt: skip
+
+
+def _vit(width: int, inner: int, layers: int, heads: int) -> ViTConfig:
+    return ViTConfig(hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads)
+
+
+def _visualbert(width: int, inner: int, layers: int, heads: int, visual: int) -> VisualBertConfig:
+    return VisualBertConfig(
+        vocab_size=2, bos_token_id=None, eos_token_id=None, pad_token_id=0, hidden_size=width, intermediate_size=inner,
+        num_hidden_layers=layers, num_attention_heads=heads, visual_embedding_dim=visual,
+    )  # fmt: skip
+
+
+SIZES: Mapping[str, Any] = {
+    "t5-tiny": _t5(64, 128, 2, 4),
+    "t5-mini": _t5(128, 256, 4, 4),
+    "t5-small": _t5(512, 1024, 8, 6),
+    "t5-base": _t5(768, 2048, 12, 12),
+    "t5-large": _t5(1024, 2816, 24, 16),
+    "vit-tiny": _vit(64, 128, 2, 4),
+    "vit-large": _vit(1024, 4096, 24, 16),
+    "visualbert-tiny": _visualbert(64, 128, 2, 4, 64),
+    "visualbert-base": _visualbert(768, 3072, 12, 12, 2048),
+}
+"""Configurations of encoders without weights, by name."""
+
+_KINDS: Mapping[str, tuple[Any, Any, Callable[[Any], SequenceEncoder]]] = {
+    "t5": (T5Config, T5EncoderModel, T5),
+    "vit": (ViTConfig, ViTModel, ViT),
+    "visual_bert": (VisualBertConfig, VisualBertModel, VisualBert),
+}
+"""By the model type in a configuration: its class, the model's class, and our wrapper."""
+
+
+def load_encoder(name: str) -> SequenceEncoder:
+    """Load the encoder of this name: one of `SIZES`, a folder with a checkpoint, or the name of an official one.
+
+    An encoder can also be named by its whole configuration, as JSON: that needs no files, and gives no weights.
+    """
+    if name in SIZES:
+        return encoder_from_config(_plain_config(SIZES[name]))
+    hint = f"give a folder with the checkpoint, or a size without weights: {', '.join(SIZES)}"
+    try:
+        if name.startswith("{"):
+            return encoder_from_config(json.loads(name))
+        where: dict[str, Any] = {"local_files_only": True} if Path(name).is_dir() else {}
+        kind = AutoConfig.from_pretrained(name, **where).model_type
+        if kind not in _KINDS:
+            raise InputError(f"the encoder {short_repr(name)} is a {kind!r}, not a T5, ViT or VisualBERT", hint=hint)
+        _, loader, wrapper = _KINDS[kind]
+        whole = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, loading = loader.from_pretrained(name, **whole, **where)
+        misfits = sorted(weight for weight, *_ in loading["mismatched_keys"])
+        if misfits:
+            raise ValueError(f"the weights {misfits[0]} do not fit its configuration")
+        return wrapper(model)
+    except InputError:
+        raise
+    except Exception as error:  # of many kinds: whatever is missing, damaged or does not fit
+        raise InputError(f"the encoder {short_repr(name)} cannot be loaded ({_reason(error)})", hint=hint) from error
+
+
+def encoder_from_config(config: Mapping[str, Any]) -> SequenceEncoder:
+    """Build the encoder of this configuration, as an encoder's `config` has it; without weights.
+
+    >>> encoder_from_config(load_encoder("t5-tiny").config).width
+    64
+    """
+    try:
+        configuration, model, wrapper = _KINDS[config["model_type"]]
+        return wrapper(model(configuration.from_dict(dict(config))))
+    except Exception as error:
+        raise InputError(f"the configuration of the encoder cannot be used ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
