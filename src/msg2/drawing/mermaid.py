@@ -1,10 +1,10 @@
-"""A picture as a Mermaid flowchart, for Markdown pages that draw it themselves."""
+"""A diagram as a Mermaid flowchart, for Markdown pages that draw it themselves."""
 
 from __future__ import annotations
 
 from msg2.drawing import style
-from msg2.drawing.picture import Arrow, Box, Picture
-from msg2.drawing.text import one_line
+from msg2.drawing.diagram import Arrow, Box, Diagram
+from msg2.text import one_line
 
 _CLASSES = (
     f"classDef start fill:{style.START_FILL},stroke:{style.START_LINE},color:{style.INK}",
@@ -17,12 +17,12 @@ _CLASSES = (
 )
 
 
-def to_mermaid(picture: Picture) -> str:
-    """The Mermaid text of `picture`, left to right.
+def to_mermaid(diagram: Diagram) -> str:
+    """The Mermaid text of `diagram`, left to right.
 
-    >>> from msg2.drawing.picture import picture
+    >>> from msg2.drawing.diagram import build_diagram
     >>> from msg2.graph import SubtaskGraph, step
-    >>> text = to_mermaid(picture(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
+    >>> text = to_mermaid(build_diagram(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
     >>> print(text[: text.index("  classDef")])
     flowchart LR
       s0("boil"):::start
@@ -30,19 +30,19 @@ def to_mermaid(picture: Picture) -> str:
       s0 --> s1
     <BLANKLINE>
     """
-    lines = [*map(_box, picture.boxes), *map(_arrow, picture.arrows)]
+    lines = [*map(_box, diagram.boxes), *map(_arrow, diagram.arrows)]
     lines += [
         f"linkStyle {number} stroke:{style.ARROW[arrow.status]},stroke-width:{style.arrow_width(arrow):g}px"
-        for number, arrow in enumerate(picture.arrows)
-        if arrow.support is not None or arrow.status != "common"
+        for number, arrow in enumerate(diagram.arrows)
+        if arrow.support.share is not None or arrow.status != "common"
     ]
     return "\n  ".join(["flowchart LR", *lines, *_CLASSES]) + "\n"
 
 
-def quoted(text: str) -> str:
-    """`text` as a Mermaid string: everything that Mermaid, Markdown or HTML could read as more than text is an entity.
+def quote(text: str) -> str:
+    """Quote `text` for Mermaid: everything that Mermaid, Markdown or HTML could read as more than text is an entity.
 
-    >>> quoted('say "hi" & <b>')
+    >>> quote('say "hi" & <b>')
     '"say #34;hi#34; #38; #60;b#62;"'
     """
     return '"' + "".join(c if c.isalnum() or c in " ,/?:!'" else f"#{ord(c)};" for c in one_line(text)) + '"'
@@ -50,9 +50,9 @@ def quoted(text: str) -> str:
 
 def _box(box: Box) -> str:
     if box.kind != "step":
-        return f"{box.id}(({quoted(box.name)})):::{box.kind}"
-    label = "<br/>".join(quoted(text)[1:-1] for text in (*box.lines, *box.note))
-    return f'{box.id}("{label}"):::{"marked" if box.note else "start" if box.starts else "step"}'
+        return f"{box.id}(({quote(box.name)})):::{box.kind}"
+    label = "<br/>".join(quote(text)[1:-1] for text in (*box.lines, *box.note))
+    return f'{box.id}("{label}"):::{"marked" if box.note else "start" if box.is_start else "step"}'
 
 
 def _arrow(arrow: Arrow) -> str:

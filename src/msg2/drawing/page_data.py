@@ -6,93 +6,100 @@ Names are for the eye only (made printable, on one line), so nothing in the page
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msg2.assist import check
-from msg2.drawing.page_table import facts_of, runner_up
-from msg2.drawing.picture import Arrow, Picture
-from msg2.drawing.text import one_line
-from msg2.drawing.timeline import INFERRED
-from msg2.graph import Formula, SubtaskGraph
-from msg2.options import NextStepOptions
-from msg2.task import Segment, Step, Task, Video
+from msg2.assist.next_step import RHO
+from msg2.drawing.diagram import Arrow, Diagram
+from msg2.graph import Formula, SubtaskGraph, Support
+from msg2.task import PREDICTED, Segment, Step, Task, Video
+from msg2.text import one_line
 
-Places: TypeAlias = Mapping[Step, int]
+StepNumbers: TypeAlias = Mapping[Step, int]
+"""The number of each step on the page: its place among the steps of the diagram."""
 
 
 def page_data(
-    graph: SubtaskGraph, drawn: Picture, videos: Task | None = None, media: Mapping[str, str] | None = None
+    graph: SubtaskGraph, diagram: Diagram, videos: Task | None = None, media: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The values of the page of `graph`; `media` are addresses of video files by the ids of `videos`.
+    """Collect the values that the page of a graph works with.
 
-    >>> from msg2.drawing.picture import picture
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph.
+    diagram : Diagram
+        What its diagram shows.
+    videos : Task, optional
+        Labels that can be played on the graph.
+    media : mapping from str to str, optional
+        By the id of a video, the address of its file, relative to the page.
+
+    Returns
+    -------
+    dict
+        Plain JSON values.
+
+    >>> from msg2.drawing.diagram import build_diagram
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})
-    >>> page_data(graph, picture(graph))["steps"]
+    >>> page_data(graph, build_diagram(graph))["steps"]
     [{'name': 'boil', 'needs': True}, {'name': 'pour', 'needs': 0}]
     """
-    steps = drawn_steps(drawn)
+    steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
     return {
         "task": one_line(graph.task),
         "key": hashlib.sha256("\0".join([graph.task, *steps]).encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        "compared": drawn.compared,
-        "rho": NextStepOptions().rho,
+        "compared": diagram.compared,
+        "rho": RHO,
         "steps": [_step(graph, name, place, named=videos is None) for name in steps],
-        "arrows": [_arrow(arrow, place) for arrow in drawn.arrows],
+        "arrows": [_arrow(arrow, place) for arrow in diagram.arrows],
         "videos": [] if videos is None else _videos(graph, videos, place, media or {}),
     }
 
 
-def drawn_steps(drawn: Picture) -> list[Step]:
-    """The steps in the order of their ids s0, s1, … in the picture: what comes first, first."""
-    return [box.name for box in drawn.boxes if box.kind == "step"]
+def steps_in_diagram(diagram: Diagram) -> list[Step]:
+    """The steps in the order of their ids s0, s1, … in the diagram: what comes first, first."""
+    return [box.name for box in diagram.boxes if box.kind == "step"]
 
 
-def _step(graph: SubtaskGraph, name: Step, place: Places, named: bool) -> dict[str, Any]:
+def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> dict[str, Any]:
     """`named`: with the names of the videos that contradict the precondition, which are otherwise found from labels."""
-    facts = facts_of(graph, name)
-    entry: dict[str, Any] = {"name": one_line(name), "needs": _numbered(graph.precondition(name), place)}
-    entry |= {key: facts[key] for key in ("videos", "holds", "confidence", "score") if _is_number(facts.get(key))}
-    if named and isinstance(facts.get("violations"), list):
-        entry["violations"] = [one_line(str(video)) for video in facts["violations"]]
-    match facts:
-        case {"optional": {"without": int(without), "videos": int(videos)}}:
-            entry["optional"] = [without, videos]
-    match facts:
-        case {"instead": [*others]}:
-            entry["instead"] = [place[other] for other in others if other in place]
-    edges = _edges(facts.get("edges"), place)
-    entry |= {"edges": edges} if edges else {}
-    second = runner_up(facts)
-    if second is not None and second.support <= place.keys():
-        score = facts["runner_up"].get("score")
-        entry["second"] = {"needs": _numbered(second, place), **({"score": score} if _is_number(score) else {})}
+    evidence = graph.step_evidence(name)
+    entry: dict[str, Any] = {"name": one_line(name), "needs": _formula_with_numbers(graph.precondition(name), place)}
+    numbers = {key: getattr(evidence, key) for key in ("videos", "holds", "confidence", "score")}
+    entry |= {key: value for key, value in numbers.items() if value is not None}
+    if named and evidence.violations is not None:
+        entry["violations"] = [one_line(video) for video in evidence.violations]
+    if evidence.optional is not None:
+        entry["optional"] = list(evidence.optional)
+    if evidence.instead is not None:
+        entry["instead"] = [place[other] for other in evidence.instead if other in place]
+    edges = {place[before]: _support(support) for before, support in evidence.edges.items() if before in place}
+    if any(edges.values()):
+        entry["edges"] = {before: counts for before, counts in edges.items() if counts}
+    second = evidence.runner_up
+    if second is not None and second.precondition.steps <= place.keys():
+        entry["second"] = {"needs": _formula_with_numbers(second.precondition, place)}
+        entry["second"] |= {} if second.score is None else {"score": second.score}
     return entry
 
 
-def _edges(edges: object, place: Places) -> dict[int, dict[str, Any]]:
-    """What is known about each step that must come before: in how many videos it did, of how many with both, …"""
-    keys = ("before", "together", "probability", "direct", "weak")
-    found = {
-        place[name]: {
-            key: counts[key] for key in keys if isinstance(counts.get(key), bool) or _is_number(counts.get(key))
-        }
-        for name, counts in (edges.items() if isinstance(edges, Mapping) else ())
-        if name in place and isinstance(counts, Mapping)
-    }
-    return {before: counts for before, counts in found.items() if counts}
+def _support(support: Support) -> dict[str, Any]:
+    """What is known about a step that must come before: in how many videos it did, of how many with both, …"""
+    known = support.to_json()
+    return {key: known[key] for key in ("before", "together", "probability", "direct", "weak") if key in known}
 
 
-def _arrow(arrow: Arrow, place: Places) -> dict[str, Any]:
+def _arrow(arrow: Arrow, place: StepNumbers) -> dict[str, Any]:
     entry = {"source": arrow.source, "target": arrow.target, "after": place[arrow.after], "status": arrow.status}
     return entry if arrow.before is None else entry | {"before": place[arrow.before]}
 
 
-def _numbered(formula: Formula, place: Places) -> Any:
+def _formula_with_numbers(formula: Formula, place: StepNumbers) -> Any:
     """The formula as in a graph file, with numbers in the place of names."""
     match formula.kind:
         case "true":
@@ -100,12 +107,12 @@ def _numbered(formula: Formula, place: Places) -> Any:
         case "step":
             return place[formula.name]
         case "not":
-            return {"not": _numbered(formula.operands[0], place)}
+            return {"not": _formula_with_numbers(formula.operands[0], place)}
         case _:
-            return {formula.kind: [_numbered(operand, place) for operand in formula.operands]}
+            return {formula.kind: [_formula_with_numbers(operand, place) for operand in formula.operands]}
 
 
-def _videos(graph: SubtaskGraph, task: Task, place: Places, media: Mapping[str, str]) -> list[dict[str, Any]]:
+def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[dict[str, Any]]:
     report = check(graph, task)
     mistakes: defaultdict[str, list[Any]] = defaultdict(list)
     for mistake in report.mistakes:
@@ -115,12 +122,12 @@ def _videos(graph: SubtaskGraph, task: Task, place: Places, media: Mapping[str, 
     for left_out in report.skipped:
         skipped[left_out.video].append(place[left_out.step])
     return [
-        _without_nothing(
+        _drop_empty(
             {
                 "id": one_line(video.id),
                 "steps": [place[segment.step] for segment in video.segments],
                 "times": _times(video),
-                "added": _added(video.segments),
+                "added": _predicted_segments(video.segments),
                 "mistakes": mistakes[video.id],
                 "skipped": skipped[video.id],
                 "file": media.get(video.id),
@@ -132,27 +139,28 @@ def _videos(graph: SubtaskGraph, task: Task, place: Places, media: Mapping[str, 
 
 def _times(video: Video) -> list[float]:
     """Start and end of every segment, one after the other; nothing where the video has only an order."""
-    return [_short(time) for segment in video.segments for time in (segment.start, segment.end) if time is not None]
+    return [
+        _round_to_milliseconds(time)
+        for segment in video.segments
+        for time in (segment.start, segment.end)
+        if time is not None
+    ]
 
 
-def _added(segments: Sequence[Segment]) -> list[list[int]]:
+def _predicted_segments(segments: Sequence[Segment]) -> list[list[int]]:
     """Places of the predicted segments, each with its confidence in percent where that is known."""
     return [
         [number, *([] if segment.confidence is None else [round(100 * segment.confidence)])]
         for number, segment in enumerate(segments)
-        if segment.source == INFERRED
+        if segment.source == PREDICTED
     ]
 
 
-def _short(seconds: float) -> float:
+def _round_to_milliseconds(seconds: float) -> float:
     """To the millisecond, and without ".0": a page holds many of them."""
     rounded = round(float(seconds), 3)
     return int(rounded) if rounded.is_integer() and rounded < 1e9 else rounded
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _without_nothing(entry: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key in ("id", "steps") or value}

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from msg2.drawing.markup import as_text
-from msg2.errors import InputError
-from msg2.graph import SubtaskGraph, from_json
+from msg2.drawing.html_document import escape_name
+from msg2.graph import StepEvidence, SubtaskGraph
+from msg2.graph.explanation import NAMED_VIDEOS
 from msg2.graph.formula import TRUE, Formula
 from msg2.task import Step
 
-_NAMED_VIDEOS = 8
 _NOTHING = '<span class="quiet">nothing before it</span>'
 
 
-def step_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
-    """One row per step, in the order of `steps`; the row of the n-th has the id `step-n`."""
+def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
+    """Make the table of steps, with one row per step; the row of the n-th has the id `step-n`.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph.
+    steps : sequence of str
+        Its steps, in the order of the rows.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     places = {step: number for number, step in enumerate(steps)}
     rows = "\n".join(_row(graph, step, places) for step in steps)
     return f"""<div class="scroll">
@@ -31,31 +42,16 @@ def step_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
 """
 
 
-def facts_of(graph: SubtaskGraph, step: Step) -> Mapping[str, Any]:
-    """The evidence of a step; graph files may come from elsewhere, so it may be of any shape."""
-    evidence = graph.evidence.get(step)
-    return evidence if isinstance(evidence, Mapping) else {}
-
-
-def runner_up(facts: Mapping[str, Any]) -> Formula | None:
-    """The second best precondition, where the evidence names one."""
-    second = facts.get("runner_up")
-    try:
-        return from_json(second.get("precondition")) if isinstance(second, Mapping) else None
-    except InputError:
-        return None
-
-
 def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> str:
-    precondition, facts = graph.precondition(step), facts_of(graph, step)
+    precondition, evidence = graph.precondition(step), graph.step_evidence(step)
     cells = (
         _needs(precondition, rows),
-        _held(precondition, facts),
-        _not_in(precondition, facts),
-        _next_best(facts, rows),
+        _holds_cell(precondition, evidence),
+        _violations_cell(precondition, evidence),
+        _runner_up_cell(evidence, rows),
     )
     return (
-        f'<tr id="step-{rows[step]}"><th scope="row">{as_text(step)}</th>'
+        f'<tr id="step-{rows[step]}"><th scope="row">{escape_name(step)}</th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"
     )
@@ -65,35 +61,33 @@ def _needs(formula: Formula, rows: Mapping[Step, int]) -> str:
     """The formula with every step a link to its row."""
 
     def link(step: Step) -> str:
-        return f'<a href="#step-{rows[step]}">{as_text(step)}</a>' if step in rows else as_text(step)
+        return f'<a href="#step-{rows[step]}">{escape_name(step)}</a>' if step in rows else escape_name(step)
 
     return _NOTHING if formula == TRUE else formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", link)
 
 
-def _held(precondition: Formula, facts: Mapping[str, Any]) -> str:
-    videos, holds = facts.get("videos"), facts.get("holds")
-    if not isinstance(videos, int):
+def _holds_cell(precondition: Formula, evidence: StepEvidence) -> str:
+    videos, holds = evidence.videos, evidence.holds
+    if videos is None:
         return ""
-    if precondition == TRUE or not isinstance(holds, int):
+    if precondition == TRUE or holds is None:
         return f'<span class="number quiet">in {videos} videos</span>'
     return f'<span class="number">{holds} of {videos}{f" ({100 * holds / videos:.0f} %)" if videos else ""}</span>'
 
 
-def _not_in(precondition: Formula, facts: Mapping[str, Any]) -> str:
-    videos = facts.get("violations")
-    if precondition == TRUE or not isinstance(videos, list):
+def _violations_cell(precondition: Formula, evidence: StepEvidence) -> str:
+    if precondition == TRUE or evidence.violations is None:
         return ""
-    named = ", ".join(as_text(str(video)) for video in videos[:_NAMED_VIDEOS])
-    return named + (f" and {len(videos) - _NAMED_VIDEOS} more" if len(videos) > _NAMED_VIDEOS else "")
+    videos = evidence.violations
+    names = ", ".join(escape_name(video) for video in videos[:NAMED_VIDEOS])
+    return names + (f" and {len(videos) - NAMED_VIDEOS} more" if len(videos) > NAMED_VIDEOS else "")
 
 
-def _next_best(facts: Mapping[str, Any], rows: Mapping[Step, int]) -> str:
-    formula = runner_up(facts)
-    if formula is None:
+def _runner_up_cell(evidence: StepEvidence, rows: Mapping[Step, int]) -> str:
+    second = evidence.runner_up
+    if second is None:
         return ""
-    scores = [
-        f"{value:.3f}"
-        for value in (facts["runner_up"].get("score"), facts.get("score"))
-        if isinstance(value, int | float)
-    ]
-    return _needs(formula, rows) + (f' <span class="quiet">(score {" against ".join(scores)})</span>' if scores else "")
+    scores = [f"{value:.3f}" for value in (second.score, evidence.score) if value is not None]
+    return _needs(second.precondition, rows) + (
+        f' <span class="quiet">(score {" against ".join(scores)})</span>' if scores else ""
+    )

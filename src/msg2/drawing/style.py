@@ -1,23 +1,28 @@
-"""Colours and line widths that all pictures share.
+"""Colours and line widths that all diagrams share.
 
 The colours are told apart with every kind of colour vision; a dashed line repeats what red and weak say.
 """
 
 from __future__ import annotations
 
-from msg2.drawing.picture import Arrow, Status
-from msg2.graph.formula import Kind
+from msg2.drawing.diagram import Arrow, EdgeStatus
+from msg2.graph.formula import FormulaKind
 
 INK = "#2b2f36"
 PAPER = "#ffffff"
 STEP_FILL, STEP_LINE = "#ffffff", "#7a828e"
 START_FILL, START_LINE = "#d9efec", "#009988"
 MARK_FILL, MARK_LINE, MARK_INK = "#fdeae4", "#cc3311", "#a32407"
-OPERATOR_FILL: dict[Kind, str] = {"all": "#cfe6f7", "any": "#ffe0c2", "not": "#eceef1", "true": "#eceef1"}
-ARROW: dict[Status, str] = {"common": "#3d434c", "redundant": "#0077bb", "missing": "#cc3311"}
+OPERATOR_FILL: dict[FormulaKind, str] = {"all": "#cfe6f7", "any": "#ffe0c2", "not": "#eceef1", "true": "#eceef1"}
+ARROW: dict[EdgeStatus, str] = {"common": "#3d434c", "redundant": "#0077bb", "missing": "#cc3311"}
 
-OPERATOR_WORDS: dict[Kind, str] = {"all": "all of these", "any": "any of these", "not": "not this", "true": "always"}
-STATUS_WORDS: dict[Status, str] = {
+OPERATOR_WORDS: dict[FormulaKind, str] = {
+    "all": "all of these",
+    "any": "any of these",
+    "not": "not this",
+    "true": "always",
+}
+STATUS_WORDS: dict[EdgeStatus, str] = {
     "common": "in both",
     "redundant": "redundant: not in the true graph",
     "missing": "missing: only in the true graph",
@@ -25,10 +30,11 @@ STATUS_WORDS: dict[Status, str] = {
 
 
 def arrow_width(arrow: Arrow) -> float:
-    """Line width in points: 0.8 where the order is a coin toss (support ½ or less) up to 2.8 where it never fails."""
-    return 1.3 if arrow.support is None else round(0.8 + 2.0 * max(0.0, 2.0 * arrow.support - 1.0), 2)
+    """Line width in points: 0.8 where the order is a coin toss (share ½ or less) up to 2.8 where it never fails."""
+    share = arrow.support.share
+    return 1.3 if share is None else round(0.8 + 2.0 * max(0.0, 2.0 * share - 1.0), 2)
 
 
 def is_dashed(arrow: Arrow) -> bool:
     """Dashed lines are for arrows with little support and for those that the graph does not have."""
-    return arrow.weak or arrow.status == "missing"
+    return arrow.support.weak or arrow.status == "missing"

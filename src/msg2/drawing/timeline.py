@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.drawing import style
-from msg2.drawing.text import cut, one_line
-from msg2.errors import InputError, MissingExtraError, shortened
-from msg2.task import Segment, Step, Video
-
-INFERRED = "predicted"
-"""The `source` of labels that were added; see `msg2.states.fill`."""
-FORMATS = (".svg", ".png")
+from msg2.drawing.figure import FIGURE_SUFFIXES, new_figure
+from msg2.errors import InputError
+from msg2.task import PREDICTED, Segment, Step, Video
+from msg2.text import one_line, short_repr, truncate
 
 _LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "marker": "o", "markersize": 3.5}
@@ -25,7 +20,7 @@ _LONGEST_NAME = 40
 _WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
 """Inches: of the figure, of a step, of the row of frames."""
 
-Frame = tuple[float, NDArray[np.uint8]]
+TimedImage: TypeAlias = tuple[float, NDArray[np.uint8]]
 """A moment in seconds, and what is seen then: shape (height, width, 3)."""
 
 
@@ -35,51 +30,62 @@ def timeline(
     seconds: float,
     *,
     performed: Video | None = None,
-    frames: Sequence[Frame] = (),
+    frames: Sequence[TimedImage] = (),
     suffix: str = ".svg",
 ) -> bytes:
-    """A row per step, from its completion to the end of the video at `seconds`; the content of an SVG or PNG file.
+    """Draw the completion of steps in one video: a row per step, from its completion to the end of the video.
 
     Bars of labelled steps are green, those of inferred ones (source "predicted") red; the labelled segments are dark.
-    Steps that are neither keep an empty row. A line under the bar says since when the step really is completed, where
-    what was `performed` is known. `frames` are shown above. The same arguments give the same bytes.
+    Steps that are neither keep an empty row.
+
+    Parameters
+    ----------
+    video : Video
+        The labels, with times.
+    steps : sequence of str
+        The steps, in the order of the rows; see `order_by_completion`.
+    seconds : float
+        The length of the video.
+    performed : Video, optional
+        What was really done: a line under the bar says since when the step really is completed.
+    frames : sequence of TimedImage
+        Images that are shown above, each with its time in seconds.
+    suffix : str
+        ".svg" or ".png".
+
+    Returns
+    -------
+    bytes
+        The content of the file; the same arguments give the same bytes.
+
+    Raises
+    ------
+    InputError
+        Where the suffix is another one, or the labels have no times.
     """
-    if suffix not in FORMATS:
-        raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=f"use {' or '.join(FORMATS)}")
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("drawing a timeline", "plot") from error
-    if not video.timed:
+    if suffix not in FIGURE_SUFFIXES:
+        hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
+        raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=hint)
+    if not video.is_timed:
         raise InputError(
-            f"video {shortened(video.id)} has no times", hint="a timeline needs start and end of its labels"
+            f"video {short_repr(video.id)} has no times", hint="a timeline needs start and end of its labels"
         )
-    # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
-    settings: dict[Any, Any] = {
-        "svg.hashsalt": "msg2", "svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif",
-        "font.size": 9,
-    }  # fmt: skip
-    with mpl.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a script that the font lacks: drawn as boxes
-        above = _FRAMES if frames else 0.0
-        rows = _ROW * max(1, len(steps))
-        figure = Figure(figsize=(_WIDTH, rows + above + 1.15), layout="constrained")
-        FigureCanvasAgg(figure)
+    above = _FRAMES if frames else 0.0
+    rows = _ROW * max(1, len(steps))
+    inches = (_WIDTH, rows + above + 1.15)
+    settings = {"svg.fonttype": "none", "font.size": 9}
+    with new_figure("drawing a timeline", inches, suffix=suffix, settings=settings, dots_per_inch=150) as new:
+        figure, stream = new
         if frames:
-            strip, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
-            _draw_frames(strip, frames, seconds)
+            frame_axes, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
+            _draw_frames(frame_axes, frames, seconds)
         else:
             axes = figure.subplots()
         _draw_bars(axes, video, steps, seconds)
         if performed is not None:
             _draw_truth(axes, performed, steps, seconds)
         _draw_legend(figure, video, performed is not None)
-        figure.suptitle(cut(one_line(video.id), 80), fontsize=11)
-        stream = io.BytesIO()
-        stamp = {"Date": None} if suffix == ".svg" else {"Software": None}
-        figure.savefig(stream, format=suffix[1:], dpi=150, metadata=stamp)
+        figure.suptitle(truncate(one_line(video.id), 80), fontsize=11)
     return stream.getvalue()
 
 
@@ -88,19 +94,19 @@ def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -
         found = [segment for segment in video.segments if segment.step == step]
         for segment in found[:1]:
             end = _seconds(segment)[1]
-            colour = _INFERRED_BAR if segment.source == INFERRED else _LABELLED_BAR
+            colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
             axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
         for segment in found:
             start, end = _seconds(segment)
-            if segment.source != INFERRED:
+            if segment.source != PREDICTED:
                 shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
                 axes.barh(row, shown, left=start, height=0.72, color=_SEGMENT, linewidth=0)
             elif segment.confidence is not None:
                 _write_confidence(axes, row, end, segment.confidence, seconds)
-    axes.set_yticks(range(len(steps)), [cut(one_line(step), _LONGEST_NAME) for step in steps])
+    axes.set_yticks(range(len(steps)), [truncate(one_line(step), _LONGEST_NAME) for step in steps])
     seen = {segment.step: segment.source for segment in video.segments}
     for label, step in zip(axes.get_yticklabels(), steps, strict=True):
-        label.set_color(_ABSENT if step not in seen else style.MARK_INK if seen[step] == INFERRED else style.INK)
+        label.set_color(_ABSENT if step not in seen else style.MARK_INK if seen[step] == PREDICTED else style.INK)
     axes.set_ylim(max(len(steps), 1) - 0.5, -0.5)
     axes.set_xlim(0, seconds)
     axes.set_xlabel("seconds")
@@ -128,8 +134,8 @@ def _write_confidence(axes: Any, row: int, end: float, confidence: float, second
     )  # fmt: skip
 
 
-def _draw_frames(axes: Any, frames: Sequence[Frame], seconds: float) -> None:
-    """The pictures side by side in the order of time, each with a line to its moment."""
+def _draw_frames(axes: Any, frames: Sequence[TimedImage], seconds: float) -> None:
+    """The images side by side in the order of time, each with a line to its moment."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
     axes.set_xlim(0, seconds)
@@ -148,7 +154,7 @@ def _draw_legend(figure: Any, video: Video, true: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    sources = {segment.source == INFERRED for segment in video.segments}
+    sources = {segment.source == PREDICTED for segment in video.segments}
     entries = [(_SEGMENT, "labelled"), (_LABELLED_BAR, "completed")] if False in sources else []
     entries += [(_INFERRED_BAR, "completed, inferred (confidence)")] if True in sources else []
     handles: list[Any] = [Patch(facecolor=colour, label=words) for colour, words in entries]
@@ -163,10 +169,22 @@ def _seconds(segment: Segment) -> tuple[float, float]:
     return segment.start, segment.end
 
 
-def in_order(video: Video, steps: Sequence[Step]) -> list[Step]:
-    """`steps` as `video` completes them, first those of its labels; those it lacks follow as they were.
+def order_by_completion(video: Video, steps: Sequence[Step]) -> list[Step]:
+    """Sort steps by when a video completes them.
 
-    >>> in_order(Video("v", [Segment("pour", 5, 6), Segment("boil", 0, 4)]), ["milk", "pour", "boil"])
+    Parameters
+    ----------
+    video : Video
+        The labels, with times.
+    steps : sequence of str
+        The steps to sort.
+
+    Returns
+    -------
+    list of str
+        First the steps of its labels; those it lacks follow as they were.
+
+    >>> order_by_completion(Video("v", [Segment("pour", 5, 6), Segment("boil", 0, 4)]), ["milk", "pour", "boil"])
     ['boil', 'pour', 'milk']
     """
     ends = {segment.step: _seconds(segment)[1] for segment in reversed(video.segments)}

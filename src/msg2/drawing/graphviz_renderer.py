@@ -20,25 +20,25 @@ _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:title="([^"]*)">')
 
 
-def to_svg(dot: str) -> str:
-    """The picture of `dot` as one `<svg>` element: no declaration, no comments, full names as `<title>`.
+def render_svg(dot: str) -> str:
+    """The diagram of `dot` as one `<svg>` element: no declaration, no comments, full names as `<title>`.
 
     The file names neither the Graphviz version nor any date: the same graph gives the same bytes.
     """
-    text = _drawn(dot, "svg").decode("utf-8")
+    text = _render(dot, "svg").decode("utf-8")
     text = _COMMENT.sub("", _HEAD.sub("", text, count=1))
     return _TITLED_LINK.sub(r"<title>\1</title>\n<g><a>", text).strip() + "\n"
 
 
-def to_png(dot: str) -> bytes:
-    """The picture of `dot` as a PNG, one and a half times the size on a screen."""
-    return _drawn(dot, "png")
+def render_png(dot: str) -> bytes:
+    """The diagram of `dot` as a PNG, one and a half times the size on a screen."""
+    return _render(dot, "png")
 
 
-def _drawn(dot: str, kind: str) -> bytes:
+def _render(dot: str, kind: str) -> bytes:
     import pygraphviz
 
-    with _one_at_a_time, _native_messages_logged():
+    with _one_at_a_time, _log_native_stderr():
         layout = pygraphviz.AGraph(string=dot)
         try:
             if kind == "png":
@@ -49,17 +49,17 @@ def _drawn(dot: str, kind: str) -> bytes:
 
 
 @contextlib.contextmanager
-def _native_messages_logged() -> Iterator[None]:
-    """What C libraries say on standard error (about the system's font files, mostly) goes to the log instead."""
+def _log_native_stderr() -> Iterator[None]:
+    """Send what C libraries write on standard error (mostly about the system's font files) to the log instead."""
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as heard:
-        kept = os.dup(2)
-        os.dup2(heard.fileno(), 2)
+    with tempfile.TemporaryFile() as captured:
+        original = os.dup(2)
+        os.dup2(captured.fileno(), 2)
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            heard.seek(0)
-            for line in heard.read().decode("utf-8", "replace").splitlines():
+            os.dup2(original, 2)
+            os.close(original)
+            captured.seek(0)
+            for line in captured.read().decode("utf-8", "replace").splitlines():
                 _log.debug("graphviz: %s", line)

@@ -6,12 +6,26 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from msg2.media.recordings import recordings
+from msg2.media.video_files import find_video_files
 from msg2.task import Task
 
 
-def films(videos: Task, folder: Path, page: Path) -> dict[str, str]:
-    """By id, the addresses of those of `videos` that have a file in `folder` or the folders in it, for a `page`.
+def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
+    """Find the files of videos and write their addresses for a page.
+
+    Parameters
+    ----------
+    videos : Task
+        The videos.
+    folder : Path
+        Where their files are; the folders in it are searched too.
+    page : Path
+        The page that links to them.
+
+    Returns
+    -------
+    dict from str to str
+        By the id of a video that has a file, its address relative to the page.
 
     >>> from tempfile import TemporaryDirectory
     >>> from msg2.task import Video
@@ -19,10 +33,10 @@ def films(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     ...     folder = Path(home, "videos")
     ...     folder.mkdir()
     ...     Path(folder, "tea #1.mp4").touch()
-    ...     films(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
+    ...     find_video_links(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
     {'tea #1': 'videos/tea%20%231.mp4'}
     """
-    found, _ = recordings(folder, wanted=[video.id for video in videos])
+    found, _ = find_video_files(folder, wanted=[video.id for video in videos])
     home = page.resolve().parent
     return {
         recording.video: quote(Path(os.path.relpath(recording.media.resolve(), home)).as_posix())
