@@ -1,16 +1,16 @@
 // The JSON API of the app; what it refuses is thrown, with its `problem`.
 
-async function answered(response) {
+async function parseResponse(response) {
   if (response.status === 204) return null;
   const body = await response.json();
   if (!response.ok) throw Object.assign(new Error(body.error), { problem: body, status: response.status });
   return body;
 }
 
-export const get = async (path) => answered(await fetch(`/api/${path}`));
+export const get = async (path) => parseResponse(await fetch(`/api/${path}`));
 
 export const post = async (path, value) =>
-  answered(
+  parseResponse(
     await fetch(`/api/${path}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
@@ -18,11 +18,11 @@ export const post = async (path, value) =>
     }),
   );
 
-export const remove = async (path) => answered(await fetch(`/api/${path}`, { method: "DELETE" }));
+export const remove = async (path) => parseResponse(await fetch(`/api/${path}`, { method: "DELETE" }));
 
 /** Send a file as it is, as "data" or as a "given" graph; `reading` says how data is to be read. */
 export async function upload(path, file, reading = {}) {
   const query = new URLSearchParams({ name: file.name, ...reading });
   const headers = { "Content-Type": "application/octet-stream" };
-  return answered(await fetch(`/api/${path}?${query}`, { method: "POST", headers, body: file }));
+  return parseResponse(await fetch(`/api/${path}?${query}`, { method: "POST", headers, body: file }));
 }

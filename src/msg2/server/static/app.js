@@ -1,12 +1,12 @@
 // Which screen to show: the address says it, and the screen's module fills the page.
-import { problem } from "./dom.js";
+import { showError } from "./dom.js";
 
 const [, name, id] = location.pathname.split("/");
-const screens = { "": "./home.js", data: "./data.js", graph: "./graph.js", draw: "./draw.js", labels: "./labels.js" };
+const screens = { "": "./home.js", data: "./dataset.js", graph: "./graph.js", draw: "./graph_editor.js", labels: "./label_editor.js" };
 
 try {
   const screen = await import(screens[name]);
   await screen.show(document.getElementById("screen"), id);
 } catch (error) {
-  problem(error);
+  showError(error);
 }

@@ -13,16 +13,16 @@ export function clausesOf(formula) {
 
 /** The formula of clauses, as it stands in a graph file. */
 export function formulaOf(clauses) {
-  const joined = (kind, parts) => (parts.length > 1 ? { [kind]: parts } : parts[0]);
-  return joined("all", clauses.map((clause) => (Array.isArray(clause) ? joined("any", clause) : clause)));
+  const join = (kind, parts) => (parts.length > 1 ? { [kind]: parts } : parts[0]);
+  return join("all", clauses.map((clause) => (Array.isArray(clause) ? join("any", clause) : clause)));
 }
 
-/** A formula in words. */
-export function words(formula) {
+/** A formula as a text. */
+export function formulaText(formula) {
   if (formula === true) return "nothing";
   if (typeof formula === "string") return formula;
-  if (formula.not !== undefined) return `not ${inner(formula.not)}`;
-  return (formula.all ?? formula.any).map(inner).join(formula.all ? " and " : " or ");
+  if (formula.not !== undefined) return `not ${inParentheses(formula.not)}`;
+  return (formula.all ?? formula.any).map(inParentheses).join(formula.all ? " and " : " or ");
 }
 
-const inner = (formula) => (formula.all || formula.any ? `(${words(formula)})` : words(formula));
+const inParentheses = (formula) => (formula.all || formula.any ? `(${formulaText(formula)})` : formulaText(formula));

@@ -1,8 +1,8 @@
 // One graph: how its job goes, its page, what must hold in it, and its files.
 import { get, post } from "./api.js";
-import { button, choice, el, field, link, named, row, safely, say, table } from "./dom.js";
-import { words } from "./formula.js";
-import { learningForm } from "./learning.js";
+import { button, el, link, nameElement, reportErrors, row, select, showStatus, table } from "./dom.js";
+import { formulaText } from "./formula.js";
+import { learningForm } from "./learning_form.js";
 
 export async function show(screen, id) {
   const choices = await get("choices");
@@ -10,39 +10,43 @@ export async function show(screen, id) {
   async function follow(id) {
     const work = await get(`work/${id}`);
     document.title = `${work.task} – msg2`;
-    const heading = [el("h1", {}, named(work.task || work.name)), el("p", { className: "quiet" }, origin(work))];
+    const heading = [el("h1", {}, nameElement(work.task || work.name)), el("p", { className: "quiet" }, describeOrigin(work))];
     if (work.state === "done") {
-      say("");
-      screen.replaceChildren(...heading, ...finished(work, choices, refit));
+      showStatus("");
+      screen.replaceChildren(...heading, ...resultElements(work, choices, relearn));
     } else if (work.state === "failed") {
       const { error, where, hint } = work.problem;
       screen.replaceChildren(...heading, el("div", { className: "failed box", role: "alert" },
         el("strong", {}, where ? `${where}: ${error}` : error), hint ? el("p", {}, hint) : ""),
-        ...(work.job ? [refitting(work, choices, refit)] : []));
+        ...(work.job ? [relearnForm(work, choices, relearn)] : []));
     } else {
-      const news = work.news ?? (work.state === "waiting" ? "waiting for its turn" : "beginning");
-      screen.replaceChildren(...heading, el("p", {}, el("progress", { "aria-label": "learning" })));
-      say(`${news} …`);
-      setTimeout(safely(() => follow(id)), 300);
+      // Without a known total, the bar only shows that something is going on.
+      const amount = work.total ? { max: work.total, value: work.done } : {};
+      screen.replaceChildren(...heading, el("p", {}, el("progress", { "aria-label": "learning", ...amount })));
+      showStatus(`${progressText(work) ?? (work.state === "waiting" ? "waiting for its turn" : "beginning")} …`);
+      setTimeout(reportErrors(() => follow(id)), 300);
     }
   }
 
-  const refit = safely(async (job) => {
-    const made = await post("work", job);
-    history.pushState(null, "", `/graph/${made.id}`);
-    await follow(made.id);
+  const relearn = reportErrors(async (job) => {
+    const record = await post("work", job);
+    history.pushState(null, "", `/graph/${record.id}`);
+    await follow(record.id);
   });
-  addEventListener("popstate", safely(() => follow(location.pathname.split("/")[2])));
+  addEventListener("popstate", reportErrors(() => follow(location.pathname.split("/")[2])));
   await follow(id);
 }
 
-function origin(work) {
-  const how = { learnt: `learnt with ${work.job?.method} from ${work.name}`, given: `from ${work.name}`,
+/** What a running job is doing and, where the server knows it, how far it is; null before its first report. */
+export const progressText = ({ news, done, total }) => (total ? `${news}, ${Math.floor((100 * done) / total)} %` : news);
+
+function describeOrigin(work) {
+  const origins = { learnt: `learnt with ${work.job?.method} from ${work.name}`, given: `from ${work.name}`,
     drawn: work.name ? `drawn by ${work.name}` : "drawn by hand", merged: `merged from ${work.annotators.join(", ")}` };
-  return [how[work.kind], work.videos ? `${work.videos} videos` : "", ...work.remarks].filter(Boolean).join(" · ");
+  return [origins[work.kind], work.videos ? `${work.videos} videos` : "", ...work.remarks].filter(Boolean).join(" · ");
 }
 
-function finished(work, choices, refit) {
+function resultElements(work, choices, relearn) {
   const frame = el("iframe", { src: `/page/${work.id}`, title: `The graph of ${work.task}`, className: "page" });
   frame.setAttribute("sandbox", "allow-scripts allow-downloads allow-modals");
   const buttons = el("p", { className: "buttons" },
@@ -50,7 +54,7 @@ function finished(work, choices, refit) {
     link("Edit by hand", `/draw/${work.id}`, { className: "as-button" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
     link(`.${format}`, `/api/work/${work.id}/as/${format}`, { download: "" })));
-  const side = work.job ? refitting(work, choices, refit) : work.votes.length ? votes(work) : null;
+  const side = work.job ? relearnForm(work, choices, relearn) : work.votes.length ? disagreement(work) : null;
   return [buttons, files, side, frame].filter(Boolean);
 }
 
@@ -58,30 +62,30 @@ function finished(work, choices, refit) {
 
 const relations = { require: "must come before", forbid: "is not needed for" };
 
-function refitting(work, choices, refit) {
+function relearnForm(work, choices, relearn) {
   const pairs = ["require", "forbid"].flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair]));
   const ofKind = (wanted) => pairs.filter(([kind]) => kind === wanted).map(([, before, after]) => [before, after]);
   const list = el("ul", { className: "pairs" });
   const form = learningForm(choices, work.job);
   const steps = work.steps.length ? [...work.steps].sort() : null;
-  const name = (words) =>
-    steps ? choice(steps, steps[0], null, { "aria-label": words }) : el("input", { "aria-label": words });
-  const [before, after] = [name("One step"), name("Another step")];
-  const kind = choice(Object.entries(relations), "require", null, { "aria-label": "Relation" });
+  const stepControl = (label) =>
+    steps ? select(steps, steps[0], null, { "aria-label": label }) : el("input", { "aria-label": label });
+  const [before, after] = [stepControl("One step"), stepControl("Another step")];
+  const kind = select(Object.entries(relations), "require", null, { "aria-label": "Relation" });
   if (steps?.length > 1) after.value = steps[1];
 
   const again = () => {
     const { data, task } = work.job;
-    return refit({ data, task, ...form.value(), require: ofKind("require"), forbid: ofKind("forbid") });
+    return relearn({ data, task, ...form.value(), require: ofKind("require"), forbid: ofKind("forbid") });
   };
 
-  function fill() {
-    list.replaceChildren(...pairs.map(([kind, a, b], place) => el("li", {}, named(a),
-      ` ${relations[kind]} `, named(b), " ",
+  function listPairs() {
+    list.replaceChildren(...pairs.map(([kind, a, b], place) => el("li", {}, nameElement(a),
+      ` ${relations[kind]} `, nameElement(b), " ",
       button("Remove", () => { pairs.splice(place, 1); again(); }, { className: "link" }))));
   }
 
-  fill();
+  listPairs();
   const add = () => { pairs.push([kind.value, before.value, after.value]); again(); };
   return el("details", { className: "box", open: pairs.length > 0 || work.state === "failed" },
     el("summary", {}, "What must hold, and learning again"), list,
@@ -99,11 +103,11 @@ const outcomes = {
   contradiction: "contradicts clearer majorities: dropped",
 };
 
-function votes(work) {
+function disagreement(work) {
   const disputed = work.votes.filter((vote) => vote.voters.length < vote.of);
-  const rows = disputed.map((vote) => row(named(vote.step), named(words(vote.clause)),
+  const rows = disputed.map((vote) => row(nameElement(vote.step), nameElement(formulaText(vote.clause)),
     `${vote.voters.length} of ${vote.of}`, el("span", { className: vote.outcome }, outcomes[vote.outcome]),
-    named(vote.voters.map((place) => work.annotators[place]).join(", "))));
+    nameElement(vote.voters.map((place) => work.annotators[place]).join(", "))));
   const agreed = `${work.votes.length - disputed.length} of ${work.votes.length} clauses are in all of the graphs.`;
   return el("section", { "aria-label": "Disagreement" }, el("h2", {}, "What they disagree on"),
     el("p", { className: "quiet" }, agreed),

@@ -1,21 +1,22 @@
 // The first screen: data to learn from, and the graphs that are kept.
 import { get, post, remove, upload } from "./api.js";
-import { button, choice, el, field, link, named, plural, row, safely, say, table } from "./dom.js";
+import { button, el, field, link, nameElement, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
+import { progressText } from "./graph.js";
 
 const chosen = new Set();
 
 export async function show(screen) {
   document.title = "msg2";
   const data = el("section", { "aria-label": "Data" });
-  const work = el("section", { "aria-label": "Graphs" });
-  screen.replaceChildren(uploading(() => fill()), data, work);
+  const graphs = el("section", { "aria-label": "Graphs" });
+  screen.replaceChildren(uploadForm(() => fill()), data, graphs);
 
   async function fill() {
-    const [datasets, works] = [(await get("data")).data, (await get("work")).work];
-    const again = safely(fill);
+    const [datasets, records] = [(await get("data")).data, (await get("work")).work];
+    const again = reportErrors(fill);
     data.replaceChildren(...datasetsTable(datasets, again));
-    work.replaceChildren(...worksTable(works, again));
-    if (works.some(isRunning)) setTimeout(again, 700);
+    graphs.replaceChildren(...graphsTable(records, again));
+    if (records.some(isRunning)) setTimeout(again, 700);
   }
 
   await fill();
@@ -25,15 +26,15 @@ const isRunning = (work) => work.state === "waiting" || work.state === "running"
 
 // -- uploading ---------------------------------------------------------------------------------------------------
 
-function uploading(done) {
+function uploadForm(done) {
   const reading = { order: el("select"), tier: el("input"), fps: el("input", { type: "number", min: 0, step: "any" }) };
-  reading.order = choice([["", "as usual"], ["file", "of the file"], ["time", "of time"]], "");
-  const send = safely(async (files) => {
+  reading.order = select([["", "as usual"], ["file", "of the file"], ["time", "of time"]], "");
+  const send = reportErrors(async (files) => {
     for (const file of files) {
-      say(`Reading ${file.name} …`);
+      showStatus(`Reading ${file.name} …`);
       const given = Object.entries(reading).filter(([, control]) => control.value !== "");
       const data = await upload("data", file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
-      say([`${data.name}: ${data.format}.`, ...data.remarks].join(" "));
+      showStatus([`${data.name}: ${data.format}.`, ...data.remarks].join(" "));
     }
     await done();
   });
@@ -58,14 +59,14 @@ function uploading(done) {
       if (kind === "drop") send([...event.dataTransfer.files]);
     });
   }
-  const how = el(
+  const readSettings = el(
     "details",
     {},
     el("summary", {}, "How it is to be read"),
     el("div", { className: "fields" }, field("Order (CaptainCook4D)", reading.order),
       field("Tier (ELAN)", reading.tier), field("Frames per second (CVAT, Label Studio)", reading.fps)),
   );
-  return el("section", { "aria-label": "Upload" }, zone, how);
+  return el("section", { "aria-label": "Upload" }, zone, readSettings);
 }
 
 // -- what is there -----------------------------------------------------------------------------------------------
@@ -73,13 +74,13 @@ function uploading(done) {
 function datasetsTable(datasets, again) {
   const rows = datasets.map((data) =>
     row(
-      link(named(data.name), `/data/${data.id}`),
+      link(nameElement(data.name), `/data/${data.id}`),
       tasksOf(data),
       videosOf(data),
       el("span", { className: "buttons" },
         link("Learn a graph", `/data/${data.id}`, { className: "as-button" }),
         link("Correct labels", `/labels/${data.id}`, { className: "as-button" }),
-        removing(`data/${data.id}`, data.name, again)),
+        removeButton(`data/${data.id}`, data.name, again)),
     ),
   );
   const none = el("p", { className: "quiet" }, "None yet.");
@@ -95,54 +96,54 @@ const videosOf = (data) => plural(data.tasks.reduce((sum, task) => sum + task.vi
 
 const kinds = { learnt: "learnt", given: "from a file", drawn: "drawn by hand", merged: "merged" };
 
-function worksTable(works, again) {
-  for (const id of chosen) if (!works.some((work) => work.id === id)) chosen.delete(id);
-  const merge = button("Merge the chosen ones", safely(async () => {
-    const made = await post("merged", { work: [...chosen] });
-    location.assign(`/graph/${made.id}`);
+function graphsTable(records, again) {
+  for (const id of chosen) if (!records.some((work) => work.id === id)) chosen.delete(id);
+  const merge = button("Merge the chosen ones", reportErrors(async () => {
+    const merged = await post("merged", { work: [...chosen] });
+    location.assign(`/graph/${merged.id}`);
   }));
   const refresh = () => (merge.disabled = chosen.size < 2);
-  const rows = works.map((work) => {
+  const rows = records.map((work) => {
     const box = el("input", { type: "checkbox", checked: chosen.has(work.id), disabled: work.state !== "done",
       "aria-label": `Choose ${work.task}` });
     box.addEventListener("change", () => {
       chosen[box.checked ? "add" : "delete"](work.id);
       refresh();
     });
-    const name = link(named(work.task || "(no name)"), `/graph/${work.id}`);
-    return row(box, name, named(work.name), how(work), state(work), removing(`work/${work.id}`, work.task, again));
+    const name = link(nameElement(work.task || "(no name)"), `/graph/${work.id}`);
+    return row(box, name, nameElement(work.name), methodOf(work), stateOf(work), removeButton(`work/${work.id}`, work.task, again));
   });
   refresh();
   const none = el("p", { className: "quiet" }, "None yet. Learn one from data, or draw one by hand.");
   const bar = el("p", { className: "buttons" }, merge, link("Draw a graph", "/draw", { className: "as-button" }),
-    adding(again));
+    graphFileButton(again));
   const columns = ["", "Task", "From", "How", "State", ""];
   return [el("h2", {}, "Graphs"), ...(rows.length ? [table(columns, rows)] : [none]), bar];
 }
 
 /** Graph files of other people, or of the command line. */
-function adding(again) {
+function graphFileButton(again) {
   const input = el("input", { type: "file", multiple: true, accept: ".json", className: "unseen" });
-  input.addEventListener("change", safely(async () => {
+  input.addEventListener("change", reportErrors(async () => {
     for (const file of input.files) {
-      const made = await upload("given", file);
-      say(`${made.name}: the graph of ${made.task}.`);
+      const graph = await upload("given", file);
+      showStatus(`${graph.name}: the graph of ${graph.task}.`);
     }
     await again();
   }));
   return el("label", { className: "as-button" }, "Add graph files", input);
 }
 
-const how = (work) => (work.job ? work.job.method : kinds[work.kind]);
+const methodOf = (work) => (work.job ? work.job.method : kinds[work.kind]);
 
-function state(work) {
+function stateOf(work) {
   if (work.state === "done") return `${plural(work.steps.length, "step")}, ${plural(work.edges, "edge")}`;
-  const words = work.state === "failed" ? `failed: ${work.problem.error}` : work.news ?? work.state;
-  return el("span", { className: work.state }, words);
+  const text = work.state === "failed" ? `failed: ${work.problem.error}` : progressText(work) ?? work.state;
+  return el("span", { className: work.state }, text);
 }
 
-function removing(path, name, again) {
-  return button("Remove", safely(async () => {
+function removeButton(path, name, again) {
+  return button("Remove", reportErrors(async () => {
     if (!confirm(`Remove ${name}?`)) return;
     await remove(path);
     await again();

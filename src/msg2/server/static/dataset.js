@@ -1,7 +1,7 @@
 // One dataset: choose a task and a method, and learn.
 import { get, post } from "./api.js";
-import { button, choice, el, field, link, named, safely } from "./dom.js";
-import { learningForm } from "./learning.js";
+import { button, el, field, link, nameElement, reportErrors, select } from "./dom.js";
+import { learningForm } from "./learning_form.js";
 
 export async function show(screen, id) {
   const [data, choices] = await Promise.all([get(`data/${id}`), get("choices")]);
@@ -10,11 +10,11 @@ export async function show(screen, id) {
   const steps = el("p", { className: "quiet names" });
   const buttons = el("p", { className: "buttons" });
   const names = data.tasks.map((task) => [task.name, `${task.name} (${task.videos} videos)`]);
-  const task = choice(names, data.tasks[0].name, chosen);
+  const task = select(names, data.tasks[0].name, showTask);
 
-  function chosen() {
-    const facts = data.tasks.find((one) => one.name === task.value);
-    const listed = facts.steps.flatMap((step) => [" · ", named(step)]).slice(1);
+  function showTask() {
+    const facts = data.tasks.find((entry) => entry.name === task.value);
+    const listed = facts.steps.flatMap((step) => [" · ", nameElement(step)]).slice(1);
     steps.replaceChildren(`${facts.steps.length} steps: `, ...listed);
     const labels = new URLSearchParams({ task: facts.name });
     const drawing = new URLSearchParams({ data: id, task: facts.name });
@@ -25,17 +25,17 @@ export async function show(screen, id) {
     );
   }
 
-  const learn = safely(async () => {
-    const made = await post("work", { data: id, task: task.value, ...form.value() });
-    location.assign(`/graph/${made.id}`);
+  const learn = reportErrors(async () => {
+    const job = await post("work", { data: id, task: task.value, ...form.value() });
+    location.assign(`/graph/${job.id}`);
   });
 
-  chosen();
-  const remarks = data.remarks.map((remark) => el("li", {}, remark));
+  showTask();
+  const messages = data.remarks.map((message) => el("li", {}, message));
   screen.replaceChildren(
-    el("h1", {}, named(data.name)),
+    el("h1", {}, nameElement(data.name)),
     el("p", { className: "quiet" }, data.format),
-    remarks.length ? el("ul", { className: "remarks" }, ...remarks) : "",
+    messages.length ? el("ul", { className: "remarks" }, ...messages) : "",
     field("Task", task), steps, form.element, buttons,
     el("h2", {}, "All labels as"),
     el("p", { className: "downloads" }, ...choices.label_formats.map((format) =>

@@ -1,6 +1,6 @@
 // States that can be gone back to, and forward again.
 
-export class Past {
+export class UndoHistory {
   #states;
   #place = 0;
 
@@ -8,7 +8,7 @@ export class Past {
     this.#states = [first];
   }
 
-  get now() {
+  get current() {
     return this.#states[this.#place];
   }
 
@@ -20,7 +20,7 @@ export class Past {
     return this.#place < this.#states.length - 1;
   }
 
-  add(state) {
+  push(state) {
     this.#states.splice(++this.#place, Infinity, state);
   }
 
@@ -34,7 +34,7 @@ export class Past {
 }
 
 /** Undo and redo by Ctrl-Z and Ctrl-Y, except where text is being typed. */
-export function onKeys(undo, redo) {
+export function onUndoKeys(undo, redo) {
   addEventListener("keydown", (event) => {
     const typing = event.target.matches("input:not([type=checkbox]), textarea");
     if (!(event.ctrlKey || event.metaKey) || typing) return;

@@ -1,0 +1,159 @@
+"""Datasets over HTTP: uploaded, described, corrected, downloaded."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.server import dataset_workers, schemas
+from msg2.server.api.dependencies import WorkspaceDependency
+from msg2.server.api.file_transfer import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_schema, save_body
+from msg2.server.storage import new_id
+
+router = APIRouter(prefix="/api/data", tags=["data"])
+
+_LabelFormat: TypeAlias = Annotated[str, Path(json_schema_extra=format_schema(WRITE_SUFFIXES))]
+
+
+@router.get("")
+def list_datasets(workspace: WorkspaceDependency) -> schemas.DatasetsResponse:
+    """All data, the newest first."""
+    return schemas.DatasetsResponse(data=workspace.datasets.records())
+
+
+@router.post("", status_code=201, openapi_extra=UPLOAD_SCHEMA)
+async def upload_dataset(
+    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
+) -> schemas.DatasetRecord:
+    """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request.
+
+    Parameters
+    ----------
+    request : Request
+        Its body is the file.
+    query : UploadQuery
+        The name of the file, and how it is to be read.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DatasetRecord
+        What is in it.
+    """
+    id = new_id()
+    folder = workspace.datasets.folder(id)
+    folder.mkdir()
+    try:
+        await save_body(request, folder / id)
+        return await run_in_threadpool(workspace.add_upload, id, query)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@router.get("/{id}")
+def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.DatasetRecord:
+    """One dataset.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DatasetRecord
+        What is in it.
+    """
+    return workspace.datasets.get(id)
+
+
+@router.delete("/{id}", status_code=204)
+def remove_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> None:
+    """Remove a dataset; the graphs that were learned from it stay, and so does data that lies outside the folder.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    workspace : Workspace
+        Of the app.
+    """
+    workspace.datasets.remove(id)
+
+
+@router.get("/{id}/labels", response_model_exclude_none=True)
+def get_labels(
+    id: schemas.RecordId, workspace: WorkspaceDependency, task: Annotated[schemas.QueryText | None, Query()] = None
+) -> schemas.TaskLabelsResponse:
+    """Every label of a task, video by video.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    workspace : Workspace
+        Of the app.
+    task : str, optional
+        Which task, where there are several.
+
+    Returns
+    -------
+    TaskLabelsResponse
+        The labels.
+    """
+    result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_labels, task)
+    return schemas.TaskLabelsResponse.model_validate(result.value)
+
+
+@router.post("/{id}/labels", status_code=201)
+def correct_labels(
+    id: schemas.RecordId, correction: schemas.CorrectionRequest, workspace: WorkspaceDependency
+) -> schemas.DatasetRecord:
+    """Other labels for one video: in a copy of the data or, where it is such a copy already, in itself.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    correction : CorrectionRequest
+        All labels of the video.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DatasetRecord
+        The corrected dataset.
+    """
+    return workspace.correct_labels(id, correction)
+
+
+@router.get("/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
+def download_labels(id: schemas.RecordId, format: _LabelFormat, workspace: WorkspaceDependency) -> Any:
+    """All labels in another format; where that takes several files, a ZIP archive of them.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    format : str
+        A suffix without its dot.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    Response
+        The file.
+    """
+    export = partial(workspace.run_on_dataset, workspace.datasets.get(id), dataset_workers.export_labels)
+    return export_response(workspace, format, WRITE_SUFFIXES, "labels", export)

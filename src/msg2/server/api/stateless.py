@@ -1,0 +1,127 @@
+"""The JSON API for programs: plain functions of graphs and labels, which keep nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, cast
+
+from fastapi import APIRouter
+
+from msg2 import drawing
+from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.inference import DEFAULT_METHOD, METHODS, Method
+from msg2.options import option_specs
+from msg2.server import graph_workers, schemas
+from msg2.server.api.dependencies import WorkspaceDependency
+from msg2.server.sandbox import WorkerTask
+from msg2.server.workspace import Workspace
+
+router = APIRouter(prefix="/api", tags=["questions"])
+
+
+@router.post("/infer")
+def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -> dict[str, Any]:
+    """The graph of these labels: the content of a graph file.
+
+    Parameters
+    ----------
+    request : InferRequest
+        The labels, and how the graph is learned.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    dict
+        The content of a graph file.
+    """
+    request.parse_options()
+    return _run_on_labels(workspace, graph_workers.infer_graph, request, request.labels)
+
+
+@router.post("/next")
+def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDependency) -> schemas.NextStepsResponse:
+    """What comes next after the steps that are done.
+
+    Parameters
+    ----------
+    request : NextStepsRequest
+        The graph, and the steps that are done.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    NextStepsResponse
+        The steps that are left.
+    """
+    result = workspace.sandbox.run(graph_workers.rank_next_steps, request.graph, request.done, request.ranker)
+    return schemas.NextStepsResponse.model_validate(result.value)
+
+
+@router.post("/check")
+def check_labels(request: schemas.CheckRequest, workspace: WorkspaceDependency) -> dict[str, Any]:
+    """Every step that began before its precondition held, and the steps that were skipped; as `msg2 check --json`.
+
+    Parameters
+    ----------
+    request : CheckRequest
+        The graph and the labels.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    dict
+        The report.
+    """
+    return _run_on_labels(workspace, graph_workers.check_labels, request.graph, request.labels)
+
+
+@router.post("/draw")
+def draw_graph(request: schemas.DrawRequest, workspace: WorkspaceDependency) -> schemas.DrawResponse:
+    """The diagram of a graph; a cycle is refused, and named.
+
+    Parameters
+    ----------
+    request : DrawRequest
+        The graph.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DrawResponse
+        The diagram.
+    """
+    return schemas.DrawResponse.model_validate(workspace.sandbox.run(graph_workers.draw_graph, request.graph).value)
+
+
+@router.get("/choices")
+def list_choices() -> schemas.ChoicesResponse:
+    """What there is to choose from."""
+    return schemas.ChoicesResponse(
+        methods={name: asdict(method.options()) for name, method in METHODS.items()},
+        method_options={name: _describe_method(method) for name, method in METHODS.items()},
+        default=DEFAULT_METHOD,
+        graph_formats=[suffix[1:] for suffix in drawing.SUFFIXES],
+        label_formats=[suffix[1:] for suffix in WRITE_SUFFIXES],
+    )
+
+
+def _describe_method(method: Method) -> schemas.MethodDescription:
+    options = [
+        schemas.OptionDescription(
+            name=spec.name, kind=spec.kind, choices=list(spec.words), default=spec.default_text, help=spec.help
+        )
+        for spec in option_specs(method.options)
+    ]
+    return schemas.MethodDescription(summary=method.summary, options=options)
+
+
+def _run_on_labels(workspace: Workspace, task: WorkerTask, *arguments: Any) -> dict[str, Any]:
+    """Run a worker task that takes, last, where it may write the labels that came with the request."""
+    with workspace.scratch_folder() as folder:
+        path = folder / "labels.jsonl"
+        result = workspace.sandbox.run(task, *arguments, path, translate=lambda text: text.replace(str(path), "labels"))
+    return cast(dict[str, Any], result.value)

@@ -1,0 +1,239 @@
+"""Worker tasks on datasets: describe, read, correct and export them. Each returns JSON, and runs in the sandbox.
+
+Every function takes a keyword `progress` (see `msg2.progress`). Uploads lie in files that are named after their id;
+where that name shows up as the name of a task, it is replaced by the name of the upload.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.files import safe_names, write_whole
+from msg2.formats import captaincook4d, read_all, write
+from msg2.formats.downloads.zip_archive import extract_zip
+from msg2.formats.reading import choose_task
+from msg2.formats.registry import find_reader
+from msg2.formats.source import Source
+from msg2.formats.step_table import to_csv
+from msg2.progress import Progress
+from msg2.server.schemas import CorrectionRequest, DatasetRecord
+from msg2.task import Segment, Task, Video
+
+
+def is_graph_file(path: Path, *, progress: Progress) -> bool:
+    """Tell whether a file is a graph file, by its content; a broken one is one as well.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    bool
+    """
+    document = Source.at(path).document
+    return isinstance(document, dict) and ("preconditions" in document or captaincook4d.is_task_graph(document))
+
+
+def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progress: Progress) -> dict[str, Any]:
+    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place.
+
+    Parameters
+    ----------
+    path : Path
+        The upload.
+    dataset : DatasetRecord
+        Its record so far.
+    megabytes : int
+        The most that an archive may unpack to.
+    progress : Progress
+        Is told what is being done.
+
+    Returns
+    -------
+    dict
+        As `describe_dataset`.
+    """
+    if zipfile.is_zipfile(path):
+        progress(0, None, "unpacking")
+        folder = path.with_name("unpacked")
+        try:
+            extract_zip(path, folder, max_bytes=megabytes << 20)
+        except OSError as error:
+            raise InputError(f"cannot be unpacked ({error.strerror})", where=path) from None
+        path.unlink()
+        folder.rename(path)
+    return describe_dataset(path, dataset, progress=progress)
+
+
+def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any]:
+    """Describe an upload, or data elsewhere.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record so far.
+    progress : Progress
+        Is told what is being done.
+
+    Returns
+    -------
+    dict
+        The fields `format` and `tasks` of the record.
+    """
+    progress(0, None, "reading")
+    source = Source.at(path)
+    format = find_reader(source).DESCRIPTION
+    tasks = read_tasks(source, dataset, repeats="keep")
+    entries = [{"name": task.name, "videos": len(task), "steps": list(task.steps)} for task in tasks]
+    return {"format": format, "tasks": entries}
+
+
+def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progress: Progress) -> dict[str, Any]:
+    """Read every label of a task, video by video.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    task : str or None
+        Which task; None where there is only one.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        A `TaskLabelsResponse`.
+    """
+    chosen = choose_task(read_tasks(path, dataset, repeats="keep"), task, path)
+    videos = [
+        {"video": video.id, "labels": [asdict(one) | {"video": video.id} for one in video.segments]} for video in chosen
+    ]
+    return {"task": chosen.name, "steps": list(chosen.steps), "videos": videos}
+
+
+def correct_labels(
+    path: Path, dataset: DatasetRecord, correction: CorrectionRequest, target: Path, *, progress: Progress
+) -> dict[str, Any]:
+    """Write the data with other labels for one video, as a table.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    correction : CorrectionRequest
+        All labels of one video.
+    target : Path
+        The table.
+    progress : Progress
+        Is told what is being done.
+
+    Returns
+    -------
+    dict
+        As `describe_dataset`, of the table.
+
+    Raises
+    ------
+    InputError
+        Where there is no such task or video, or no label would be left.
+    """
+    tasks = read_tasks(path, dataset, repeats="keep")
+    chosen = choose_task(tasks, correction.task, path)
+    if correction.video not in {video.id for video in chosen}:
+        raise InputError("the task has no such video", where=correction.video)
+    rows = (row.model_dump(exclude={"task", "video"}) for row in correction.labels)
+    corrected = Video(correction.video, [Segment(**row) for row in rows])
+    videos = [corrected if video.id == corrected.id else video for video in chosen]
+    steps = {*chosen.steps, *(segment.step for segment in corrected.segments)}
+    tasks = [Task(task.name, steps, videos) if task is chosen else task for task in tasks]
+    if not any(video.segments for task in tasks for video in task):
+        raise InputError("no label would be left", hint="remove the data instead")
+    write_whole(target, to_csv(tasks))
+    return describe_dataset(target, dataset, progress=progress)
+
+
+def export_labels(path: Path, dataset: DatasetRecord, suffix: str, folder: Path, *, progress: Progress) -> str:
+    """Write the data in another format; where that takes several files, a ZIP archive of them.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    suffix : str
+        Of the format.
+    folder : Path
+        Where the file is written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    str
+        The name of the file in the folder.
+    """
+    stem = safe_names([dataset.title])[0]
+    return pack_files(write(read_tasks(path, dataset, repeats="keep"), folder / f"{stem}{suffix}"), folder, stem)
+
+
+def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: Any) -> list[Task]:
+    """Read the tasks of a dataset; one that is named after the file is named after the upload instead.
+
+    Parameters
+    ----------
+    path : Path or Source
+        The data; of a source, what was parsed already is not parsed again.
+    dataset : DatasetRecord
+        Its record.
+    **options : object
+        Other options of `msg2.formats.read_all`.
+
+    Returns
+    -------
+    list of Task
+    """
+    source = path if isinstance(path, Source) else Source.at(path)
+    tasks = read_all(source, **options, **dataset.reading.model_dump(exclude_none=True))
+    return [Task(dataset.title, task.steps, task.videos) if task.name == source.path.name else task for task in tasks]
+
+
+def pack_files(files: Sequence[Path], folder: Path, stem: str) -> str:
+    """Pack the files of an export into one, where there are several.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Files in the folder.
+    folder : Path
+        Where an archive of them is written.
+    stem : str
+        The name of the archive, without its suffix.
+
+    Returns
+    -------
+    str
+        The name, in the folder, of the only file, or of the archive.
+    """
+    if len(files) == 1:
+        return files[0].relative_to(folder).as_posix()
+    with zipfile.ZipFile(folder / f"{stem}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.relative_to(folder))
+    return f"{stem}.zip"

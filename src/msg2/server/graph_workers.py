@@ -1,0 +1,275 @@
+"""Worker tasks on graphs: learn, save, export, draw and question them. Each returns JSON, and runs in the sandbox.
+
+Every function takes a keyword `progress` (see `msg2.progress`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msg2 import assist, drawing
+from msg2.files import safe_names, write_together, write_whole
+from msg2.formats import read_all, read_graph
+from msg2.formats.reading import choose_task
+from msg2.graph import SubtaskGraph
+from msg2.inference import Constraints, merge_graphs, run_inference
+from msg2.progress import Progress
+from msg2.server.dataset_workers import pack_files, read_tasks
+from msg2.server.schemas import DatasetRecord, JobRequest, LabelRow, LearnSettings
+from msg2.task import Task
+
+GRAPH_FILE, PAGE_FILE = "graph.json", "page.html"
+"""The files of a graph that is kept, beside its record."""
+
+
+# -- graphs -----------------------------------------------------------------------------------------------------
+
+
+def learn_graph(
+    path: Path, dataset: DatasetRecord, request: JobRequest, folder: Path, *, progress: Progress
+) -> dict[str, Any]:
+    """Learn the graph of a job, and write it with its page.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    request : JobRequest
+        How the graph is learned.
+    folder : Path
+        Where the files of the graph are written.
+    progress : Progress
+        Is told what is being done.
+
+    Returns
+    -------
+    dict
+        Fields of the `GraphRecord`.
+    """
+    progress(0, None, "reading")
+    task = choose_task(read_tasks(path, dataset, **_reading(request)), request.task, path)
+    graph = _learn(task, request, progress)
+    progress(0, None, "drawing")
+    return _save_graph(graph, folder, task)
+
+
+def save_drawn_graph(graph: dict[str, Any], folder: Path, *, progress: Progress) -> dict[str, Any]:
+    """Write a graph that somebody drew, with its page; its name is that of who drew it.
+
+    Parameters
+    ----------
+    graph : dict
+        The content of a graph file.
+    folder : Path
+        Where the files of the graph are written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        Fields of the `GraphRecord`.
+    """
+    drawn = SubtaskGraph.from_json(graph)
+    return {**_save_graph(drawn, folder), "name": str(drawn.method.get("annotator", ""))}
+
+
+def save_graph_file(path: Path, title: str, folder: Path, *, progress: Progress) -> dict[str, Any]:
+    """Write the graph of a graph file, with its page.
+
+    Parameters
+    ----------
+    path : Path
+        The graph file.
+    title : str
+        The name of the task, where the file has none.
+    folder : Path
+        Where the files of the graph are written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        Fields of the `GraphRecord`.
+    """
+    graph = read_graph(path)
+    named = {**graph.to_json(), "task": title} if graph.task == path.stem else graph.to_json()
+    return _save_graph(SubtaskGraph.from_json(named), folder)
+
+
+def save_merged_graph(paths: Sequence[Path], folder: Path, *, progress: Progress) -> dict[str, Any]:
+    """Merge graphs by majority, and write the result with its page.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The graph files.
+    folder : Path
+        Where the files of the merged graph are written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        Fields of the `GraphRecord`, with the votes.
+    """
+    result = merge_graphs([read_graph(path) for path in paths])
+    return {**_save_graph(result.graph, folder), "votes": [vote.to_json() for vote in result.votes]}
+
+
+def export_graph(path: Path, suffix: str, folder: Path, *, progress: Progress) -> str:
+    """Write a graph in another format; where that takes several files, a ZIP archive of them.
+
+    Parameters
+    ----------
+    path : Path
+        The graph file.
+    suffix : str
+        Of the format.
+    folder : Path
+        Where the file is written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    str
+        The name of the file in the folder.
+    """
+    graph = read_graph(path)
+    stem = safe_names([graph.task])[0]
+    drawing.show(graph, folder / f"{stem}{suffix}")
+    return pack_files(sorted(folder.iterdir()), folder, stem)
+
+
+def _reading(settings: LearnSettings) -> dict[str, Any]:
+    return settings.model_dump(include={"repeats", "overlap"}, exclude_none=True)
+
+
+def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGraph:
+    constraints = Constraints([(a, b) for a, b in settings.require], [(a, b) for a, b in settings.forbid])
+    progress(0, None, "learning")
+    return run_inference(
+        task, settings.method, seed=settings.seed, constraints=constraints, samples=settings.samples,
+        confidence=settings.confidence, progress=progress, **settings.parse_options(),
+    ).graph  # fmt: skip
+
+
+def _save_graph(graph: SubtaskGraph, folder: Path, videos: Task | None = None) -> dict[str, Any]:
+    write_together({folder / GRAPH_FILE: graph.dumps(), folder / PAGE_FILE: drawing.html_page(graph, videos)})
+    video_ids = graph.method.get("videos")
+    return {
+        "task": graph.task,
+        "steps": list(graph.steps),
+        "edges": len(graph.edges()),
+        "videos": len(video_ids) if isinstance(video_ids, list) else 0,
+    }
+
+
+# -- questions --------------------------------------------------------------------------------------------------
+
+
+def infer_graph(settings: LearnSettings, rows: Sequence[LabelRow], path: Path, *, progress: Progress) -> dict[str, Any]:
+    """Learn the graph of labels that came with the request.
+
+    Parameters
+    ----------
+    settings : LearnSettings
+        How the graph is learned.
+    rows : sequence of LabelRow
+        The labels.
+    path : Path
+        Where they may be written.
+    progress : Progress
+        Is told what is being done.
+
+    Returns
+    -------
+    dict
+        The content of a graph file.
+    """
+    return _learn(_read_rows(rows, settings.task, path, **_reading(settings)), settings, progress).to_json()
+
+
+def rank_next_steps(graph: dict[str, Any], done: Sequence[str], ranker: str, *, progress: Progress) -> dict[str, Any]:
+    """Rank the steps that are left.
+
+    Parameters
+    ----------
+    graph : dict
+        The content of a graph file.
+    done : sequence of str
+        The steps done so far, in order.
+    ranker : str
+        A name in `msg2.assist.GRAPH_RANKERS`.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        A `NextStepsResponse`.
+    """
+    parsed = SubtaskGraph.from_json(graph)
+    steps = [
+        {"step": ranked.step, "probability": ranked.probability, "eligible": ranked.eligible,
+         "unmet": [clause.to_json() for clause in ranked.unmet]}
+        for ranked in assist.next_steps(parsed, done, assist.make_ranker(ranker, parsed))
+    ]  # fmt: skip
+    return {"steps": steps}
+
+
+def check_labels(graph: dict[str, Any], rows: Sequence[LabelRow], path: Path, *, progress: Progress) -> dict[str, Any]:
+    """Check labels that came with the request against a graph.
+
+    Parameters
+    ----------
+    graph : dict
+        The content of a graph file.
+    rows : sequence of LabelRow
+        The labels.
+    path : Path
+        Where they may be written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        As `msg2 check --json` prints it.
+    """
+    return assist.check(SubtaskGraph.from_json(graph), _read_rows(rows, None, path, repeats="keep")).to_json()
+
+
+def draw_graph(graph: dict[str, Any], *, progress: Progress) -> dict[str, Any]:
+    """Draw a graph that is being edited by hand: all of it, also what follows from the rest.
+
+    Parameters
+    ----------
+    graph : dict
+        The content of a graph file.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        A `DrawResponse`.
+    """
+    parsed = SubtaskGraph.from_json(graph)
+    return {"svg": drawing.svg(parsed, reduce=False), "graph": parsed.to_json()}
+
+
+def _read_rows(rows: Sequence[LabelRow], task: str | None, path: Path, **reading: Any) -> Task:
+    """Write rows to `path` and read them as a table, so that errors are the same as for a table."""
+    write_whole(path, "".join(row.model_dump_json(exclude_none=True) + "\n" for row in rows))
+    tasks = read_all(path, **reading)
+    if task is not None and len(tasks) == 1 and all(row.task is None for row in rows):
+        return Task(task, tasks[0].steps, tasks[0].videos)
+    return choose_task(tasks, task, path)

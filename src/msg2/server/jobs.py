@@ -1,0 +1,141 @@
+"""The job queue: graphs that are to be learned wait here, and are learned in the background.
+
+A job's record is written before it is begun and after it has ended, so whatever happens in between, it is begun again
+at the next start. Results are written whole, by the process that made them, before the record says that they are there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from msg2.errors import InputError
+from msg2.server import graph_workers
+from msg2.server.sandbox import ProcessLimits, TaskCancelledError, run_in_process
+from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest
+from msg2.server.storage import NotFoundError, new_id
+from msg2.server.workspace import Workspace, update_record
+
+_log = logging.getLogger(__name__)
+
+
+class QueueFullError(InputError):
+    """Too many jobs are waiting already."""
+
+
+class JobQueue:
+    """Jobs of a workspace. `start` takes up those that wait; `stop` ends what is running, and keeps it for later."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._settings = workspace, workspace.settings
+        self._threads = ThreadPoolExecutor(self._settings.workers, thread_name_prefix="msg2-job")
+        self._recording = threading.Lock()
+        self._stopping = threading.Event()
+        self._cancelled: dict[str, threading.Event] = {}
+        self._progress: dict[str, dict[str, Any]] = {}
+        """Id of a running job -> the fields of its record that say how far it is."""
+
+    def start(self) -> None:
+        """Take up all jobs that were waiting or running when the server ended, the oldest first."""
+        for record in reversed(self._workspace.graphs.records()):
+            if record.state in ("waiting", "running"):
+                self._enqueue(record)
+
+    def stop(self) -> None:
+        """Stop all that is running; it is begun again at the next start."""
+        self._stopping.set()
+        for cancelled in list(self._cancelled.values()):
+            cancelled.set()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def add(self, request: JobRequest) -> GraphRecord:
+        """Add a job, which is begun when there is a free worker."""
+        dataset = self._workspace.datasets.get(request.data)
+        request.parse_options()
+        if len(self._cancelled) >= self._settings.waiting:
+            raise QueueFullError("too many jobs are waiting", hint="try again later")
+        task = request.task or (dataset.tasks[0].name if len(dataset.tasks) == 1 else "")
+        record = GraphRecord(
+            id=new_id(), made=time.time(), kind="learnt", state="waiting", task=task, name=dataset.name, job=request
+        )
+        return self._enqueue(self._workspace.graphs.put(record))
+
+    def remove(self, id: str) -> None:
+        """Remove a graph with its files; a job that has not ended is cancelled."""
+        with self._recording:
+            if id in self._cancelled:
+                self._cancelled[id].set()
+            self._workspace.graphs.remove(id)
+
+    def with_progress(self, record: GraphRecord) -> GraphRecord:
+        """Return the record of a job with what it is doing now, and how far it is."""
+        progress = self._progress.get(record.id)
+        return record if record.state != "running" or progress is None else update_record(record, **progress)
+
+    def _enqueue(self, record: GraphRecord) -> GraphRecord:
+        self._cancelled[record.id] = threading.Event()
+        self._threads.submit(self._run, record.id)
+        return record
+
+    def _run(self, id: str) -> None:
+        """Begin a job and see it to its end; runs in a thread of its own."""
+        cancelled = self._cancelled[id]
+        try:
+            with suppress(NotFoundError):
+                if not cancelled.is_set():
+                    self._run_attempt(self._workspace.graphs.get(id), cancelled)
+        except Exception:
+            _log.exception("job %s could not be dealt with", id)
+        finally:
+            self._cancelled.pop(id, None)
+            self._progress.pop(id, None)
+
+    def _run_attempt(self, record: GraphRecord, cancelled: threading.Event) -> None:
+        graphs = self._workspace.graphs
+        if record.attempts >= self._settings.attempts:
+            problem = ErrorResponse(error=f"the server ended {record.attempts} times in the middle of this job")
+            graphs.put(update_record(record, state="failed", problem=problem))
+            return
+        running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
+        try:
+            ended = self._learn(running, cancelled)
+        except InputError as error:
+            ended = update_record(running, state="failed", problem=error_response(error))
+        except RuntimeError as error:  # the process has failed, and the log says how
+            problem = ErrorResponse(error=f"msg2 has failed at this: {error}")
+            ended = update_record(running, state="failed", problem=problem)
+        except TaskCancelledError:  # in good order: that is no attempt that failed
+            ended = update_record(record, state="waiting")
+        with self._recording:
+            if self._stopping.is_set() or not cancelled.is_set():
+                graphs.put(ended)
+
+    def _learn(self, record: GraphRecord, cancelled: threading.Event) -> GraphRecord:
+        assert record.job is not None  # others are kept at once
+        workspace, dataset = self._workspace, self._workspace.datasets.get(record.job.data)
+
+        def progress(done: int, total: int | None, message: str) -> None:
+            self._progress[record.id] = {"news": message, "done": done, "total": total}
+
+        result = run_in_process(
+            graph_workers.learn_graph,
+            workspace.dataset_path(dataset),
+            dataset,
+            record.job,
+            workspace.graphs.folder(record.id),
+            limits=ProcessLimits(self._settings.job_seconds, self._settings.megabytes),
+            progress=progress,
+            stop=cancelled,
+            translate=workspace.dataset_translator(dataset),
+        )
+        return update_record(record, **result.value, state="done", remarks=result.messages)
+
+
+def error_response(error: InputError) -> ErrorResponse:
+    """Return the error as it goes over the wire, each part on one line."""
+    what, where, hint = (text and " ".join(text.split())[:1000] for text in (error.what, error.where, error.hint))
+    return ErrorResponse(error=what or "", where=where, hint=hint)

@@ -1,0 +1,55 @@
+"""Settings of the local web app: where it keeps its files, who may reach it, and the limits of what it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msg2.validation import require
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The local web app (`msg2 serve`). One process works on one thing, and none takes more than its share."""
+
+    folder: Path = Path("msg2-work")
+    """Where uploads, jobs and graphs are kept, as plain files."""
+    host: str = "127.0.0.1"
+    """The address to listen at; one that others can reach needs a token."""
+    port: int = 8765
+    """0 takes any that is free."""
+    token: str | None = None
+    """What a visitor has to know; None lets everybody in who can reach the address."""
+    workers: int = 2
+    """Jobs at the same time."""
+    answers: int = 8
+    """Other requests at the same time; each has a process of its own, so that slow ones do not hold up the rest."""
+    job_seconds: float = 600.0
+    """A job that takes longer, or the reading of an upload, is ended."""
+    answer_seconds: float = 30.0
+    """A question of the JSON API that takes longer is ended."""
+    megabytes: int = 4096
+    """Of address space, for one process."""
+    upload_megabytes: int = 200
+    """The largest upload."""
+    unpacked_megabytes: int = 1000
+    """The most that the files of an uploaded archive may hold together."""
+    body_megabytes: int = 20
+    """The largest body of any other request."""
+    waiting: int = 1000
+    """Jobs that may wait; more are turned away."""
+    attempts: int = 3
+    """Times that a job is begun, where the server is stopped in the middle of it."""
+
+    def __post_init__(self) -> None:
+        require(0 <= self.port <= 65535, f"port is {self.port}, it must be 0 to 65535")
+        token = self.token
+        usable = token is None or (len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token)
+        require(usable, "the token must be 16 or more letters and digits, such as from `openssl rand -hex 16`")
+        private = self.host in ("127.0.0.1", "::1", "localhost")
+        require(
+            private or token is not None, f"at the address {self.host} others can reach the app: this needs a token"
+        )
+        for name in ("workers", "answers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes"):
+            value = getattr(self, name)
+            require(value > 0, f"{name.replace('_', '-')} is {value}, it must be above 0")

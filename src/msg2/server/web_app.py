@@ -1,0 +1,143 @@
+"""The web application put together: routes, error handlers, security; and how it is served."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any
+
+import uvicorn
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+import msg2
+from msg2.errors import InputError
+from msg2.server.api import datasets, graphs, pages, stateless
+from msg2.server.jobs import JobQueue, QueueFullError, error_response
+from msg2.server.sandbox import TaskCancelledError
+from msg2.server.schemas import ErrorResponse
+from msg2.server.security import SecurityMiddleware
+from msg2.server.settings import ServerSettings
+from msg2.server.storage import NotFoundError
+from msg2.server.workspace import Workspace
+
+_BACKLOG = 128
+_THREADS = 200
+"""Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
+_ROUTERS = tuple(module.router for module in (stateless, datasets, graphs, pages))
+_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorResponse, "description": description}
+    for status, description in {
+        400: "The input is wrong.",
+        401: "The token is missing.",
+        403: "The request comes from another site.",
+        404: "There is no such thing.",
+        413: "It is too large.",
+        422: "The request does not fit the schema.",
+        429: "Too much is waiting.",
+        500: "msg2 has failed.",
+        503: "The server is ending.",
+    }.items()
+}
+
+
+def create_app(workspace: Workspace) -> FastAPI:
+    """Create the app of a workspace, whose jobs are taken up when it starts, and which is closed when it ends."""
+    jobs = JobQueue(workspace)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = _THREADS
+        jobs.start()
+        yield
+        jobs.stop()
+        workspace.close()
+
+    app = FastAPI(
+        title="msg2",
+        version=msg2.__version__,
+        description="Subtask graphs: learn them, ask them, keep them.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=_ERROR_RESPONSES,
+    )
+    app.state.workspace, app.state.jobs = workspace, jobs
+    for router in _ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute):  # the parameters of the function are no business of the API's clients
+                route.description = route.description.partition("\nParameters\n")[0].strip()
+        app.include_router(router)
+    app.add_middleware(SecurityMiddleware, settings=workspace.settings)
+    for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, Exception):
+        app.add_exception_handler(error_type, _handle_error)
+    return app
+
+
+def serve(workspace: Workspace, listening: socket.socket) -> None:
+    """Answer requests until interrupted.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        What the app shows and keeps.
+    listening : socket.socket
+        See `listening_socket`.
+    """
+    config = uvicorn.Config(
+        create_app(workspace), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=3
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def listening_socket(settings: ServerSettings) -> socket.socket:
+    """Open a socket at the address of the settings, which must be free."""
+    with ExitStack() as undo:
+        try:
+            addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+            family, kind, proto, _, address = addresses[0]
+            opened = undo.enter_context(socket.socket(family, kind, proto))
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(address)
+            opened.listen(_BACKLOG)
+        except OSError as error:
+            where, hint = f"{settings.host}:{settings.port}", "choose another --host or --port; 0 takes a free port"
+            raise InputError(f"cannot listen there ({error.strerror})", where=where, hint=hint) from None
+        undo.pop_all()
+    return opened
+
+
+# -- responses to errors ----------------------------------------------------------------------------------------
+
+
+def _handle_error(request: Request, error: Exception) -> JSONResponse:
+    headers = {}
+    match error:
+        case InputError():
+            status = 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400
+            content = error_response(error)
+        case RequestValidationError():  # the first of the complaints: where in the request, and what
+            first = error.errors()[0]
+            status, content = 422, ErrorResponse(error=first["msg"], where=".".join(map(str, first["loc"])))
+        case HTTPException():
+            status, content = error.status_code, ErrorResponse(error=error.detail)
+            if status == 405:
+                headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
+        case TaskCancelledError():
+            status, content = 503, ErrorResponse(error="the server is ending")
+        case _:  # which error it was is in the log of the server, and nobody else's business
+            status, content = 500, ErrorResponse(error="msg2 has failed at this, its log says why")
+    return JSONResponse(content.model_dump(), status, headers)
+
+
+def _allowed_methods(request: Request) -> set[str]:
+    """Collect the HTTP methods of all routes that have this path."""
+    routes = (route for router in _ROUTERS for route in router.routes if isinstance(route, Route))
+    return {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
