@@ -1,9 +1,7 @@
 """msg2 learns how a task works from many imperfect demonstrations of it.
 
 >>> import msg2
->>> seen = [["whisk", "dip", "fry"], ["whisk", "heat", "dip", "fry"], ["heat", "whisk", "dip", "fry"]]
->>> videos = [msg2.Video(f"v{number}", map(msg2.Segment, steps)) for number, steps in enumerate(seen)]
->>> graph = msg2.infer(msg2.Task("toast", ["whisk", "heat", "dip", "fry"], videos), method="msg2")
+>>> graph = msg2.infer([["whisk", "dip", "fry"], ["whisk", "heat", "dip", "fry"], ["heat", "whisk", "dip", "fry"]])
 >>> print(graph.precondition("dip"))
 whisk
 """
@@ -15,55 +13,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from msg2 import metrics
-    from msg2.assist import check, next_steps
+    from msg2.assist import check, check_online, evaluate_next_step, forecast, next_steps
     from msg2.errors import InputError
+    from msg2.estimator import SubtaskGraphEstimator
+    from msg2.formats import read, read_all, summarize, write
+    from msg2.formats import read_graph as load
+    from msg2.formats.dataframe import from_dataframe, to_dataframe
     from msg2.graph import SubtaskGraph
-    from msg2.inference import infer
-    from msg2.inference.estimator import SubtaskGraphEstimator
-    from msg2.readers import read, read_all, read_graph
-    from msg2.readers.frames import from_dataframe
+    from msg2.inference import Constraints, infer, infer_all, merge_graphs, sweep
+    from msg2.pipeline import run
     from msg2.task import Segment, Sentence, Task, Video
-    from msg2.worlds.export import to_dataframe, write
 
-_HOME = {
-    "InputError": "errors",
-    "Segment": "task",
-    "Sentence": "task",
-    "SubtaskGraph": "graph",
-    "SubtaskGraphEstimator": "inference.estimator",
-    "Task": "task",
-    "Video": "task",
-    "check": "assist",
-    "from_dataframe": "readers.frames",
-    "infer": "inference",
-    "next_steps": "assist",
-    "read": "readers",
-    "read_all": "readers",
-    "read_graph": "readers",
-    "to_dataframe": "worlds.export",
-    "write": "worlds.export",
+_NAMES = {
+    "assist": ("check", "check_online", "evaluate_next_step", "forecast", "next_steps"),
+    "errors": ("InputError",),
+    "estimator": ("SubtaskGraphEstimator",),
+    "formats": ("load", "read", "read_all", "summarize", "write"),
+    "formats.dataframe": ("from_dataframe", "to_dataframe"),
+    "graph": ("SubtaskGraph",),
+    "inference": ("Constraints", "infer", "infer_all", "merge_graphs", "sweep"),
+    "pipeline": ("run",),
+    "task": ("Segment", "Sentence", "Task", "Video"),
 }
-"""Where each public name lives; it is imported when it is first used."""
+"""The public names of each module, which is imported when one of them is first used."""
 
 __all__ = [
-    "InputError",
-    "Segment",
-    "Sentence",
-    "SubtaskGraph",
-    "SubtaskGraphEstimator",
-    "Task",
-    "Video",
-    "check",
-    "from_dataframe",
-    "infer",
-    "metrics",
-    "next_steps",
-    "read",
-    "read_all",
-    "read_graph",
-    "to_dataframe",
-    "write",
-]
+    "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator", "Task", "Video",
+    "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer", "infer_all", "load",
+    "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize", "sweep", "to_dataframe", "write",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -73,8 +51,9 @@ def __getattr__(name: str) -> Any:
         return version("msg2")
     if name == "metrics":
         return importlib.import_module("msg2.metrics")
-    if name in _HOME:
-        return getattr(importlib.import_module(f"msg2.{_HOME[name]}"), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"msg2.{module}"), "read_graph" if name == "load" else name)
     raise AttributeError(f"module 'msg2' has no attribute {name!r}")
 
 

@@ -1,40 +1,58 @@
-"""The whole way, from demonstrations to a page: features, states, filled labels, graphs before and after."""
+"""The whole pipeline, from videos or labels to a page: features, states, filled labels, graphs before and after."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msg2 import drawing, metrics
-from msg2.drawing.sections import comparison_section, filling_section
+from msg2 import drawing, metrics, states
+from msg2.drawing.page_sections import comparison_section, filling_section
+from msg2.drawing.timeline import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import write_together
+from msg2.formats import read_all, read_graph
+from msg2.formats.reading import choose_task
+from msg2.formats.step_table import to_csv
 from msg2.graph import SubtaskGraph
-from msg2.inference import METHODS, infer
-from msg2.media.store import Encoders, FeatureStore, open_store, write_store
-from msg2.options import (
-    DemoOptions,
-    FeatureOptions,
-    FillOptions,
-    RenderOptions,
-    RunOptions,
-    TrainingOptions,
-    WorldOptions,
-)
-from msg2.task import Task
-from msg2.worlds import Simulation, as_table, simulate, simulated_features, violation_rate, world
-from msg2.worlds.render import write_videos
+from msg2.inference import DEFAULT_METHOD, METHODS, infer, make_options
+from msg2.logs import LOGGER, quiet_logs
+from msg2.media.feature_extraction import ExtractionOptions
+from msg2.media.feature_job import extract_features
+from msg2.media.feature_store import FeatureStore, open_store
+from msg2.media.video_files import require_video_files
+from msg2.metrics.completion import Additions, additions
+from msg2.metrics.graph_scores import violation_rate
+from msg2.progress import Progress, no_progress, prefix_messages
+from msg2.simulation import household_world, simulate
+from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation.simulator import SimulationOptions
+from msg2.states.configuration import FillOptions, TrainingOptions
+from msg2.task import Step, Task
+from msg2.text import short_repr
 
-if TYPE_CHECKING:
-    from msg2.states.scoring import Additions
-    from msg2.states.training import Progress
+DEMO_WORLD = "Make Coffee"
+"""The household world that `msg2 demo` shows."""
 
-Report = Callable[[int, int, str], None]
-"""Is told after every epoch of a training, or video: how many are done, of how many, and the news."""
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The pipeline (`msg2 run`, `msg2 demo`): a state predictor that trains in seconds, then the usual inference."""
+
+    variant: str = "evidence"
+    """A name in `msg2.states.variants.VARIANTS`."""
+    encoder: str | None = None
+    """The transformer, in the place of the variant's own."""
+    epochs: int = 60
+    warmup: int = 10
+    """Steps; so short a training has no time for more."""
+    method: str = DEFAULT_METHOD
+    seed: int = 0
+
+
 _PAGE = "page.html"
 
 
@@ -42,16 +60,16 @@ _PAGE = "page.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What the whole way made of one task."""
+class TaskRun:
+    """What the pipeline made of one task."""
 
     filled: Task
     added: int
     before: SubtaskGraph
-    """Learnt from the annotated labels alone."""
+    """Learned from the annotated labels alone."""
     after: SubtaskGraph
-    """Learnt from the filled labels."""
-    scores: Mapping[str, metrics.Scores]
+    """Learned from the filled labels."""
+    scores: Mapping[str, metrics.GraphScores]
     """"before" and "after", against the true graph where it is known; else empty."""
     additions: Additions | None
     """The added labels against what was really performed, where that is known."""
@@ -71,7 +89,7 @@ class Run:
         }
 
 
-def run(
+def run_task(
     task: Task,
     store: FeatureStore,
     folder: Path,
@@ -80,89 +98,130 @@ def run(
     truth: SubtaskGraph | None = None,
     performed: Task | None = None,
     media: Path | None = None,
-    report: Report = lambda *_: None,
+    progress: Progress = no_progress,
     **inference: Any,
-) -> Run:
-    """Train a state predictor on `task`, fill in its labels, and learn its graph before and after: files in `folder`.
+) -> TaskRun:
+    """Train a state predictor on one task, fill in its labels, and learn its graph before and after.
 
-    `task` has all its labels, repeated ones too. A training that was interrupted there goes on. `inference` are options
-    of the method. The graphs are scored against `truth`, the added labels against what was `performed`. The page plays
-    the videos in the folder `media`.
+    Parameters
+    ----------
+    task : Task
+        With all its labels, repeated ones too.
+    store : FeatureStore
+        The features of its videos.
+    folder : Path
+        Where all files go. A training that was interrupted there is resumed.
+    options : RunOptions
+        How states and graphs are learned.
+    truth : SubtaskGraph, optional
+        The true graph, to score against.
+    performed : Task, optional
+        What was really performed, to judge the added labels by.
+    media : Path, optional
+        The folder of the videos that the page plays.
+    progress : Progress
+        Is told after every epoch.
+    **inference
+        Options of the method.
+
+    Returns
+    -------
+    TaskRun
     """
-    states = state_prediction()
-    addresses = None if media is None else drawing.films(task, media, folder / _PAGE)
-    if truth is not None:  # a truth about something else is refused before the work, not after it
-        metrics.matched(SubtaskGraph(task.name, task.steps, {}), truth)
-    encoder = {} if options.encoder is None else {"encoder": options.encoder}
-    model, sampling = states.trained.options_for(options.variant, store, **encoder)
+    states.require_torch()
+    make_options(options.method, inference)  # what the method does not take is refused before the work, not after it
+    addresses = None if media is None else drawing.find_video_links(task, media, folder / _PAGE)
+    if truth is not None:  # so is a truth about something else
+        metrics.match_step_names(SubtaskGraph(task.name, task.steps, {}), truth)
     training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, seed=options.seed)
-    seen = states.trained.footage_of(task, store, model)
-    states.training.train(
-        seen,
-        folder / "model",
-        model=model,
-        sampling=sampling,
-        training=training,
-        report=lambda now: report(now.epoch, now.epochs, standing(now)),
-    )
-    filled = states.trained.trained(folder / "model", task, store).filled(FillOptions())
+    states.train_task(
+        task, store, folder / "model", variant=options.variant, encoder=options.encoder, training=training,
+        progress=progress,
+    )  # fmt: skip
+    filled = states.load_trained_model(folder / "model", task, store).fill(FillOptions())
     graphs = {
         name: infer(labels.with_first_labels(), options.method, seed=options.seed, **inference)
         for name, labels in (("before", task), ("after", filled))
     }
-    done = Run(
-        filled,
-        sum(len(video.segments) for video in filled) - sum(len(video.segments) for video in task),
-        graphs["before"],
-        graphs["after"],
-        {} if truth is None else {name: metrics.scores(one, truth, task) for name, one in graphs.items()},
-        None if performed is None else states.scoring.additions(filled, performed),
-        {},
-    )
-    return replace(done, files=_written(done, folder, truth, performed, addresses))
+    added = sum(len(video.segments) for video in filled) - sum(len(video.segments) for video in task)
+    scores = {} if truth is None else {name: metrics.score_graph(one, truth, task) for name, one in graphs.items()}
+    judged = None if performed is None else additions(filled, performed)
+    done = TaskRun(filled, added, graphs["before"], graphs["after"], scores, judged, {})
+    return replace(done, files=_write_files(done, folder, truth, performed, addresses))
 
 
-def _written(
-    done: Run, folder: Path, truth: SubtaskGraph | None, performed: Task | None, media: Mapping[str, str] | None
+def _write_files(
+    done: TaskRun, folder: Path, truth: SubtaskGraph | None, performed: Task | None, media: Mapping[str, str] | None
 ) -> dict[str, Path]:
-    true = None if truth is None else metrics.matched(truth, done.after)
+    true = None if truth is None else metrics.match_step_names(truth, done.after)
     sections = filling_section(done.filled, performed) + comparison_section(drawing.svg(done.before), done.scores)
     contents = {
-        "labels": ("filled.csv", as_table([done.filled])),
+        "labels": ("filled.csv", to_csv([done.filled])),
         "before": ("before.json", done.before.dumps()),
         "after": ("after.json", done.after.dumps()),
         "numbers": ("summary.json", json.dumps(done.to_json(), ensure_ascii=False, indent=1) + "\n"),
     }
     if true is not None:
         contents["compared"] = ("compared.svg", drawing.svg(done.after, compare=true))
-    page = drawing.page(done.after, done.filled, compare=true, media=media, sections=sections)
+    page = drawing.html_page(done.after, done.filled, compare=true, media=media, sections=sections)
     contents["page"] = (_PAGE, page)
     write_together({folder / name: content for name, content in contents.values()})
     return {"model": folder / "model", **{kind: folder / name for kind, (name, _) in contents.items()}}
 
 
-def standing(progress: Progress) -> str:
-    """How a training stands, in a few words."""
-    accuracy = "" if progress.accuracy is None else f", {progress.accuracy:.1%} right"
-    return f"loss {progress.loss:.3f}{accuracy}"
+def plot_completion(
+    model: Path,
+    task: Task,
+    video: str,
+    store: FeatureStore,
+    options: FillOptions | None = None,
+    *,
+    steps: Sequence[Step] | None = None,
+    suffix: str = ".svg",
+) -> bytes:
+    """Draw when each step of a video was completed, by its labels and those that a trained model adds.
+
+    Parameters
+    ----------
+    model : Path
+        The folder of a model, or of a folder per task.
+    task : Task
+        The labels.
+    video : str
+        The id of the video.
+    store : FeatureStore
+        The features of the videos.
+    options : FillOptions, optional
+        How scores become labels.
+    steps : sequence of str, optional
+        The order of the rows; by default that of completion.
+    suffix : str
+        ".svg" or ".png".
+
+    Returns
+    -------
+    bytes
+        The image.
+
+    Raises
+    ------
+    InputError
+        Where there is no model of the task, or no such video.
+    """
+    alone = task.with_videos([each for each in task if each.id == video])
+    ((_, trained),) = states.load_trained_models(model, [alone], store)
+    (filled,) = trained.fill(options or FillOptions())
+    ends = (segment.end for segment in filled.segments if segment.end is not None)
+    seconds = max([0.0, *trained.dataset.videos[0].frame_times[-1:].tolist(), *ends])
+    rows = order_by_completion(filled, trained.task.steps) if steps is None else steps
+    return timeline(filled, rows, seconds, suffix=suffix)
 
 
-def state_prediction() -> Any:
-    """The room `msg2.states` with its modules that need PyTorch; an error that says what to install without it."""
-    try:
-        import msg2.states.scoring
-        import msg2.states.trained
-        import msg2.states.training
-    except ImportError:
-        raise MissingExtraError("state prediction", "states") from None
-    return msg2.states
-
-
-# -- where things are -------------------------------------------------------------------------------------------
+# -- many tasks, from whatever there is --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class RunInputs:
     """The labels of a run, and what lies beside them; None where there is no such thing."""
 
     labels: Path
@@ -172,98 +231,176 @@ class Sources:
     performed: Path | None
 
     @staticmethod
-    def at(data: Path) -> Sources:
-        """All that `msg2 simulate -o DATA` writes with --features or --render, or only the labels at `data`."""
+    def at(data: Path) -> RunInputs:
+        """Find all that `msg2 simulate -o DATA` writes with --features or --render, or only the labels at `data`."""
         beside = [data / name for name in ("features", "videos", "truth.json", "truth/performed.csv")]
         labels = data / "steps.csv"
-        return Sources(labels if labels.exists() else data, *(path if path.exists() else None for path in beside))
+        return RunInputs(labels if labels.exists() else data, *(path if path.exists() else None for path in beside))
 
 
-def write_simulation(
-    folder: Path,
-    simulation: Simulation,
-    seed: int,
+def run(
+    data: str | Path,
+    labels: str | Path | None = None,
+    out: str | Path = "msg2-run",
     *,
-    features: bool = False,
-    render: RenderOptions | None = None,
-    report: Report = lambda *_: None,
-) -> list[Path]:
-    """Write a simulation as `Sources.at` finds it, and return the paths of what was written.
+    features: str | Path | None = None,
+    captions: str | Path | None = None,
+    truth: str | Path | None = None,
+    task: str | None = None,
+    options: RunOptions | None = None,
+    extraction: ExtractionOptions | None = None,
+    jobs: int = 1,
+    progress: Progress = no_progress,
+    **inference: Any,
+) -> list[TaskRun]:
+    """Run the whole pipeline: features, the state predictor, filled labels, graphs before and after, a page.
 
-    `report` is told after every video that is rendered.
+    Parameters
+    ----------
+    data : path
+        Videos, with `labels`; or labels, with features or videos beside them as `msg2 simulate` leaves them; or labels
+        alone, with `captions`.
+    labels : path, optional
+        The labels, where `data` are the videos.
+    out : path
+        The folder of the results; with several tasks, of a folder each. An interrupted run is resumed there.
+    features : path, optional
+        The feature store of the videos; by default they are extracted, or found beside the labels.
+    captions : path, optional
+        Folder of captions; by default those beside the videos.
+    truth : path, optional
+        The true graph, or a folder of one per task, to score against.
+    task : str, optional
+        Only this task.
+    options : RunOptions, optional
+        How states and graphs are learned.
+    extraction : ExtractionOptions, optional
+        How videos become features.
+    jobs : int
+        Videos whose features are extracted at a time.
+    progress : Progress
+        Is told after every video and every epoch.
+    **inference
+        Options of the method that learns the graphs.
+
+    Returns
+    -------
+    list of TaskRun
+        One for every task that has features.
+
+    Raises
+    ------
+    InputError
+        Where there is neither a store nor anything to make one from, or any input cannot be used.
+
+    >>> (coffee,) = run("videos", labels="steps.csv", out="result", delta=0.9)  # doctest: +SKIP
+    >>> coffee.after.show("graph.html")  # doctest: +SKIP
     """
-    store, videos = folder / "features", folder / "videos"
-    if features:
-        options = FeatureOptions()
-        versions = {package: version(package) for package in ("msg2", "numpy")}
-        encoders = Encoders("simulated", "simulated", options.width, options.width, versions)
-        found = simulated_features(simulation, options, seed)
-        write_store(store, {(simulation.task.name, video): one for video, one in found.items()}, encoders)
-    elif store.exists():
-        raise InputError("holds the features of another simulation", where=store, hint="add --features, or remove it")
-    if render is not None:
-        write_videos(videos, simulation, render, seed, report)
-    elif videos.exists():
-        raise InputError("holds the videos of another simulation", where=videos, hint="add --render, or remove it")
-    files = {
-        folder / "steps.csv": as_table([simulation.task]),
-        folder / "truth" / "performed.csv": as_table([simulation.performed]),
-        folder / "truth.json": simulation.graph.dumps(),
-    }
-    write_together(files)
-    return [*files, *([store] if features else []), *([videos] if render is not None else [])]
+    inputs = RunInputs.at(Path(data)) if labels is None else RunInputs(Path(labels), None, Path(data), None, None)
+    found = read_all(inputs.labels, repeats="keep")
+    tasks = found if task is None else [choose_task(found, task, inputs.labels)]
+    graphs = _read_truths(Path(truth) if truth is not None else inputs.truth, tasks)
+    really_done = [] if inputs.performed is None else read_all(inputs.performed, repeats="keep")
+    performed = {one.name: one for one in really_done}
+    states.require_torch()
+    make_options((options or RunOptions()).method, inference)
+    known, videos = features or inputs.features, inputs.videos or captions
+    if known is None:
+        if videos is None:
+            hint = "give videos with --labels, a store with --features, or captions with --captions"
+            raise InputError("there are neither features nor videos beside the labels", where=data, hint=hint)
+        known, labelled = Path(out) / "features", [video.id for one in tasks for video in one]
+        files = require_video_files(Path(videos), None if captions is None else Path(captions), labelled, None)
+        for video in extract_features(files, known, extraction or ExtractionOptions(), jobs=jobs, progress=progress):
+            if video.failure is not None:
+                LOGGER.warning("%s has no features: %s", video.video, video.failure)
+    store = open_store(Path(known))
+    folders = dict(zip([one.name for one in tasks], states.task_folders(tasks, Path(out)), strict=True))
+    results = []
+    for one in states.trainable_tasks(tasks, store):
+        show = progress if len(tasks) == 1 else prefix_messages(progress, one.name)
+        with quiet_logs() if len(tasks) > 1 else nullcontext():
+            result = run_task(
+                one, store, folders[one.name], options or RunOptions(), truth=graphs.get(one.name),
+                performed=performed.get(one.name), media=inputs.videos, progress=show, **inference,
+            )  # fmt: skip
+        results.append(result)
+    return results
+
+
+def _read_truths(path: Path | None, tasks: Sequence[Task]) -> dict[str, SubtaskGraph]:
+    """Task -> its true graph: a graph file of the only task, or of the one of its name; or a folder of such files."""
+    if path is None:
+        return {}
+    graphs = [read_graph(file) for file in sorted(path.glob("*.json"))] if path.is_dir() else [read_graph(path)]
+    if len(graphs) == len(tasks) == 1:
+        return {tasks[0].name: graphs[0]}
+    by_name = {graph.task: graph for graph in graphs}
+    if not by_name.keys() & {task.name for task in tasks}:
+        what = f"is about {short_repr(graphs[0].task)}, which is no task of the data" if graphs else "holds no graph"
+        raise InputError(what, where=path, hint="name one graph file, or a folder with one per task")
+    return by_name
 
 
 # -- the demonstration ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Demo:
+class DemoResult:
     """What the demonstration of the system made."""
 
     graph: SubtaskGraph
     videos: int
     violation_rate: float
-    scores: Mapping[str, metrics.Scores]
+    scores: Mapping[str, metrics.GraphScores]
     """By method, from the labels alone, against the true graph."""
-    table: Path
-    graph_file: Path
-    truth_file: Path
-    page: Path
-    comparison: Path
-    run: Run | None
+    files: Mapping[str, Path]
+    """What each file holds: "labels", "graph", "truth", "compared" and "page"."""
+    run: TaskRun | None
     """With state prediction; None where that part of msg2 is not installed."""
 
 
-def demo(folder: Path, options: DemoOptions, report: Report = lambda *_: None) -> Demo:
-    """Simulate a household task, learn its graph from the noisy labels, fill these in, learn again: in `folder`."""
-    simulation = simulate(world(options.world), WorldOptions(), options.seed)
+def run_demo(folder: Path, world: str = DEMO_WORLD, seed: int = 0, *, progress: Progress = no_progress) -> DemoResult:
+    """Simulate a household task, learn its graph from the noisy labels, fill these in, and learn it again.
+
+    Parameters
+    ----------
+    folder : Path
+        Where all files go.
+    world : str
+        Name of the household world.
+    seed : int
+        Everything random follows from it.
+    progress : Progress
+        Is told after every epoch of the training.
+
+    Returns
+    -------
+    DemoResult
+    """
+    simulation = simulate(household_world(world), SimulationOptions(), seed)
     task, truth = simulation.task.with_first_labels(), simulation.graph
     try:
-        state_prediction()
+        states.require_torch()
         complete = True
     except MissingExtraError:
         complete = False
-    table, _, truth_file, *_ = write_simulation(folder, simulation, options.seed, features=complete)
-    graphs = {method: infer(task, method, seed=options.seed) for method in METHODS}
-    graph = graphs["msg2"]
-    graph_file = folder / "graph.json"
-    write_together({graph_file: graph.dumps()})
+    table, _, truth_file, *_ = write_simulation(folder, simulation, seed, features=complete)
+    graphs = {method: infer(task, method, seed=seed) for method in METHODS}
+    graph = graphs[DEFAULT_METHOD]
+    graph_file = graph.save(folder / "graph.json")
     made = None
     if complete:
-        made = run(
-            simulation.task, open_store(folder / "features"), folder / "run", RunOptions(seed=options.seed),
-            truth=truth, performed=simulation.performed, report=report,
+        made = run_task(
+            simulation.task, open_store(folder / "features"), folder / "run", RunOptions(seed=seed),
+            truth=truth, performed=simulation.performed, progress=progress,
         )  # fmt: skip
-    return Demo(
-        graph,
-        len(task),
-        violation_rate(task, truth),
-        {method: metrics.scores(graph, truth, task) for method, graph in graphs.items()},
-        table,
-        graph_file,
-        truth_file,
-        drawing.show(graph, folder / "graph.html", videos=task, compare=truth),
-        graph.show(folder / "compared.svg", compare=truth),
-        made,
-    )
+    scores = {method: metrics.score_graph(graph, truth, task) for method, graph in graphs.items()}
+    files = {
+        "labels": table,
+        "graph": graph_file,
+        "truth": truth_file,
+        "compared": graph.show(folder / "compared.svg", compare=truth),
+        "page": drawing.show(graph, folder / "graph.html", videos=task, compare=truth),
+    }
+    return DemoResult(graph, len(task), violation_rate(task, truth), scores, files, made)

@@ -1,4 +1,4 @@
-"""The command line: the only room that prints, draws progress or exits."""
+"""The command line: the only package that prints, draws progress or exits."""
 
 import sys
 

@@ -10,22 +10,24 @@ from typing import Annotated
 import typer
 
 from msg2.cli import (
+    check,
     console,
     convert,
     data,
-    download,
-    experiment,
+    demo,
+    describe,
+    evaluate,
     features,
-    graphs,
-    learning,
+    infer,
     merge,
+    next,
     phrases,
     run,
-    scripts,
     serve,
+    show,
+    simulate,
     states,
     sweep,
-    worlds,
 )
 from msg2.errors import InputError
 
@@ -42,32 +44,30 @@ app = typer.Typer(
 _DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
 _VIDEO, _STUDY = "From videos to labels", "Try and measure"
 
-app.command("demo", rich_help_panel=_STUDY)(worlds.demo)
-app.command("describe", rich_help_panel=_DATA)(data.describe)
+app.command("demo", rich_help_panel=_STUDY)(demo.demo)
+app.command("describe", rich_help_panel=_DATA)(describe.describe)
 app.command("convert", rich_help_panel=_DATA)(convert.convert)
-app.command("data", rich_help_panel=_DATA)(download.data)
-app.command("infer", rich_help_panel=_LEARN)(learning.infer)
+app.command("data", rich_help_panel=_DATA)(data.data)
+app.command("infer", rich_help_panel=_LEARN)(infer.infer)
 app.command("sweep", rich_help_panel=_LEARN)(sweep.sweep)
-app.command("evaluate", rich_help_panel=_LEARN)(graphs.evaluate)
-app.add_typer(scripts.app, name="scripts", rich_help_panel=_LEARN)
-app.command("next", rich_help_panel=_USE)(graphs.next_)
-app.command("check", rich_help_panel=_USE)(graphs.check)
-app.command("show", rich_help_panel=_USE)(graphs.show)
+app.command("evaluate", rich_help_panel=_LEARN)(evaluate.evaluate)
+app.command("next", rich_help_panel=_USE)(next.next_)
+app.command("check", rich_help_panel=_USE)(check.check)
+app.command("show", rich_help_panel=_USE)(show.show)
 app.command("merge", rich_help_panel=_USE)(merge.merge_)
 app.command("serve", rich_help_panel=_USE)(serve.serve)
 app.command("features", rich_help_panel=_VIDEO)(features.features)
 app.command("phrases", rich_help_panel=_VIDEO)(phrases.phrases)
 app.add_typer(states.app, name="states", rich_help_panel=_VIDEO)
 app.command("run", rich_help_panel=_VIDEO)(run.run)
-app.command("simulate", rich_help_panel=_STUDY)(worlds.simulate)
-app.command("experiment", rich_help_panel=_STUDY)(experiment.experiment)
+app.command("simulate", rich_help_panel=_STUDY)(simulate.simulate)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
         import msg2
 
-        console.say(f"msg2 {msg2.__version__}")
+        console.print_line(f"msg2 {msg2.__version__}")
         raise typer.Exit
 
 
@@ -99,24 +99,32 @@ def _root(
 
     Every command has examples: `msg2 infer --help`
     """
-    console.keep_remarks()
+    console.keep_logs()
 
 
-def main() -> None:
-    """Run the command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
+def main(commands: typer.Typer = app, program: str = "msg2") -> None:
+    """Run a command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted.
+
+    Parameters
+    ----------
+    commands : typer.Typer
+        What is run; by default, the commands of msg2.
+    program : str
+        The name in front of errors.
+    """
     signal.signal(signal.SIGINT, _interrupt)
     console.accept_any_text()
     try:
-        app()
+        commands()
     except InputError as error:
-        console.tell(f"msg2: {error}")
+        console.print_note(f"{program}: {error}")
         sys.exit(1)
     except OSError as error:  # the result cannot be written, to a full disk for one
-        console.tell(f"msg2: {InputError(error.strerror or str(error), where=error.filename)}")
-        console.drop_output()
+        console.print_note(f"{program}: {InputError(error.strerror or str(error), where=error.filename)}")
+        console.discard_output()
         sys.exit(1)
     except _Interrupted:
-        console.tell("msg2: interrupted")
+        console.print_note(f"{program}: interrupted")
         sys.exit(130)
 
 

@@ -8,24 +8,25 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.reading import Data, Fps, Order, TaskName, Tier, read_tasks
+from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
+from msg2.cli.generated_options import GivenOptions
 from msg2.errors import InputError
-from msg2.options import ExportOptions
-from msg2.worlds.export import SUFFIXES, suffix_of, write
+from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.writing import WriteOptions
 
-_DEFAULT = ExportOptions()
+_DEFAULT = WriteOptions()
 
 
+@takes_reading_options("order", "tier", "fps")
 def convert(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="Its suffix decides the format: " + " ".join(SUFFIXES)),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Its suffix decides the format: " + " ".join(WRITE_SUFFIXES)
+        ),
     ],
     task: TaskName = None,
-    order: Order = None,
-    tier: Tier = None,
-    fps: Fps = None,
     media: Annotated[
         str, typer.Option(metavar="PATH|URL", help="Where the tool finds a video; {video} stands for its id.")
     ] = _DEFAULT.media,
@@ -33,6 +34,8 @@ def convert(
         float | None,
         typer.Option(metavar="X", help="To Label Studio: labels in frames, X a second; default: in seconds of sound."),
     ] = _DEFAULT.fps,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """Write data for another tool: tables of steps, ELAN, Label Studio. Every label is kept, repeated ones too.
 
@@ -42,12 +45,12 @@ def convert(
     Examples: `msg2 convert crosstask_release -o steps.csv`, `msg2 convert filled.csv -o labels.eaf`,
     `msg2 convert filled.csv -o labels.label-studio.json --media "https://videos.example.org/{video}.mp4"`
     """
-    with console.usage():
-        options = ExportOptions(media, frames)
+    with console.usage_errors():
+        options = WriteOptions(media, frames)
     if output.exists() and output.samefile(data):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
-    suffix_of(output)
-    tasks = read_tasks(data, task, repeats="keep", order=order, tier=tier, fps=fps)
+    match_suffix(output)
+    tasks = read_tasks(data, task, repeats="keep", **reading)
     written = write(tasks, output, options)
     labels = sum(len(video.segments) for task in tasks for video in task)
-    console.say(f"{labels} labels of {sum(map(len, tasks))} videos: {console.files(written)}")
+    console.print_line(f"{labels} labels of {sum(map(len, tasks))} videos: {console.format_paths(written)}")

@@ -1,42 +1,47 @@
-"""`msg2 describe`: what is in the data, and what looks wrong with it."""
+"""`msg2 data`: public annotation sets, fetched from their home pages."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from msg2.cli import console
-from msg2.cli.reading import Data, Fps, Json, Order, Tier
-from msg2.readers import TaskSurvey, survey
+from msg2.formats.downloads.catalogue import PUBLIC_DATASETS
+
+_FOLDER = Path("datasets")
 
 
-def describe(data: Data, json: Json = False, order: Order = None, tier: Tier = None, fps: Fps = None) -> None:
-    """What is in the data, and what looks wrong with it.
+def data(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS)
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set is FOLDER/NAME.")] = _FOLDER,
+) -> None:
+    """Fetch a public annotation set from its home page; without NAME, list them. No videos are fetched.
 
-    Example: `msg2 describe steps.csv`
+    A download that broke off goes on when the same command is given again. What was downloaded first is recorded by its
+    SHA-256, and whatever comes later has to be the same. Mind the licences.
+
+    Example: `msg2 data crosstask`, then `msg2 describe datasets/crosstask/crosstask_release`
     """
-    found = survey(data, order=order, tier=tier, fps=fps)
-    if json:
-        console.say_json(found.to_json())
+    if name is None:
+        console.print_table(
+            ["name", "set", "size", "licence", "home page"],
+            [(name, one.title, one.size, one.licence, one.home) for name, one in PUBLIC_DATASETS.items()],
+        )
         return
-    count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
-    console.say(f"{data}: {found.format}; {count}")
-    console.say("")
-    console.say_table(
-        ["task", "videos", "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
-        [
-            (t.task, t.videos, t.steps, t.segments, f"{t.coverage:.0%}", t.repeats, t.overlaps, _seconds(t))
-            for t in found.tasks
-        ],
+    from msg2.formats.downloads.dataset_download import (  # what speaks HTTP is slow to import
+        download_dataset,
+        find_dataset,
     )
-    console.say("cover: share of the steps that a video has; seconds: when the last label ends, median")
-    if len(found.tasks) == 1:
-        console.say("")
-        shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
-        console.say_table(["step", "in videos"], [(step, f"{share:.0%}") for step, share in shares])
-    remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
-    if remarks:
-        console.say("\nWorth a look:")
-        for remark in remarks:
-            console.say(f"- {remark}")
 
-
-def _seconds(task: TaskSurvey) -> str:
-    return "no times" if task.median_last_end is None else f"{task.median_last_end:.0f}"
+    with console.usage_errors():
+        wanted = find_dataset(name)
+    with console.progress_bar(wanted.title) as progress:
+        ready = download_dataset(wanted, output / name, progress)
+    console.print_line(f"{wanted.title}, {wanted.licence}: {ready}")

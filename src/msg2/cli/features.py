@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from msg2.cli import console
-from msg2.cli.reading import read_tasks
-from msg2.errors import InputError, shortened
-from msg2.media.engines import ENGINES
-from msg2.media.job import Dealt, feature_job
-from msg2.media.recordings import Recording, recordings
-from msg2.media.store import open_store
-from msg2.options import ExtractionOptions, FrameOptions, PhraseOptions, SpeechOptions
+from msg2.cli.data_options import read_tasks
+from msg2.errors import InputError
+from msg2.media.feature_extraction import ExtractionOptions
+from msg2.media.feature_job import extract_features
+from msg2.media.feature_store import open_store
+from msg2.media.frame_sampling import FrameOptions
+from msg2.media.video_files import require_video_files
+from msg2.parallel import ENGINES
 
 _OPTIONS = ExtractionOptions()
-_LISTED = 20
-"""Videos that are named when files are missing."""
 
 Captions = Annotated[
     Path | None,
@@ -33,7 +31,7 @@ FrameEncoder = Annotated[
         "its folder or its name on the Hugging Face hub, such as openai/clip-vit-base-patch32.",
     ),
 ]
-TextEncoder = Annotated[
+TextEncoderName = Annotated[
     str | None,
     typer.Option(
         metavar="words|PATH",
@@ -55,7 +53,7 @@ PhraseModel = Annotated[
         help="Keep verb phrases (crack egg into bowl) instead of sentences: a spaCy model, by its name or folder.",
     ),
 ]  # fmt: skip
-Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Videos that are worked on at a time.")]
+VideoJobs = Annotated[int, typer.Option(metavar="N", min=1, help="Videos that are worked on at a time.")]
 
 
 def features(
@@ -68,19 +66,19 @@ def features(
     ] = None,
     captions: Captions = None,
     frame_encoder: FrameEncoder = _OPTIONS.frame_encoder,
-    text_encoder: TextEncoder = _OPTIONS.text_encoder,
-    speech: SpeechModel = _OPTIONS.speech,
-    phrases: PhraseModel = _OPTIONS.phrases,
+    text_encoder: TextEncoderName = _OPTIONS.text_encoder,
+    speech: SpeechModel = _OPTIONS.speech_model,
+    phrases: PhraseModel = _OPTIONS.phrase_model,
     keep_sentences: Annotated[
         bool, typer.Option("--keep-sentences", help="With --phrases: keep sentences that have no phrase, too.")
-    ] = _OPTIONS.wording.keep_sentences,
+    ] = _OPTIONS.keep_sentences,
     every: Annotated[
         float, typer.Option(metavar="SECONDS", help="From one frame to the next.")
     ] = _OPTIONS.frames.every,
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Which captions, where there are several; and what is spoken.")
-    ] = _OPTIONS.listening.language,
-    jobs: Jobs = 1,
+    ] = _OPTIONS.language,
+    jobs: VideoJobs = 1,
     engine: Annotated[
         str, typer.Option(metavar="|".join(ENGINES), help="Processes of this machine, or the cluster at RAY_ADDRESS.")
     ] = "local",
@@ -93,54 +91,31 @@ def features(
 
     Example: `msg2 features videos --labels steps.csv -o features --jobs 2`
     """
-    with console.usage():
+    with console.usage_errors():
         if engine not in ENGINES:
             raise InputError(f"--engine is {engine!r}, it must be one of {', '.join(ENGINES)}")
         if keep_sentences and phrases is None:
             raise InputError("--keep-sentences goes with --phrases")
         options = ExtractionOptions(
-            frame_encoder, text_encoder, speech, phrases,
-            FrameOptions(every=every), PhraseOptions(keep_sentences=keep_sentences), SpeechOptions(language=language),
-        )  # fmt: skip
+            frame_encoder, text_encoder, speech, phrases, keep_sentences, language, FrameOptions(every)
+        )
     wanted = None if labels is None else [video.id for task in read_tasks(labels) for video in task]
-    found = found_recordings(videos, captions, wanted, language)
-    dealt = make_store(found, output, options, jobs, engine)
+    found = require_video_files(videos, captions, wanted, language)
+    with console.progress_bar("encoding videos") as progress:
+        results = extract_features(found, output, options, jobs=jobs, engine=engine, progress=progress)
     store = open_store(output)
-    counts = [sum(getattr(entry, what) for entry in store.manifest.entries) for what in ("frames", "sentences")]
-    console.say_table(
+    counts = [sum(getattr(entry, what) for entry in store.entries.values()) for what in ("frames", "sentences")]
+    console.print_table(
         ["videos", "done before", "frames", "sentences", "frame encoder", "text encoder", "store"],
         [
             (
-                len(store.entries), sum(one.before for one in dealt), *counts,
+                len(store.entries), sum(one.unchanged for one in results), *counts,
                 store.encoders.frames or "none", store.encoders.sentences, output,
             )
         ],
     )  # fmt: skip
-    failures = [one.failure for one in dealt if one.failure is not None]
+    failures = [one.failure for one in results if one.failure is not None]
     if failures:
-        console.say("\nfailed\n" + "\n".join(failures))
+        console.print_line("\nfailed\n" + "\n".join(failures))
         what = f"{len(failures)} of {len(found)} videos have no features"
         raise InputError(what, where=videos, hint="mend or remove these files and run the command again")
-
-
-def found_recordings(
-    videos: Path, captions: Path | None, wanted: Iterable[str] | None, language: str | None
-) -> Sequence[Recording]:
-    """The files of the wanted videos; a warning says which have none."""
-    found, missing = recordings(videos, captions=captions, wanted=wanted, language=language)
-    if not found:
-        hint = f"no file here is called after {shortened(missing[0])}" if missing else None
-        raise InputError("holds none of the labelled videos", where=videos, hint=hint)
-    if missing:
-        named = ", ".join(missing[:_LISTED]) + (", …" if len(missing) > _LISTED else "")
-        console.tell(f"warning: {len(missing)} of {len(missing) + len(found)} labelled videos have no file: {named}")
-    return found
-
-
-def make_store(
-    found: Sequence[Recording], folder: Path, options: ExtractionOptions, jobs: int, engine: str = "local"
-) -> list[Dealt]:
-    """Make the features of recordings under a progress bar."""
-    with console.status("loading encoders"):
-        job = feature_job(found, folder, options)
-    return [*console.progress(job.run(jobs, engine), "encoding videos", len(found))]

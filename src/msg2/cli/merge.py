@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.reading import Json
+from msg2.cli.data_options import Json
 from msg2.errors import InputError
 from msg2.files import write_whole
-from msg2.inference.majority import Merged, Vote, merge
-from msg2.readers import read_graph
+from msg2.formats import read_graph
+from msg2.inference.merging import MergeResult, Vote, merge_graphs
 
 
 def merge_(
@@ -27,25 +27,25 @@ def merge_(
     Example: `msg2 merge ann.json ben.json cem.json -o truth.json`
     """
     try:
-        merged = merge([read_graph(path) for path in graphs])
+        merged = merge_graphs([read_graph(path) for path in graphs])
     except InputError as error:
         number = (error.where or "").removeprefix("graph ")
         where = graphs[int(number) - 1] if number.isdigit() else error.where
         raise InputError(error.what, where=where, hint=error.hint) from None
     write_whole(output, merged.graph.dumps())
     if json:
-        console.say_json({"file": str(output), "votes": [vote.to_json() for vote in merged.votes]})
+        console.print_json({"file": str(output), "votes": [vote.to_json() for vote in merged.votes]})
     else:
         _say(merged, [path.stem for path in graphs])
-        console.say(str(output))
+        console.print_line(str(output))
 
 
-def _say(merged: Merged, names: list[str]) -> None:
+def _say(merged: MergeResult, names: list[str]) -> None:
     if merged.disagreements:
         rows = [_row(vote, names) for vote in merged.disagreements]
-        console.say_table(["step", "needs", "agreed", "outcome", "who says so"], rows)
+        console.print_table(["step", "needs", "agreed", "outcome", "who says so"], rows)
     agreed = len(merged.votes) - len(merged.disagreements)
-    console.say(f"{agreed} of {len(merged.votes)} clauses are in all {len(names)} graphs.")
+    console.print_line(f"{agreed} of {len(merged.votes)} clauses are in all {len(names)} graphs.")
 
 
 def _row(vote: Vote, names: list[str]) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.errors import MissingExtraError
-from msg2.options import ServerOptions
+from msg2.extras import optional_dependency
+from msg2.server.settings import ServerSettings
 
-_DEFAULT = ServerOptions()
+_DEFAULT = ServerSettings()
 
 
 def serve(
@@ -36,19 +36,17 @@ def serve(
 
     Example: `msg2 serve steps.csv --folder work`
     """
-    with console.usage():
-        options = ServerOptions(folder=folder, host=host, port=port, token=token)
-    try:
-        from msg2.server import app
-        from msg2.server.desk import Desk
-    except ImportError:
-        raise MissingExtraError("the web app", "server") from None
-    console.tell_remarks_at_once()
-    with Desk(options) as desk, app.listening_socket(options) as listening:
+    with console.usage_errors():
+        settings = ServerSettings(folder=folder, host=host, port=port, token=token)
+    with optional_dependency("the web app", "server"):
+        from msg2.server import web_app
+        from msg2.server.workspace import Workspace
+    console.print_logs_at_once()
+    with Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
         for path in paths or ():
-            desk.offer(path)
+            workspace.add_path(path)
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}/{'' if token is None else '?token=…'}"
-        console.say(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
+        console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
         console.out.file.flush()
-        app.serve(desk, listening)
+        web_app.serve(workspace, listening)

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from msg2 import states
 from msg2.cli import console
-from msg2.cli.reading import Data, Json, TaskName, given, read_tasks
-from msg2.cli.training import between_epochs, curves, following, task_folders
-from msg2.drawing.timeline import FORMATS, INFERRED, in_order, timeline
-from msg2.errors import InputError, shortened
+from msg2.cli.data_options import Data, Json, TaskName, read_tasks
+from msg2.cli.interruption import stop_between_epochs
+from msg2.drawing.figure import FIGURE_SUFFIXES
+from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
-from msg2.media.store import open_store
-from msg2.options import VARIANT, FillOptions, StateModelOptions, TrainingOptions
-from msg2.pipeline import state_prediction
-from msg2.readers import read_graph
-from msg2.readers.registry import the_task
-from msg2.states.variants import VARIANTS
-from msg2.states.variants import variant as known_variant
-from msg2.task import Task
-from msg2.worlds.export import SUFFIXES, suffix_of, write
-
-if TYPE_CHECKING:
-    from msg2.states.trained import Trained
+from msg2.formats import read_graph
+from msg2.formats.reading import choose_task
+from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.media.feature_store import open_store
+from msg2.pipeline import plot_completion
+from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, TrainingOptions
+from msg2.states.variants import VARIANTS, get_variant
+from msg2.task import PREDICTED, Task
+from msg2.text import short_repr
 
 _TRAINING = TrainingOptions()
-_log = logging.getLogger(__name__)
 
 app = typer.Typer(no_args_is_help=True, help="The state predictor: labels and features in, completed labels out.")
 
-Features = Annotated[Path, typer.Option("--features", metavar="STORE", help="The feature store of the videos.")]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a folder per task.")]
-Variant = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(VARIANTS)}.")]
-Encoder = Annotated[
+FeaturesPath = Annotated[Path, typer.Option("--features", metavar="STORE", help="The feature store of the videos.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a folder per task.")]
+VariantName = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(VARIANTS)}.")]
+EncoderName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|PATH|SIZE",
@@ -44,25 +39,25 @@ Encoder = Annotated[
         f"(default: that of the variant; the paper's is {StateModelOptions().encoder}).",
     ),
 ]
-Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: a GPU where there is one.")]
+DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: a GPU where there is one.")]
 Threshold = Annotated[
     float | None,
-    typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; witness: 0.5."),
+    typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; evidence: 0.5."),
 ]
 ReadAt = Annotated[
     Literal["next", "same", "seen"] | None,
-    typer.Option(help="A step's state is read at the next border (paper), at its own, or when it was seen (witness)."),
+    typer.Option(help="A step's state is read at the next border (paper), at its own, or when it was seen (evidence)."),
 ]
 
 
 @app.command()
 def train(
     data: Data,
-    features: Features,
+    features: FeaturesPath,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the model or models.")],
     task: TaskName = None,
-    variant: Variant = VARIANT,
-    encoder: Encoder = None,
+    variant: VariantName = VARIANT,
+    encoder: EncoderName = None,
     epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the training videos.")] = _TRAINING.epochs,
     batch: Annotated[int, typer.Option(metavar="N", help="Videos per step.")] = _TRAINING.batch,
     learning_rate: Annotated[float, typer.Option(metavar="X", help="Of Adam.")] = _TRAINING.learning_rate,
@@ -70,7 +65,7 @@ def train(
         int | None, typer.Option(metavar="N", help="Stop after so many validations without a better one.")
     ] = _TRAINING.patience,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything random follows from it.")] = _TRAINING.seed,
-    device: Device = _TRAINING.device,
+    device: DeviceName = _TRAINING.device,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the curves for TensorBoard: OUT/tensorboard.")
     ] = False,
@@ -80,38 +75,34 @@ def train(
     A training that was interrupted goes on when the same command is given again, and ends as if it never had been.
     OUT/log.jsonl has a line per validation.
 
-    Example: `msg2 states train steps.csv --features features -o model --variant witness --epochs 60`
+    Example: `msg2 states train steps.csv --features features -o model --variant evidence --epochs 60`
     """
-    with console.usage():
-        known_variant(variant)
+    with console.usage_errors():
+        get_variant(variant)
         options = TrainingOptions(
             epochs=epochs, batch=batch, learning_rate=learning_rate, patience=patience, seed=seed, device=device
         )
-    tasks = read_tasks(data, task)
-    store, states = open_store(features), state_prediction()
-    chosen = states.trained.options_for(variant, store, **given({"encoder": encoder}))
-    folders = dict(zip([one.name for one in tasks], task_folders(tasks, output), strict=True))
+    tasks, store = read_tasks(data, task), open_store(features)
+    with stop_between_epochs() as interruptible, console.progress_bar("training") as show:
+        trainings = states.train_tasks(
+            tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
+            progress=interruptible(show),
+        )  # fmt: skip
     rows = []
-    with between_epochs() as check:
-        for one in states.trained.trainable(tasks, store):
-            folder, seen = folders[one.name], states.trained.footage_of(one, store, chosen[0])
-            with console.bar(one.name) as show, curves(folder if tensorboard else None) as draw:
-                report = following(show, draw, check)
-                card = states.training.train(
-                    seen, folder, model=chosen[0], sampling=chosen[1], training=options, report=report
-                )
-            best = int(card.best["epoch"]), console.percent(card.best.get("accuracy"))
-            rows.append((one.name, len(seen), card.epoch, *best, folder))
-    console.say_table(["task", "videos", "epochs", "best epoch", "hidden steps right", "model"], rows)
+    for each in trainings:
+        best = int(each.card.best["epoch"]), console.format_percent(each.card.best.get("accuracy"))
+        rows.append((each.task, each.videos, each.card.epoch, *best, each.folder))
+    console.print_table(["task", "videos", "epochs", "best epoch", "hidden steps right", "model"], rows)
 
 
 @app.command()
 def fill(
-    model: Model,
+    model: ModelPath,
     data: Data,
-    features: Features,
+    features: FeaturesPath,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(SUFFIXES)}.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(WRITE_SUFFIXES)}."),
     ],
     threshold: Threshold = None,
     read_at: ReadAt = None,
@@ -122,27 +113,30 @@ def fill(
 
     Example: `msg2 states fill model steps.csv --features features -o filled.csv`
     """
-    with console.usage():
+    with console.usage_errors():
         options = FillOptions(threshold, read_at)
     if output.exists() and output.samefile(data):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
-    suffix_of(output)
+    match_suffix(output)
     tasks = read_tasks(data, repeats="keep")
-    filled = {name: ready.filled(options) for name, ready in _ready(model, tasks, features, data)}
-    done = [filled.get(task.name, task) for task in tasks]
-    written = write(done, output)
+    with errors_at(data):
+        filled = states.fill_tasks(model, tasks, open_store(features), options)
+    completed = [filled.get(task.name, task) for task in tasks]
+    written = write(completed, output)
     for name, task in filled.items():
-        console.say_table(["step", "videos with label", "added", "mean confidence"], _counted(task), name)
-    added = sum(segment.source == INFERRED for task in done for video in task for segment in video.segments)
+        console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
+    added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
     labels = sum(len(video.segments) for task in tasks for video in task)
-    console.say(f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.files(written)}")
+    console.print_line(
+        f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.format_paths(written)}"
+    )
 
 
 @app.command()
 def evaluate(
-    model: Model,
+    model: ModelPath,
     data: Data,
-    features: Features,
+    features: FeaturesPath,
     truth: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
     ] = None,
@@ -158,33 +152,34 @@ def evaluate(
 
     Example: `msg2 states evaluate model coffee/steps.csv --features coffee/features --truth coffee/truth/performed.csv`
     """
-    with console.usage():
+    with console.usage_errors():
         options = FillOptions(threshold, read_at)
     tasks = read_tasks(data)
     true = None if truth is None else read_tasks(truth, repeats="keep")
-    found: dict[str, Any] = {}
-    for name, ready in _ready(model, tasks, features, data):
-        performed = true if true is None else true[0] if len(true) == 1 else the_task(true, name, str(truth))
-        try:
-            found[name] = ready.measured(performed, options)
-        except InputError as error:
-            raise InputError(error.what, where=truth or data, hint=error.hint) from None
+    scores = {}
+    with errors_at(data):
+        for name, trained in states.load_trained_models(model, tasks, open_store(features)):
+            performed = true if true is None else true[0] if len(true) == 1 else choose_task(true, name, str(truth))
+            with errors_at(truth or data):
+                scores[name] = trained.evaluate(performed, options)
     if json:
-        console.say_json({"tasks": found})
+        console.print_json({"tasks": scores})
         return
     columns = ["accuracy", "auc", *([] if truth is None else ["precision", "recall"])]
-    for name, parts in found.items():
-        rows = [(part, *(console.percent(scores[column]) for column in columns)) for part, scores in parts.items()]
-        console.say_table(["percent", *columns], rows, name)
+    for name, parts in scores.items():
+        rows = [
+            (part, *(console.format_percent(values[column]) for column in columns)) for part, values in parts.items()
+        ]
+        console.print_table(["percent", *columns], rows, name)
 
 
 @app.command()
 def plot(
-    model: Model,
+    model: ModelPath,
     data: Data,
-    features: Features,
+    features: FeaturesPath,
     video: Annotated[str, typer.Option(metavar="ID", help="The video to draw.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FORMATS)}.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FIGURE_SUFFIXES)}.")],
     task: TaskName = None,
     graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
     threshold: Threshold = None,
@@ -194,46 +189,29 @@ def plot(
 
     Example: `msg2 states plot model steps.csv --features features --video v00001 -o v00001.svg`
     """
-    with console.usage():
+    with console.usage_errors():
         options = FillOptions(threshold, read_at)
-        if output.suffix.lower() not in FORMATS:
-            raise InputError(f"{output.name} must end in {' or '.join(FORMATS)}")
+        if output.suffix.lower() not in FIGURE_SUFFIXES:
+            raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
     tasks = [one for one in read_tasks(data, task, repeats="keep") if any(v.id == video for v in one)]
     if len(tasks) != 1:
-        what = f"{'no' if not tasks else 'more than one'} task has a video {shortened(video)}"
+        what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
-    seen = next(one for one in tasks[0] if one.id == video)
-    ((_, trained),) = _ready(model, [tasks[0].with_videos([seen])], features, data)
-    (done,) = trained.filled(options)
-    clip = trained.footage.clips[0]
-    last = max([0.0, *clip.frame_times[-1:].tolist(), *(s.end for s in done.segments if s.end is not None)])
-    steps = in_order(done, trained.task.steps) if graph is None else read_graph(graph).steps
-    write_whole(output, timeline(done, steps, last, suffix=output.suffix.lower()))
-    console.say(str(output))
+    with errors_at(data):
+        content = plot_completion(
+            model, tasks[0], video, open_store(features), options,
+            steps=None if graph is None else read_graph(graph).steps, suffix=output.suffix.lower(),
+        )  # fmt: skip
+    write_whole(output, content)
+    console.print_line(str(output))
 
 
-def _ready(model: Path, tasks: Sequence[Task], features: Path, data: Path) -> Iterator[tuple[str, Trained]]:
-    """(task, its model ready to read it) for the tasks that have one; a single model is for the only task there is."""
-    states = state_prediction()
-    folders, store = states.trained.model_folders(model), open_store(features)
-    if len(folders) == len(tasks) == 1:
-        folders = {tasks[0].name: next(iter(folders.values()))}
-    if not folders.keys() & {task.name for task in tasks}:
-        listed = ", ".join(shortened(name, 30) for name in sorted(folders)[:10])
-        raise InputError("there is no model of a task in it", where=data, hint=f"there are models of {listed}")
-    for task in tasks:
-        if task.name in folders:
-            yield task.name, states.trained.trained(folders[task.name], task, store)
-        else:
-            _log.warning("%s: left out, there is no model of it", task.name)
-
-
-def _counted(task: Task) -> list[tuple[object, ...]]:
+def _count_labels(task: Task) -> list[tuple[object, ...]]:
     """A row per step: its name, videos with a label of it, labels added, and their mean confidence."""
     rows: list[tuple[object, ...]] = []
     for step in task.steps:
-        found = [segment for video in task for segment in video.with_first_labels().segments if segment.step == step]
-        sure = [segment.confidence or 0.0 for segment in found if segment.source == INFERRED]
-        mean = f"{100 * sum(sure) / len(sure):.0f} %" if sure else ""
-        rows.append((step, len(found) - len(sure), len(sure), mean))
+        segments = [segment for video in task for segment in video.with_first_labels().segments if segment.step == step]
+        confidences = [segment.confidence or 0.0 for segment in segments if segment.source == PREDICTED]
+        mean = f"{100 * sum(confidences) / len(confidences):.0f} %" if confidences else ""
+        rows.append((step, len(segments) - len(confidences), len(confidences), mean))
     return rows

@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from msg2.errors import InputError, shortened
-from msg2.inference.knowledge import Knowledge, Pair
-from msg2.readers.sources import Source
+from msg2.errors import InputError
+from msg2.formats.source import Source
+from msg2.inference.constraints import Constraints, StepPair
 from msg2.task import Task
+from msg2.text import short_repr
 
 Require: TypeAlias = Annotated[
     list[str] | None, typer.Option("--require", metavar="A<B", help="Step B never comes before A. May be repeated.")
@@ -20,7 +21,7 @@ Require: TypeAlias = Annotated[
 Forbid: TypeAlias = Annotated[
     list[str] | None, typer.Option("--forbid", metavar="A<B", help="Step B does not need A. May be repeated.")
 ]
-KnowledgeFile: TypeAlias = Annotated[
+ConstraintsFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--knowledge", metavar="FILE", help="A table of kind (require or forbid), before, after[, weight]."),
 ]
@@ -29,24 +30,38 @@ _KINDS = {"require": "required", "required": "required", "forbid": "forbidden", 
 _FORM = "a row is kind,before,after or kind,before,after,weight, and kind is require or forbid"
 
 
-def known(
+def read_constraints(
     require: Sequence[str] | None, forbid: Sequence[str] | None, file: Path | None, tasks: Sequence[Task]
-) -> Knowledge:
-    """All that is known, each relation about steps of one of the tasks at least."""
-    required = [_pair(text, "--require", tasks) for text in require or ()]
-    forbidden = [_pair(text, "--forbid", tasks) for text in forbid or ()]
-    hints: dict[Pair, int] = {}
-    for kind, before, after, weight, where in () if file is None else _relations(Source.at(file)):
-        _look_up(before, after, tasks, where)
+) -> Constraints:
+    """Collect all constraints that were given; each is about steps of one of the tasks at least.
+
+    Parameters
+    ----------
+    require, forbid : sequence of str
+        Pairs, as "A<B".
+    file : Path, optional
+        A table or JSON file of constraints.
+    tasks : sequence of Task
+        Whose steps they may be about.
+
+    Returns
+    -------
+    Constraints
+    """
+    required = [_parse_pair(text, "--require", tasks) for text in require or ()]
+    forbidden = [_parse_pair(text, "--forbid", tasks) for text in forbid or ()]
+    hints: dict[StepPair, int] = {}
+    for kind, before, after, weight, where in () if file is None else _read_relations(Source.at(file)):
+        _require_known_steps(before, after, tasks, where)
         if weight is None:
             (required if kind == "required" else forbidden).append((before, after))
         else:
             shown = (before, after) if kind == "required" else (after, before)
             hints[shown] = hints.get(shown, 0) + weight
-    return Knowledge(required, forbidden, [(*pair, weight) for pair, weight in hints.items()])
+    return Constraints(required, forbidden, [(*pair, weight) for pair, weight in hints.items()])
 
 
-def _pair(text: str, option: str, tasks: Sequence[Task]) -> Pair:
+def _parse_pair(text: str, option: str, tasks: Sequence[Task]) -> StepPair:
     """The two steps of "A<B"; a "<" in a name is no matter where only one way to split the text gives two steps."""
     splits = [(text[:place], text[place + 1 :]) for place, sign in enumerate(text) if sign == "<"]
     if not splits:
@@ -55,30 +70,30 @@ def _pair(text: str, option: str, tasks: Sequence[Task]) -> Pair:
     fitting = [pair for pair in either if any(set(pair) <= set(task.steps) for task in tasks)]
     if len(fitting) > 1:
         hint = "write it into a file, see --knowledge"
-        raise InputError(f"{option} {shortened(text)} can be read in {len(fitting)} ways", hint=hint)
+        raise InputError(f"{option} {short_repr(text)} can be read in {len(fitting)} ways", hint=hint)
     if not fitting:
         before, after = splits[0]
-        _look_up(before.strip(), after.strip(), tasks, f"{option} {shortened(text)}")
+        _require_known_steps(before.strip(), after.strip(), tasks, f"{option} {short_repr(text)}")
     return fitting[0]
 
 
-def _look_up(before: str, after: str, tasks: Sequence[Task], where: str) -> None:
+def _require_known_steps(before: str, after: str, tasks: Sequence[Task], where: str) -> None:
     """Refuse a relation that is not about two steps of one task."""
     if any({before, after} <= set(task.steps) for task in tasks):
         return
     for name in (before, after):
         if not any(name in task.steps for task in tasks):
             hint = "`msg2 describe DATA` lists the steps"
-            raise InputError(f"{shortened(name)} is no step of the data", where=where, hint=hint)
+            raise InputError(f"{short_repr(name)} is no step of the data", where=where, hint=hint)
     raise InputError("its two steps belong to different tasks", where=where)
 
 
-def _relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]:
+def _read_relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]:
     """(kind, before, after, weight, where) of every row of a CSV table, or of the JSON that graph files record."""
     if source.is_folder:
         raise InputError("is a folder, not a file of relations", where=source.path)
     if source.is_json:
-        yield from _recorded(source)
+        yield from _read_json_relations(source)
         return
     header: list[str] | None = None
     reader = csv.reader(source.lines(), strict=True)
@@ -94,7 +109,7 @@ def _relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]
                 continue
             if len(cells) != len(header) or cells[0].strip() not in _KINDS:
                 raise InputError("is no relation", where=where, hint=_FORM)
-            weight = _weight(cells[3], where) if len(cells) == 4 and cells[3].strip() else None
+            weight = _parse_weight(cells[3], where) if len(cells) == 4 and cells[3].strip() else None
             yield _KINDS[cells[0].strip()], cells[1], cells[2], weight, where
     except csv.Error as error:
         raise InputError(f"the row cannot be read ({error})", where=source.row(reader.line_num)) from None
@@ -102,17 +117,17 @@ def _relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]
         raise InputError("is empty", where=source.path, hint=_FORM)
 
 
-def _weight(value: Any, where: str) -> int:
+def _parse_weight(value: Any, where: str) -> int:
     """How many videos a hint is worth."""
     try:
         if (weight := int(value)) >= 1 and not isinstance(value, float):
             return weight
     except (TypeError, ValueError):
         pass
-    raise InputError(f"the weight is {shortened(str(value))}, it must be a whole number of videos", where=where)
+    raise InputError(f"the weight is {short_repr(str(value))}, it must be a whole number of videos", where=where)
 
 
-def _recorded(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]:
+def _read_json_relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]:
     """The relations of {"required": [[before, after], …], "forbidden": […], "hints": [[before, after, videos], …]}."""
     value = source.document
     if not isinstance(value, dict) or not value.keys() <= {"required", "forbidden", "hints"}:
@@ -123,7 +138,7 @@ def _recorded(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]
             where = f"{source.path}, $.{kind}[{number}]"
             match pair:
                 case [str(before), str(after), weight] if kind == "hints":
-                    yield "required", before, after, _weight(weight, where), where
+                    yield "required", before, after, _parse_weight(weight, where), where
                 case [str(before), str(after)] if kind != "hints":
                     yield kind, before, after, None, where
                 case _:

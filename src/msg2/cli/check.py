@@ -1,0 +1,118 @@
+"""`msg2 check`: what went wrong in each video; with --online, as it happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2 import assist, drawing
+from msg2.assist.online_monitoring import DeviationAssessment
+from msg2.cli import console
+from msg2.cli.data_options import Data, GraphFile, Json, read_as_recorded, takes_reading_options
+from msg2.cli.generated_options import GivenOptions
+from msg2.formats import read_graph
+
+
+@takes_reading_options("repeats", "overlap", "order")
+def check(
+    graph: GraphFile,
+    data: Data,
+    json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw the mistakes on the graph.")
+    ] = None,
+    online: Annotated[
+        bool, typer.Option("--online", help="Judge every step when it comes, with the probability of a mistake.")
+    ] = False,
+    training: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="TRAINING", help="--online: videos to go by; else the other ones of DATA."),
+    ] = None,
+    *,
+    reading: GivenOptions,
+) -> None:
+    """Every step that ran before its precondition held, with the unmet clause; and the steps that were skipped.
+
+    With --online every step is judged by what came before it only: premature, out of order, repeated or never seen,
+    and which steps it lacks, each with a probability from how often other videos do the same.
+
+    Examples: `msg2 check graph.json steps.csv -o mistakes.svg`, `msg2 check graph.json new.csv --online --data old.csv`
+    """
+    learned = read_graph(graph)
+    if online:
+        if output is not None:
+            raise typer.BadParameter("--output draws the mistakes of whole videos, without --online")
+        reading = {"repeats": "keep", **reading}  # repetitions are to be seen
+        usual = None if training is None else read_as_recorded(learned, training, **reading)
+        _print_online(assist.check_online(learned, read_as_recorded(learned, data, **reading), usual), json)
+        return
+    if training is not None:
+        raise typer.BadParameter("--data goes with --online")
+    report = assist.check(learned, read_as_recorded(learned, data, **reading))
+    if output is not None:
+        drawing.show(learned, output, marks=report.marks())
+    if json:
+        console.print_json(report.to_json())
+    else:
+        _print_report(report)
+
+
+def _print_report(report: assist.CheckReport) -> None:
+    for mistake in report.mistakes:
+        when = _format_time(mistake.start, mistake.position)
+        unmet = " and ".join(clause.to_english() for clause in mistake.unmet)
+        console.print_line(f"{mistake.video}  {when}: '{mistake.step}' before {unmet}")
+    for skipped in report.skipped:
+        needed_by = ", ".join(f"'{name}'" for name in skipped.needed_by)
+        console.print_line(f"{skipped.video}  without '{skipped.step}', needed by {needed_by}")
+    console.print_line("")
+    console.print_table(
+        ["step", "labels", "too early", "skipped"],
+        [(total.step, total.occurrences, total.violations, total.skipped) for total in report.totals],
+    )
+    labels = sum(total.occurrences for total in report.totals)
+    early, skips = len(report.mistakes), len(report.skipped)
+    console.print_line(f"\n{early} of {labels} labels in {report.videos} videos too early, {skips} steps skipped.")
+
+
+def _print_online(report: assist.OnlineReport, json: bool) -> None:
+    """Print all assessments as JSON, else those that reach the operating point."""
+    if json:
+        console.print_json(report.to_json())
+        return
+    for video, assessments in report.videos.items():
+        for assessment in assessments:
+            if assessment.mistake:
+                console.print_line(f"{video}  {_format_assessment(assessment)}")
+    steps = [assessment for assessments in report.videos.values() for assessment in assessments]
+    mistakes = sum(assessment.mistake for assessment in steps)
+    console.print_line(
+        f"\n{mistakes} of {len(steps)} labels in {len(report.videos)} videos are mistakes with a probability of at "
+        f"least {report.threshold:g}; --json has all probabilities."
+    )
+
+
+def _format_assessment(assessment: assist.StepAssessment) -> str:
+    when = _format_time(assessment.start, assessment.position)
+    why = "; ".join(map(_format_reason, assessment.findings))
+    without = "".join(f", without '{finding.deviation.other}'" for finding in assessment.skipped)
+    return f"{when}: '{assessment.step}', {console.format_percent(assessment.probability)} %: {why}{without}"
+
+
+def _format_reason(finding: DeviationAssessment) -> str:
+    deviation = finding.deviation
+    like = f" (as in {finding.times} of {finding.chances} videos)"
+    match deviation.kind:
+        case "premature" if deviation.clause is not None:
+            return f"before {deviation.clause.to_english()}{like}"
+        case "out of order":
+            return f"after '{deviation.other}', which needs it{like}"
+        case "repeated":
+            return f"once more{like}"
+    return f"never seen in {finding.chances} videos"
+
+
+def _format_time(start: float | None, position: int) -> str:
+    return f"at {start:.1f} s" if start is not None else f"as step {position}"

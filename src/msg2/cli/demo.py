@@ -1,0 +1,62 @@
+"""`msg2 demo`: the whole system on a simulated task whose true graph is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.cli.interruption import stop_between_epochs
+from msg2.cli.run import print_runs
+from msg2.logs import quiet_logs
+from msg2.pipeline import DEMO_WORLD, run_demo
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files of the demonstration.")
+    ] = Path("msg2-demo"),
+) -> None:
+    """The whole system on an embedded world, ending in a page that opens.
+
+    Noisy demonstrations of a household task are simulated, with what is seen and said in them. Its subtask graph is
+    learnt from the labels; the steps that nobody labelled are filled in, and it is learnt again. Both are compared with
+    the true one, and drawn.
+
+    Example: `msg2 demo -o my-demo`
+    """
+    bar = console.progress_bar("learning to see steps")
+    with quiet_logs(), stop_between_epochs() as interruptible, bar as show:
+        made = run_demo(output, progress=interruptible(show))
+    console.print_line(
+        f"'{DEMO_WORLD}': {made.videos} simulated videos with missing, swapped and wrong labels; "
+        f"{made.violation_rate:.0%} of the labels violate the true graph."
+    )
+    delta = made.graph.method["options"]["delta"]
+    console.print_line(f"\nLearnt from the labels alone (msg2, its δ = {delta:g} chosen from them):")
+    for name, formula in made.graph.preconditions.items():
+        console.print_line(f"  {name}  needs  {formula.to_english()}")
+    console.print_line("\nAgainst the true graph, percent:")
+    console.print_table(
+        ["method", "accuracy", "spoc", "compatibility", "edge f1"],
+        [
+            (name, *map(console.format_percent, (s.accuracy, s.spoc, s.compatibility, s.edges.f1)))
+            for name, s in made.scores.items()
+        ],
+    )
+    console.print_line("")
+    for kind in ("labels", "graph", "truth", "compared"):
+        console.print_line(f"{kind:8} {made.files[kind]}")
+    if made.run is None or made.run.additions is None:
+        extra = "fills in the steps that nobody labelled, and learns again"
+        console.print_line(f"page     {made.files['page'].resolve()}")
+        console.print_note(f"With pip install 'msg2[states]', the demonstration also {extra}.")
+        return
+    found = made.run.additions
+    console.print_line(
+        f"\nState prediction added {found.added} labels, {found.right} of them of steps that were really done; "
+        f"the annotators had left out {found.missing}:"
+    )
+    print_runs([made.run])

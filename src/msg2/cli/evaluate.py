@@ -1,0 +1,42 @@
+"""`msg2 evaluate`: a graph against the true one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2 import metrics
+from msg2.cli import console
+from msg2.cli.data_options import GraphFile, Json, read_as_recorded, takes_reading_options
+from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.formats import read_graph
+
+
+@takes_reading_options("repeats", "overlap", "order")
+def evaluate(
+    graph: GraphFile,
+    truth: Annotated[Path, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph.")],
+    data: Annotated[Path | None, typer.Option(metavar="DATA", help="Videos, for the compatibility.")] = None,
+    json: Json = False,
+    *,
+    reading: GivenOptions,
+) -> None:
+    """Compare a graph with the true one: accuracy, SPOC, compatibility, precision, recall and F1 of its edges.
+
+    Edge scores are those of the transitive reductions, with START and END; `inner` ones are without them.
+
+    Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
+    """
+    if data is None:
+        refuse_given(reading, "--data")
+    learnt, true = read_graph(graph), read_graph(truth)
+    videos = () if data is None else read_as_recorded(learnt, data, **reading)
+    found = metrics.score_graph(learnt, true, videos).to_json()
+    if json:
+        console.print_json(found)
+    else:
+        console.print_table(
+            ["metric", "percent"], [(name, console.format_percent(value)) for name, value in found.items()]
+        )

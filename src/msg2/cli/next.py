@@ -1,0 +1,144 @@
+"""`msg2 next`: what comes next after some steps, and how often that is right about held-out videos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.assist import (
+    GRAPH_RANKERS,
+    RANKERS,
+    Lookahead,
+    NextStepEvaluation,
+    NextStepForecast,
+    evaluate_next_step,
+    forecast,
+)
+from msg2.assist.forecasting import DEFAULT_RANKER
+from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE
+from msg2.cli import console
+from msg2.cli.data_options import (
+    Json,
+    TaskName,
+    keep_tasks_with_two_videos,
+    read_as_recorded,
+    read_tasks,
+    refuse_without,
+    takes_reading_options,
+)
+from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.method_options import parse_method_options, takes_method_options
+from msg2.formats import read_graph
+from msg2.inference import DEFAULT_METHOD
+from msg2.logs import quiet_logs
+
+_FROM_VIDEOS = tuple(name for name in RANKERS if name not in GRAPH_RANKERS)
+
+RankerName = Annotated[
+    str,
+    typer.Option(
+        "--ranker",
+        metavar="NAME",
+        help=f"How next steps are ranked: {', '.join(GRAPH_RANKERS)}; from videos: {', '.join(_FROM_VIDEOS)}.",
+    ),
+]
+
+
+@takes_method_options()
+@takes_reading_options("repeats", "overlap", "order")
+def next_(
+    context: typer.Context,
+    source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
+    done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option("--evaluate", help=f"Accuracy on held-out videos of DATA: {TEST_SHARE:.0%} test, seeded splits."),
+    ] = False,
+    ranker: RankerName = DEFAULT_RANKER,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="With a graph: videos to learn from; how long until they come.")
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="With a graph: also what comes within the next N steps.")
+    ] = None,
+    json: Json = False,
+    method: str = DEFAULT_METHOD,
+    task: TaskName = None,
+    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Seeded splits, with --evaluate.")] = SPLITS,
+    *,
+    reading: GivenOptions,
+    given: GivenOptions,
+) -> None:
+    """What comes next after the steps that are done; or how often that is right on held-out videos.
+
+    With --data it also says in how many seconds: the median, and the range of four gaps in five.
+
+    Examples: `msg2 next graph.json --done "boil water" --done "grind beans"`, `msg2 next steps.csv --evaluate`,
+    `msg2 next graph.json --data steps.csv --done "boil water" --ranker learned --horizon 3`
+    """
+    if ranker not in RANKERS:
+        raise typer.BadParameter(f"--ranker is {ranker!r}, it must be {', '.join(RANKERS)}")
+    if not evaluate:
+        refuse_given(given, "--evaluate")
+        refuse_without("--evaluate", context, "method", "task", "splits")
+        if data is None:
+            refuse_given(reading, "--data or --evaluate")
+            if ranker not in GRAPH_RANKERS:
+                raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
+        graph = read_graph(source)
+        seen = None if data is None else read_as_recorded(graph, data, **reading)
+        _print_forecast(forecast(graph, done or [], ranker, seen, horizon), json)
+        return
+    refuse_without("a graph, --evaluate with data", context, "done", "data", "horizon")
+    if not RANKERS[ranker].needs_graph:
+        refuse_given(given, "a ranker that uses a graph")
+        refuse_without("a ranker that uses a graph", context, "method")
+    options = parse_method_options(method, given)
+    tasks = keep_tasks_with_two_videos(read_tasks(source, task, **reading), source)
+    with quiet_logs(), console.progress_bar("evaluating") as progress:
+        evaluation = evaluate_next_step(tasks, ranker, method, splits=splits, progress=progress, **options)
+    _print_evaluation(evaluation, json)
+
+
+def _print_forecast(found: NextStepForecast, json: bool) -> None:
+    if json:
+        console.print_json(found.to_json())
+        return
+    if not found.steps:
+        console.print_line("Nothing is left: all steps are done.")
+        return
+    times = found.waiting_times or {}
+    timed, ahead = any(time is not None for time in times.values()), found.lookahead
+    columns = ["step", "percent", *([f"within {ahead.horizon}"] if ahead else []), *(["seconds"] if timed else [])]
+    rows = []
+    for ranked in found.steps:
+        row = [ranked.step, console.format_percent(ranked.probability)]
+        if ahead is not None:
+            row.append(console.format_percent(ahead.within.get(ranked.step, 0.0)))
+        if timed:
+            time = times[ranked.step]
+            row.append("" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})")
+        rows.append([*row, " and ".join(clause.to_english() for clause in ranked.unmet)])
+    console.print_table([*columns, "still needs"], rows)
+    if ahead is not None:
+        _print_lookahead(ahead)
+
+
+def _print_lookahead(ahead: Lookahead) -> None:
+    path = ", then ".join(ahead.path)
+    console.print_line(f"\nMost probable: {path} ({console.format_percent(ahead.path_probability)} %).")
+    if ahead.end_probability:
+        percent = console.format_percent(ahead.end_probability)
+        console.print_line(f"Fewer than {len(ahead.path)} more steps come: {percent} %.")
+
+
+def _print_evaluation(evaluation: NextStepEvaluation, json: bool) -> None:
+    if json:
+        console.print_json(evaluation.to_json())
+        return
+    rows = [*evaluation.tasks.items(), ("mean of tasks", evaluation.accuracy)]
+    console.print_table(
+        ["task", "accuracy in percent"], [(name, console.format_percent(share)) for name, share in rows]
+    )

@@ -1,0 +1,86 @@
+"""`msg2 simulate`: noisy demonstrations of a task whose true graph is known."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.cli.data_options import without_none
+from msg2.cli.generated_options import GivenOptions, takes_fields
+from msg2.errors import InputError
+from msg2.metrics.graph_scores import violation_rate
+from msg2.simulation import household_world, household_worlds, random_world
+from msg2.simulation import simulate as simulate_world
+from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.rendering import RenderOptions
+from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.worlds import RandomWorldOptions
+
+
+@takes_fields(NoiseOptions, "rates", dict.fromkeys((rate.name for rate in fields(NoiseOptions)), "P"))
+@takes_fields(RandomWorldOptions, "shape", {"steps": "N", "depth": "N", "or_rate": "P"}, prefix="random: ")
+def simulate(
+    name: Annotated[
+        str | None, typer.Argument(metavar="WORLD", help="A household world, or random; without it, they are listed.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
+    videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")] = 0,
+    features: Annotated[
+        bool, typer.Option("--features", help="Also what the videos show and say, as a feature store: OUT/features.")
+    ] = False,
+    render: Annotated[
+        bool,
+        typer.Option(
+            "--render", help="Also the videos themselves, drawn, with captions and (with espeak-ng) sound: OUT/videos."
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="--render: videos that are drawn at a time.")
+    ] = None,
+    *,
+    shape: GivenOptions,
+    rates: GivenOptions,
+) -> None:
+    """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
+
+    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes the
+    whole way from there.
+
+    Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
+    """
+    if name is None:
+        if output is not None:
+            raise typer.BadParameter("say which WORLD to simulate; without -o they are listed")
+        rows = [(w.name, len(w.graph.steps), len(w.graph.edges())) for w in household_worlds()]
+        console.print_table(["world", "steps", "edges"], rows)
+        return
+    if output is None:
+        raise typer.BadParameter("say where to write with -o OUT")
+    if jobs is not None and not render:
+        raise typer.BadParameter("--jobs goes with --render")
+    with console.usage_errors():
+        noise = NoiseOptions(**rates)
+        options = replace(SimulationOptions(noise=noise), **without_none({"videos": videos}))
+        if name == "random":
+            chosen = random_world(RandomWorldOptions(**shape), seed)
+        elif shape:
+            raise InputError(f"{', '.join('--' + key.replace('_', '-') for key in shape)} go with random worlds")
+        else:
+            chosen = household_world(name)
+    simulation = simulate_world(chosen, options, seed)
+    drawn = RenderOptions() if render else None
+    with console.progress_bar("drawing videos") as show:
+        written = write_simulation(
+            output, simulation, seed, features=features, render=drawn, jobs=jobs or 1, progress=show
+        )
+    rate = violation_rate(simulation.task, simulation.graph)
+    console.print_line(
+        f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph."
+    )
+    console.print_line("\n".join(map(str, written)))
