@@ -1,0 +1,115 @@
+"""The paper's tables and ours, each repeatable with one command. A new one is one module and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from experiments.experiment_options import ExperimentOptions
+from experiments.result_tables import Result, Table
+from msg2.progress import Progress
+
+__all__ = ["EXPERIMENTS", "Experiment", "Result", "Table"]
+
+RunFunction: TypeAlias = Callable[[Any, ExperimentOptions, Progress], Result]
+"""(folder of the annotation sets, or None; options; where progress is shown) -> the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What an experiment shows, the annotation set it needs (None: it simulates), and how it runs."""
+
+    summary: str
+    dataset: str | None
+    run: RunFunction
+    resumable: bool = False
+    """Whether it goes on after an interruption, and runs in several processes."""
+    full: bool = False
+    """Whether it has the paper's sizes as well."""
+    takes_step: bool = False
+    """Whether a task and a step of it can be chosen."""
+
+
+def _lazy_run(module: str) -> RunFunction:
+    """Return `run` of a module here, imported when it is called: many need optional parts, and `list` needs none."""
+
+    def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Result:
+        result: Result = import_module(f"{__name__}.{module}").run(data, options, progress)
+        return result
+
+    return run
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "next-step": Experiment(
+        "next step on CrossTask, labels only (Table 2)", "crosstask", _lazy_run("forecasting.next_step_labels")
+    ),
+    "video-next-step": Experiment(
+        "next step from labels and narration: STAM, ViViT and ours (Table 2)",
+        "crosstask",
+        _lazy_run("forecasting.next_step_video"),
+        resumable=True,
+    ),
+    "transfer": Experiment(
+        "next step with few videos, and what other tasks lend",
+        "crosstask",
+        _lazy_run("forecasting.next_step_transfer"),
+    ),
+    "captaincook4d": Experiment(
+        "edges against human task graphs", "captaincook4d", _lazy_run("graph_learning.task_graph_edges")
+    ),
+    "mistakes": Experiment(
+        "mistakes as they happen, one recording left out",
+        "captaincook4d",
+        _lazy_run("mistake_detection.online_mistakes"),
+    ),
+    "graphs": Experiment(
+        "twelve worlds with known graphs (Table 1)",
+        None,
+        _lazy_run("graph_learning.household_graphs"),
+        resumable=True,
+        full=True,
+    ),
+    "figures": Experiment(
+        "graphs beside the truth, completion, the search (Fig. 3)",
+        None,
+        _lazy_run("paper_figures.figures_study"),
+        takes_step=True,
+    ),
+    "names": Experiment(
+        "what the names of steps add to likelihood", "captaincook4d", _lazy_run("graph_learning.step_name_prior")
+    ),
+    "noise": Experiment(
+        "every method by noise and number of videos", None, _lazy_run("graph_learning.noise_curves"), resumable=True
+    ),
+    "scale": Experiment("seconds by size, as ratios", None, _lazy_run("graph_learning.runtime_scaling")),
+    "calibration": Experiment(
+        "how true the probabilities of the bootstrap are", None, _lazy_run("graph_learning.bootstrap_calibration")
+    ),
+    "recovery": Experiment(
+        "exact recovery from noise-free random worlds", None, _lazy_run("graph_learning.exact_recovery")
+    ),
+    "states": Experiment(
+        "state prediction on twelve worlds (Table A, Table 1 again)",
+        None,
+        _lazy_run("state_prediction.state_study"),
+        resumable=True,
+        full=True,
+    ),
+    "narration": Experiment(
+        "hidden steps from real narration (CrossTask)",
+        "crosstask",
+        _lazy_run("hidden_steps.narration_study"),
+        resumable=True,
+    ),
+    "rendered": Experiment(
+        "state prediction from rendered videos",
+        None,
+        _lazy_run("state_prediction.rendered_videos"),
+        resumable=True,
+        full=True,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Mistakes in CaptainCook4D recordings, found while they happen."""
