@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import subprocess
+import time
+import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import hypothesis
@@ -35,3 +40,48 @@ def _the_logger_as_it_was() -> Iterator[None]:
     yield
     logger.handlers, level, logger.propagate = before
     logger.setLevel(level)
+
+
+# -- processes --------------------------------------------------------------------------------------------------
+
+
+class Apart:
+    """Starts programs, and knows whatever they have started in turn by a mark in its environment."""
+
+    def __init__(self) -> None:
+        self.mark = f"MSG2_APART={uuid.uuid4().hex}"
+
+    def start(self, *command: object, **environment: str) -> subprocess.Popen[str]:
+        """A program in a session of its own, as a terminal would start it."""
+        key, value = self.mark.split("=")
+        return subprocess.Popen(
+            [*map(str, command)], env={**os.environ, **environment, key: value}, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def running(self, patience: float = 0) -> list[int]:
+        """Processes that are still there after so many seconds."""
+        end = time.monotonic() + patience
+        while found := [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if self._ours(path)]:
+            if time.monotonic() >= end:
+                break
+            time.sleep(0.05)
+        return found
+
+    def _ours(self, path: Path) -> bool:
+        try:
+            return self.mark.encode() in path.read_bytes().split(b"\0")  # of a process that has ended, it is empty
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    """`apart.start("msg2", ...)`; whatever a failing test leaves running is killed."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("there is no /proc to find processes in")
+    processes = Apart()
+    yield processes
+    for process in processes.running():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu, media, states, training
-from msg2.experiments.scale import growth, seconds, synthetic
-from msg2.options import StateModelOptions, TrainingOptions
-from msg2.states import encoders
+from experiments.graph_learning.runtime_scaling import growth_exponent, inference_seconds, synthetic_task
+from msg2.states import transformer_encoders
+from msg2.states.configuration import StateModelOptions, TrainingOptions
 
 
 @pytest.fixture(autouse=True)
@@ -23,24 +23,24 @@ def _silence() -> Iterator[None]:
 
 
 def test_a_power_law_is_fitted_exactly() -> None:
-    assert growth([10, 20, 40], [3 * size**2 for size in (10, 20, 40)]) == pytest.approx(2)
+    assert growth_exponent([10, 20, 40], [3 * size**2 for size in (10, 20, 40)]) == pytest.approx(2)
 
 
 @pytest.mark.slow
 def test_time_is_linear_in_videos() -> None:
     sizes = [1000, 2000, 4000, 8000]
-    assert growth(sizes, [seconds([synthetic(40, size)], "msg2") for size in sizes]) < 1.15
+    assert growth_exponent(sizes, [inference_seconds([synthetic_task(40, size)], "msg2") for size in sizes]) < 1.15
 
 
 @pytest.mark.slow
 def test_time_is_at_most_cubic_in_steps() -> None:
     sizes = [20, 40, 80, 160]
-    assert growth(sizes, [seconds([synthetic(size, 1000)], "msg2") for size in sizes]) < 3
+    assert growth_exponent(sizes, [inference_seconds([synthetic_task(size, 1000)], "msg2") for size in sizes]) < 3
 
 
 def test_the_naive_loop_is_the_program_s_without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a baseline only if it learns the same thing from the same batches."""
-    monkeypatch.setattr(encoders.SIZES["t5-tiny"], "dropout_rate", 0.0)
+    monkeypatch.setattr(transformer_encoders.SIZES["t5-tiny"], "dropout_rate", 0.0)
     model = StateModelOptions(encoder="t5-tiny", dropout=0.0)
     given = TrainingOptions(epochs=20, batch=3, validation=0, validate_every=20, device="cpu")
     held = training.synthetic(5, 16)

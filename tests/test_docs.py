@@ -6,6 +6,7 @@ an intended change, `python tests/test_docs.py` writes the true outputs, and the
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -22,13 +23,21 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+import msg2
+from experiments import EXPERIMENTS
+from experiments.__main__ import app as experiments_app
+from experiments.scripts.__main__ import app as scripts_app
 from msg2.cli.app import app
-from msg2.experiments import EXPERIMENTS
 from msg2.inference import METHODS
-from msg2.options import NoiseOptions
+from msg2.simulation.demonstration_noise import NoiseOptions
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/api").glob("*.md")),
+]
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in ("formats", "media", "states", "tutorial"))]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
@@ -119,8 +128,9 @@ def test_shown_commands_parse(page: str, command: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_options_in_running_text_exist(page: Path) -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    every = [one for command in commands.values() for one in (command, *getattr(command, "commands", {}).values())]
-    options = {option for one in every for parameter in one.params for option in parameter.opts}
+    roots = [*commands.values(), get_command(experiments_app), get_command(scripts_app)]
+    every = [command for root in roots for command in (root, *getattr(root, "commands", {}).values())]
+    options = {option for command in every for parameter in command.params for option in parameter.opts}
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for code in re.findall(r"`((?:msg2 |--)[^`]+)`", text):
         words = code.split()
@@ -137,6 +147,58 @@ def test_every_command_method_and_experiment_is_documented() -> None:
         assert f"**`{name}`**" in text or name == "msg2"
     for name in EXPERIMENTS:
         assert f'docs/results/{name}.md"' in text
+
+
+def test_every_public_name_is_on_the_overview_of_python() -> None:
+    overview = (ROOT / "docs/api/index.md").read_text(encoding="utf-8")
+    rows = "".join(re.findall(r"^\| (`.+?) \|", overview, re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", rows)) == set(msg2.__all__)
+
+
+API_MEMBERS = re.compile(r"^::: (msg2[\w.]*)\n(?:    options:\n(?:      .*\n)*?      members: \[(.+)\])?", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/api").glob("*.md")), ids=lambda page: page.name)
+def test_the_members_that_a_page_on_python_lists_exist(page: Path) -> None:
+    for name, members in API_MEMBERS.findall(page.read_text(encoding="utf-8")):
+        if page.name in ("server.md", "encoders.md"):
+            pytest.importorskip("torch")
+            pytest.importorskip("fastapi")
+        try:
+            target = importlib.import_module(name)
+        except ModuleNotFoundError:
+            package, _, attribute = name.rpartition(".")
+            target = getattr(importlib.import_module(package), attribute)
+        for member in filter(None, re.split(r'[", ]+', members)):
+            assert hasattr(target, member), f"{name} has no {member}"
+
+
+def test_names_of_the_package_on_the_pages_exist() -> None:
+    names = {name for page in PAGES for name in re.findall(r"\bmsg2\.([a-z_A-Z]+)\(", page.read_text(encoding="utf-8"))}
+    assert names <= {*msg2.__all__}
+
+
+def test_the_glossary_defines_each_term_once() -> None:
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    anchors = re.findall(r"^\*\*.+\*\*\{ #([\w-]+) \}", text, re.MULTILINE)
+    assert len(anchors) == len(set(anchors))
+    assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= set(anchors)
+    needed = """step segment label video task demonstration subtask-graph precondition order alternative optional
+        interchangeable eligible completion purity delta alpha recency layer evidence support weak confidence bootstrap
+        presence constraint hint world simulation violation-rate accuracy spoc compatibility edge-f1
+        transitive-reduction ranker next-step forecast lookahead mistake deviation skipped online feature-store encoder
+        narration caption verb-phrase state-prediction state evidence-model filled-label variant
+        model-card checkpoint"""
+    assert set(needed.split()) <= set(anchors)
+
+
+def test_no_page_uses_words_of_a_private_language() -> None:
+    avoided = re.compile(
+        r"\b(rooms?|witness|habits?|oddit(?:y|ies)|remarks?|footage|shelf|desk|chores?|whole way)\b", re.I
+    )
+    pages = [page for page in PAGES if page.name not in ("paper-and-implementation.md", "changelog.md")]
+    found = [(page.name, word) for page in pages for word in avoided.findall(page.read_text(encoding="utf-8"))]
+    assert found == []
 
 
 def test_noise_rates_are_those_of_the_options() -> None:
@@ -165,36 +227,44 @@ def test_versions_agree() -> None:
 
 # -- numbers ----------------------------------------------------------------------------------------------------
 
-COLUMNS = {
-    "always-before": "always-before",
-    "always-before, δ": "always-before, δ = {delta}",
-    "msgi+": "msgi+",
-    "msg2, δ": "msg2, δ = {delta}",
-    "msg2, δ auto": "msg2, δ auto",
-    "likelihood": "likelihood",
-    "bigram": "bigram",
-}
-"""Columns of the README's table, and the rows of the experiments they show."""
-ROWS = {
-    "CrossTask, next step, mean of 18 tasks": ("next-step", 0, "mean"),
-    "CaptainCook4D, 24 recipes without errors, edge F1": ("captaincook4d", 0, "F1"),
-    "CaptainCook4D, 12 recipes with mistakes, in time, edge F1": ("captaincook4d", 3, "F1"),
-    "Twelve worlds at 29 % noise, accuracy": ("graphs", 0, "accuracy"),
-    "Twelve worlds at 29 % noise, edge F1": ("graphs", 0, "edge F1"),
-    "Random worlds, no noise, no OR, graphs that are exact": ("recovery", 1, "graphs, percent"),
-}
-"""Rows of the README's table: experiment, its table, and the column of that table (the row, in next-step)."""
+GAINS: dict[str, tuple[str, int, str, tuple[str | None, str, str]]] = {
+    "Order of the steps from clean labels, edge F1": (
+        "captaincook4d", 0, "F1", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "Order of the steps from recordings with mistakes, edge F1": (
+        "captaincook4d", 3, "F1", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "Order of the steps from noisy labels, edge F1": (
+        "graphs", 0, "edge F1", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "Preconditions from noisy labels, accuracy": (
+        "graphs", 0, "accuracy", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "Alternatives (OR) that are recovered exactly, without noise": (
+        "recovery", 2, "preconditions with OR, percent", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "How far an edge's probability is from the truth (less is better)": (
+        "calibration", 0, "calibration error, percent", ("always-before", "msg2, δ auto", "likelihood"),
+    ),
+    "Next step right": ("next-step", 0, "mean", ("bigram", "msg2", "learned")),
+    "Mistakes found while they happen, F1": (
+        "mistakes", 0, "F1", ("always-before: or a successor was done", "msg2, online", "likelihood, online"),
+    ),
+    "Labels added for steps that nobody labelled, share that is right": (
+        "states", 2, "precision of added labels", (None, "paper", "evidence"),
+    ),
+}  # fmt: skip
+"""Rows of the README's table: experiment, its table, the column of that table, and the rows of baseline, paper, best.
+
+In `next-step` it is the other way round: methods are columns."""
 
 
-def measured(experiment: str, number: int, what: str, method: str) -> float | None:
-    """The number of a method in the results of an experiment; None where it has no such row."""
+def measured(experiment: str, number: int, what: str, method: str) -> float:
+    """The number of a method in the results of an experiment."""
     table = _results(experiment)["tables"][number]
-    columns = table["columns"]
-    if experiment == "next-step":
-        row = next(row for row in table["rows"] if row[0] == what)
-        method = "msg2" if method == "msg2, δ = 0.55" else method
-        return row[columns.index(method)] if method in columns else None
-    return next((row[columns.index(what)] for row in table["rows"] if row[0] == method), None)
+    rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
+    value: float = rows[what][method] if experiment == "next-step" else rows[method][what]
+    return value
 
 
 def _results(experiment: str) -> dict[str, Any]:
@@ -205,12 +275,12 @@ def _results(experiment: str) -> dict[str, Any]:
 def test_numbers_in_the_readme_are_the_measured_ones() -> None:
     table = re.findall(r"^\| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     header, *rows = [[cell.strip() for cell in line.split(" | ")] for line in table]
-    assert header[2:-1] == list(COLUMNS)
-    assert [row[0] for row in rows] == list(ROWS)
-    for title, delta, *shown, command in rows:
-        experiment, number, what = ROWS[title]
-        assert command == f"`msg2 experiment {experiment}`"
-        values = [measured(experiment, number, what, name.format(delta=delta)) for name in COLUMNS.values()]
+    assert header[2:] == ["Simple baseline", "Paper's method", "Best", "Command"]
+    assert [row[0] for row in rows] == list(GAINS)
+    for title, _, *shown, command in rows:
+        experiment, number, what, methods = GAINS[title]
+        assert command == f"`python -m experiments {experiment}`"
+        values = [None if method is None else measured(experiment, number, what, method) for method in methods]
         assert shown == ["–" if value is None else f"{value:.2f}" for value in values], title
 
 
@@ -243,6 +313,29 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     page = (tmp_path / "site/results/index.html").read_text(encoding="utf-8")
     assert "Make French Strawberry Cake" in page  # the tables are in it
     assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page)  # and nothing from outside
+    heights = _page_heights(sorted((tmp_path / "site/api").rglob("index.html")))
+    assert {name: height for name, height in heights.items() if height > TEN_SCREENS} == {}
+
+
+TEN_SCREENS = 8000
+"""Pixels, of ten screens of 1280 x 800."""
+
+
+def _page_heights(files: list[Path]) -> dict[str, int]:
+    """How high pages are in a browser, by name; empty where there is no browser."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    playwright = pytest.importorskip("playwright.sync_api") if program else None
+    if playwright is None:
+        return {}
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        heights = {}
+        for file in files:
+            page.goto(file.as_uri())
+            heights[file.parent.name] = page.evaluate("document.documentElement.scrollHeight")
+        browser.close()
+    return heights
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

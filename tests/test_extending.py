@@ -11,11 +11,12 @@ from types import ModuleType
 
 import pytest
 
+from experiments.experiment_options import ExperimentOptions
 from msg2.graph import step
 from msg2.inference import METHODS, Method, infer
-from msg2.options import ExperimentOptions, WorldOptions
+from msg2.simulation import household_world, household_worlds, simulate
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import simulate, world, worlds
 
 PAGE = (Path(__file__).parents[1] / "docs/extending.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL))
@@ -29,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def load_module(file: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     spec = util.spec_from_file_location(f"extending_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
@@ -45,21 +46,21 @@ def test_the_page_is_tried_as_it_says(folder: Path) -> None:
 
 
 def test_the_method_does_what_its_docstring_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nearest = loaded(folder / "nearest.py", monkeypatch)
-    monkeypatch.setitem(METHODS, "nearest", Method(nearest.NearestOptions, nearest.learn))  # type: ignore[arg-type]
+    nearest = load_module(folder / "nearest.py", monkeypatch)
+    monkeypatch.setitem(METHODS, "nearest", Method(nearest.NearestOptions, nearest.learn, "Trees."))
     # b comes before c in two of three videos: not sure enough at 0.9, but c is the later of the two.
     seen = ["abcd", "acbd", "abcd", "abd"]
     task = Task("t", "abcd", [Video(str(number), map(Segment, steps)) for number, steps in enumerate(seen)])
     assert infer(task, "nearest", share=0.9).preconditions == {"b": step("a"), "c": step("a"), "d": step("c")}
     assert infer(task, "nearest", share=0.6).preconditions == {"b": step("a"), "c": step("b"), "d": step("c")}
-    noisy = simulate(world("Perform CPR"), WorldOptions(), seed=0).task.with_first_labels()
+    noisy = simulate(household_world("Perform CPR"), SimulationOptions(), seed=0).task.with_first_labels()
     shuffled = Task(noisy.name, noisy.steps[::-1], noisy.videos[::-1])
     assert infer(noisy, "nearest").preconditions == infer(shuffled, "nearest").preconditions
-    assert all(len(formula.support) == 1 for formula in infer(noisy, "nearest").preconditions.values())
+    assert all(len(formula.steps) == 1 for formula in infer(noisy, "nearest").preconditions.values())
     assert infer(noisy, "nearest").evidence["give rescue breaths"]["runner_up"]
 
 
 def test_the_experiment_has_its_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = loaded(folder / "sizes.py", monkeypatch).run(None, ExperimentOptions(), print)
-    assert [row[0] for row in found.tables[0].rows] == [one.name for one in worlds()]
-    assert "| Make Coffee | 12 | 11 |" in found.to_markdown()
+    result = load_module(folder / "sizes.py", monkeypatch).run(None, ExperimentOptions(), print)
+    assert [row[0] for row in result.tables[0].rows] == [one.name for one in household_worlds()]
+    assert "| Make Coffee | 12 | 11 |" in result.to_markdown()

@@ -14,7 +14,11 @@ import pytest
 
 import msg2
 
-HEAVY = ("numpy", "scipy", "networkx", "matplotlib", "torch", "pygraphviz", "pyarrow", "typer", "rich")
+OPTIONAL = (
+    "av", "fastapi", "faster_whisper", "matplotlib", "pandas", "pyarrow", "pygraphviz", "ray", "safetensors", "scipy",
+    "sklearn", "spacy", "torch", "transformers",
+)  # fmt: skip
+HEAVY = ("numpy", "networkx", "typer", "rich", *OPTIONAL)
 
 
 def imported_by(code: str) -> set[str]:
@@ -27,6 +31,12 @@ def test_importing_msg2_imports_nothing_heavy() -> None:
     assert imported_by("import msg2") == set()
     assert imported_by("import msg2; msg2.Task; msg2.InputError") == set()
     assert imported_by("import msg2; msg2.infer; msg2.read") <= {"numpy", "networkx"}
+
+
+def test_no_public_name_imports_an_optional_package() -> None:
+    names = "; ".join(f"msg2.{name}" for name in msg2.__all__)
+    assert imported_by(f"import msg2; {names}") & set(OPTIONAL) == set()
+    assert imported_by("import msg2; msg2.infer([['a', 'b'], ['a', 'b']])") & set(OPTIONAL) == set()
 
 
 def test_the_command_line_imports_no_more_than_it_needs() -> None:

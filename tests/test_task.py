@@ -72,7 +72,7 @@ def test_untimed_segments_keep_their_order() -> None:
     video = Video("v", map(Segment, "cabac"))
     assert [segment.step for segment in video.segments] == list("cabac")
     assert video.sequence() == ("c", "a", "b")
-    assert not video.timed
+    assert not video.is_timed
 
 
 def test_steps_and_videos_are_sorted() -> None:
@@ -121,11 +121,11 @@ def test_first_labels(segments: list[Segment]) -> None:
     assert first.with_first_labels() is first
 
 
-def test_ordered_by_start_orders_overlaps() -> None:
+def test_order_by_start_orders_overlaps() -> None:
     video = Video("v", [Segment("a", 0, 9), Segment("b", 1, 3), Segment("c", 2, 4)])
     a, b, _ = video.segments
     assert not a.before(b)
-    a, b, c = video.ordered_by_start().segments
+    a, b, c = video.order_by_start().segments
     assert a.before(b)
     assert b.before(c)
     assert c.end == 4
@@ -135,15 +135,15 @@ def test_task_views_touch_every_video() -> None:
     overlapping = [Segment("a", 0, 9), Segment("b", 1, 3), Segment("a", 4, 5)]
     task = Task("t", "ab", [Video("v1", overlapping), Video("v2", overlapping)])
     assert [len(video.segments) for video in task.with_first_labels()] == [2, 2]
-    assert all(video.segments[0].end == 1 for video in task.ordered_by_start())
+    assert all(video.segments[0].end == 1 for video in task.order_by_start())
     untimed = Video("v", [Segment("b"), Segment("a")])
-    assert untimed.ordered_by_start() is untimed
+    assert untimed.order_by_start() is untimed
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 4), st.integers(1, 4)), max_size=8))
-def test_ordered_by_start_means_by_start_and_by_nothing_else(labels: list[tuple[str, int, int]]) -> None:
+def test_order_by_start_means_by_start_and_by_nothing_else(labels: list[tuple[str, int, int]]) -> None:
     video = Video("v", [Segment(step, start, start + length) for step, start, length in labels])
-    cut = video.ordered_by_start().segments
+    cut = video.order_by_start().segments
     assert sorted((s.step, s.start) for s in cut) == sorted((s.step, s.start) for s in video.segments)
     for one in cut:
         for other in cut:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -50,6 +51,18 @@ def test_the_wheel_carries_types_and_schema_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"msg2/py.typed", "msg2/graph/schema.json"} <= set(names)
     assert all(name.startswith(("msg2/", "msg2-")) for name in names)
+
+
+def test_the_wheel_has_no_experiments_and_needs_none(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    sources = [name for name in archive.namelist() if name.endswith(".py")]
+    assert len(sources) > 100
+    assert not any("experiments" in name for name in sources)
+    for name in sources:
+        for node in ast.walk(ast.parse(archive.read(name))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(module.split(".")[0] in ("experiments", "benchmarks") for module in names), name
 
 
 def test_first_commands_work_in_an_empty_environment(commands: Path, tmp_path: Path) -> None:

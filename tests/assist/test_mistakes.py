@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.assist import Skipped, StepTotal, check
+from msg2.assist import SkippedStep, StepTotal, check
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.task import Segment, Task, Video
@@ -102,7 +102,7 @@ def test_an_order_that_follows_the_graph_has_no_mistakes(graph: SubtaskGraph, wi
 
 def test_one_way_of_an_or_is_enough() -> None:
     assert check(COFFEE, untimed(["boil", "open", "pour"])).skipped == ()
-    assert check(COFFEE, untimed(["open", "pour"])).skipped == (Skipped("v", "boil", ("pour",)),)
+    assert check(COFFEE, untimed(["open", "pour"])).skipped == (SkippedStep("v", "boil", ("pour",)),)
 
 
 def test_with_no_way_taken_no_single_step_was_skipped() -> None:
@@ -119,8 +119,8 @@ def test_what_is_absent_but_not_needed_is_not_skipped() -> None:
 
 def test_needed_through_other_steps() -> None:
     ways = SubtaskGraph("t", "abcd", {"b": step("a"), "c": step("a"), "d": any_of([step("b"), step("c")])})
-    assert check(ways, untimed("bd")).skipped == (Skipped("v", "a", ("b", "d")),)
-    assert check(ways, untimed("d")).skipped == (Skipped("v", "a", ("d",)),)
+    assert check(ways, untimed("bd")).skipped == (SkippedStep("v", "a", ("b", "d")),)
+    assert check(ways, untimed("d")).skipped == (SkippedStep("v", "a", ("d",)),)
 
 
 def test_a_negation_does_not_ask_for_a_step() -> None:
@@ -173,7 +173,7 @@ def test_a_task_is_checked_video_by_video() -> None:
     report = check(COFFEE, task)
     assert report.videos == 3
     assert [(m.video, m.step) for m in report.mistakes] == [("v1", "pour"), ("v2", "pour")]
-    assert report.skipped == (Skipped("v2", "boil", ("pour",)),)
+    assert report.skipped == (SkippedStep("v2", "boil", ("pour",)),)
 
 
 def test_report_as_json() -> None:
@@ -204,3 +204,9 @@ def test_report_as_json() -> None:
 def test_an_unknown_step_is_named_with_its_video() -> None:
     with pytest.raises(InputError, match="video 'v': 'brew' is not a step of the graph"):
         check(COFFEE, untimed(["boil", "brew"]))
+
+
+def test_marks_are_short_notes_on_what_went_wrong() -> None:
+    videos = [untimed(["pour", "boil"], "v1"), untimed(["pour"], "v2"), untimed(["boil", "grind", "pour"], "v3")]
+    marks = check(COFFEE, Task("coffee", COFFEE.steps, videos)).marks()
+    assert marks == {"boil": "skipped once", "pour": "2 of 3 too early"}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msg2.assist import bigram, next_steps, recency
 from msg2.errors import InputError
 from msg2.graph import FALSE, SubtaskGraph, all_of, any_of, negation, step
-from msg2.options import NextStepOptions
 from msg2.task import Segment, Task, Video
 
 NAMES = "abcde"
@@ -44,11 +43,10 @@ DONE = st.lists(st.sampled_from(NAMES), unique=True).map(tuple)
 
 @given(graphs(), DONE, st.floats(0.1, 1.0))
 def test_ranking_is_appendix_c(graph: SubtaskGraph, done: tuple[str, ...], rho: float) -> None:
-    options = NextStepOptions(rho=rho)
     expected = appendix_c(graph, done, rho)
-    ranked = next_steps(graph, done, recency(graph, options))
+    ranked = next_steps(graph, done, recency(graph, rho))
     assert {r.step: r.probability for r in ranked} == pytest.approx(expected)
-    assert recency(graph, options)(done) == pytest.approx(expected)
+    assert recency(graph, rho)(done) == pytest.approx(expected)
     assert [r.probability for r in ranked] == sorted((r.probability for r in ranked), reverse=True)
     assert {r.step for r in ranked if r.eligible} == graph.eligible(done) - set(done)
 
@@ -89,7 +87,7 @@ def test_nothing_eligible_is_uniform() -> None:
 def test_a_long_wait_does_not_make_the_impossible_likely() -> None:
     names = [f"{i:03}" for i in range(400)]
     graph = SubtaskGraph("t", [*names, "y", "z"], {"z": step("y")})
-    ranked = next_steps(graph, names, recency(graph, NextStepOptions(rho=0.1)))
+    ranked = next_steps(graph, names, recency(graph, rho=0.1))
     assert [(r.step, r.probability) for r in ranked] == [("y", 1.0), ("z", 0.0)]
 
 
@@ -121,4 +119,4 @@ def test_bigram_of_nothing_is_uniform() -> None:
 @pytest.mark.parametrize("rho", [0.0, -1.0, 1.5, float("nan")])
 def test_rho_is_checked(rho: float) -> None:
     with pytest.raises(InputError, match="rho is"):
-        NextStepOptions(rho=rho)
+        recency(SubtaskGraph("t", "a", {}), rho=rho)

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ import pytest
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
+from msg2.inference import METHODS  # noqa: E402
+from msg2.options import option_specs  # noqa: E402
 from tests.server.conftest import TOAST  # noqa: E402
 from tests.server.live import serving  # noqa: E402
+from tests.server.toy_method import toy_method  # noqa: E402
 
 NASTY = '<img src=x onerror="document.title=1">'
 
@@ -78,7 +83,7 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
         put(page, f"{NASTY}.csv", TOAST.replace("fry", f'"{NASTY.replace(chr(34), chr(34) * 2)}"'))
         page.get_by_role("link", name="Learn a graph").click()
         assert NASTY in page.text_content("h1")
-        page.get_by_label("δ: purity").fill("0.9")
+        page.get_by_label("delta").fill("0.9")
         page.get_by_role("button", name="Learn the graph").click()
         inner = page.frame_locator("iframe")
         expect(inner.locator("svg .node.step")).to_have_count(3)
@@ -105,6 +110,61 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
         page.get_by_text("None yet.", exact=True).wait_for()
 
 
+@pytest.fixture
+def toy_address(tmp_path: Path) -> Iterator[str]:
+    """A server in this process, which knows a method that only the tests know."""
+    import uvicorn
+
+    from msg2.server.settings import ServerSettings
+    from msg2.server.web_app import create_app, listening_socket
+    from msg2.server.workspace import Workspace
+
+    (tmp_path / "toast.csv").write_text(TOAST)
+    settings = ServerSettings(folder=tmp_path / "work", port=0)
+    with toy_method(), Workspace(settings) as workspace, listening_socket(settings) as listening:
+        workspace.add_path(tmp_path / "toast.csv")
+        server = uvicorn.Server(uvicorn.Config(create_app(workspace), log_level="warning", access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join()
+
+
+def test_the_form_shows_every_option_of_the_method(tab: Tab, toy_address: str) -> None:
+    page = tab(toy_address, refusals=True)
+    page.get_by_role("link", name="Learn a graph").click()
+    for name, method in METHODS.items():
+        page.get_by_label("Method").select_option(name)
+        specs = option_specs(method.options)
+        expect(page.locator(".option")).to_have_count(len(specs))
+        assert page.locator(".option p").all_text_contents() == [spec.help for spec in specs]
+    page.get_by_label("Method").select_option("toy")
+    page.get_by_text("Learns nothing, politely.").wait_for()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_text("How long it waits for the kettle").wait_for()  # also where there is little room
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.get_by_label("patience (or endless)").get_attribute("placeholder") == "0.5"
+    page.get_by_label("patience").fill("long")
+    page.get_by_role("button", name="Learn the graph").click()
+    expect(page.get_by_role("status")).to_have_text("patience is 'long', it must be a number or 'endless'")
+    page.get_by_label("patience").fill("endless")
+    page.get_by_label("polite").select_option("true")
+    page.get_by_label("manner").select_option("quick")
+    page.get_by_label("stops").fill("0.5, 1")
+    with page.expect_request("**/api/work") as sent:
+        page.get_by_role("button", name="Learn the graph").click()
+    assert sent.value.post_data_json["method"] == "toy"
+    assert sent.value.post_data_json["options"] == {
+        "patience": "endless",
+        "polite": True,
+        "manner": "quick",
+        "stops": [0.5, 1],
+    }
+
+
 def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     page = tab(address, refusals=True)
     put(page, "x.csv", "video,stp\n")
@@ -114,14 +174,14 @@ def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     page.get_by_label("Task").fill("tea")
     page.get_by_label("Steps, one per line").fill("boil\npour")
     page.get_by_role("button", name="Go on").click()
-    node = page.locator(".picture .node")
+    node = page.locator(".diagram .node")
     node.filter(has_text="boil").click()
     page.get_by_label("needs …").select_option("pour")
-    page.locator(".picture .edge").wait_for()
+    page.locator(".diagram .edge").wait_for()
     node.filter(has_text="pour").click()
     page.get_by_label("needs …").select_option("boil")
     expect(status).to_have_text("$.preconditions: the preconditions form a cycle: 'boil' needs 'pour' needs 'boil'")
-    assert page.locator(".picture .edge").count() == 1
+    assert page.locator(".diagram .edge").count() == 1
     page.goto(f"{address}nowhere")
     assert "Not Found" in page.content()
 
@@ -135,7 +195,7 @@ def test_draw_a_graph_with_undo_and_merge_three(tab: Tab, address: str) -> None:
         page.get_by_role("button", name="Go on").click()
         page.get_by_label("Drawn by").fill(person)
         page.get_by_label("Drawn by").press("Tab")
-        node = page.locator(".picture .node")
+        node = page.locator(".diagram .node")
         node.filter(has_text="pour").click()
         page.get_by_role("heading", name="pour").wait_for()
         node.filter(has_text="boil").click(modifiers=["Shift"])
@@ -144,7 +204,7 @@ def test_draw_a_graph_with_undo_and_merge_three(tab: Tab, address: str) -> None:
         page.locator(".clauses li").nth(1).wait_for()
         if alternative:
             node.filter(has_text="open").click(modifiers=["Alt"])
-            page.locator(".picture .node.any").wait_for()
+            page.locator(".diagram .node.any").wait_for()
         page.get_by_role("button", name="Save").click()
         page.get_by_text("Saved.").wait_for()
     page.get_by_role("button", name="Undo").click()
@@ -175,13 +235,13 @@ def test_drawing_by_keyboard_alone(tab: Tab, address: str) -> None:
     page.get_by_label("Steps, one per line").fill("boil\npour")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.locator(".picture .node").filter(has_text="pour").focus()
+    page.locator(".diagram .node").filter(has_text="pour").focus()
     page.keyboard.press("Enter")
-    page.locator(".picture .node").filter(has_text="boil").focus()
+    page.locator(".diagram .node").filter(has_text="boil").focus()
     page.keyboard.press("Shift+Enter")
-    page.locator(".picture .edge").wait_for()
+    page.locator(".diagram .edge").wait_for()
     page.keyboard.press("Control+z")
-    page.locator(".picture .edge").wait_for(state="detached")
+    page.locator(".diagram .edge").wait_for(state="detached")
 
 
 def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:

@@ -15,15 +15,16 @@ from typing import Any
 import pytest
 
 from msg2 import assist, drawing
-from msg2.drawing.markup import asset
-from msg2.drawing.picture import picture
-from msg2.drawing.text import one_line
+from msg2.drawing.diagram import build_diagram
+from msg2.drawing.html_document import asset
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer
-from msg2.metrics import scores
-from msg2.options import RandomWorldOptions, WorldOptions
+from msg2.metrics import score_graph
+from msg2.simulation import household_world, random_world, simulate
+from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import random_world, simulate, world
+from msg2.text import one_line
 
 expect = pytest.importorskip("playwright.sync_api").expect
 Open = Callable[..., Any]
@@ -33,7 +34,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 @cache
 def coffee() -> tuple[SubtaskGraph, Task, SubtaskGraph]:
     """A graph that was learnt, its videos, the true graph."""
-    simulation = simulate(world("Make Coffee"), WorldOptions(), 0)
+    simulation = simulate(household_world("Make Coffee"), SimulationOptions(), 0)
     task = simulation.task.with_first_labels()
     return infer(task), task, simulation.graph
 
@@ -41,7 +42,7 @@ def coffee() -> tuple[SubtaskGraph, Task, SubtaskGraph]:
 @pytest.fixture
 def coffee_page(open_page: Open) -> Any:
     graph, task, _ = coffee()
-    return open_page(drawing.page(graph, task))
+    return open_page(drawing.html_page(graph, task))
 
 
 def panel(page: Any) -> str:
@@ -61,7 +62,7 @@ def states(page: Any) -> dict[str, str]:
 def test_a_step_and_an_arrow_tell_why_they_are_there(coffee_page: Any) -> None:
     graph, task, _ = coffee()
     assert not coffee_page.locator("#panel").is_visible()
-    for number, name in enumerate(graph.reduced().steps):
+    for number, name in enumerate(graph.transitive_reduction().steps):
         coffee_page.locator(f"#s{number} text").first.click()
         text, evidence = panel(coffee_page), graph.evidence[name]
         assert text.startswith(name)
@@ -74,7 +75,7 @@ def test_a_step_and_an_arrow_tell_why_they_are_there(coffee_page: Any) -> None:
             assert all(parent in text for parent in graph.parents(name))
         else:
             assert "Nothing before it" in text
-    for arrow in picture(graph).arrows:
+    for arrow in build_diagram(graph).arrows:
         if arrow.before is None:
             continue
         coffee_page.locator(f"#{arrow.id} .hit").dispatch_event("click")
@@ -91,7 +92,7 @@ def test_a_step_and_an_arrow_tell_why_they_are_there(coffee_page: Any) -> None:
 def test_a_video_of_the_panel_opens_in_the_strip(coffee_page: Any) -> None:
     graph, _, _ = coffee()
     name = max(graph.preconditions, key=lambda name: len(graph.evidence[name]["violations"]))
-    coffee_page.locator(f"#s{graph.reduced().steps.index(name)} text").first.click()
+    coffee_page.locator(f"#s{graph.transitive_reduction().steps.index(name)} text").first.click()
     against = graph.evidence[name]["violations"][-1]
     coffee_page.locator("#panel .chip", has_text=against).click()
     assert coffee_page.locator("#video-name").inner_text() == against
@@ -99,7 +100,7 @@ def test_a_video_of_the_panel_opens_in_the_strip(coffee_page: Any) -> None:
 
 
 def test_keys_walk_through_the_graph(coffee_page: Any) -> None:
-    graph = coffee()[0].reduced()
+    graph = coffee()[0].transitive_reduction()
     coffee_page.locator("#graph").focus()
     focused = "document.activeElement.closest('g.node')?.id ?? document.activeElement.id"
     for number in range(len(graph.steps)):
@@ -147,7 +148,7 @@ def test_pan_and_zoom(coffee_page: Any) -> None:
 
 
 def test_two_fingers_zoom(open_page: Open) -> None:
-    page = open_page(drawing.page(coffee()[0]), **PHONE)
+    page = open_page(drawing.html_page(coffee()[0]), **PHONE)
     page.locator("#graph").scroll_into_view_if_needed()
     frame = page.locator("#graph").bounding_box()
     x, y = frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2
@@ -171,7 +172,7 @@ def test_weak_arrows_are_hidden(coffee_page: Any, measure: str, least: int) -> N
     graph, _, _ = coffee()
     coffee_page.locator("#measure").select_option(measure)
     coffee_page.locator("#least").fill(str(least))
-    arrows = [arrow for arrow in picture(graph).arrows if arrow.before is not None]
+    arrows = [arrow for arrow in build_diagram(graph).arrows if arrow.before is not None]
     counts = {arrow.id: graph.evidence[arrow.after]["edges"][arrow.before] for arrow in arrows}
     strong = {
         key
@@ -197,7 +198,7 @@ def test_confidence_and_pairs_that_are_not_drawn(open_page: Open) -> None:
         }
     }  # fmt: skip
     formulas = {"b": step("a"), "c": all_of([step("a"), step("b")])}
-    page = open_page(drawing.page(SubtaskGraph("t", "abc", formulas, evidence=evidence)))
+    page = open_page(drawing.html_page(SubtaskGraph("t", "abc", formulas, evidence=evidence)))
     page.locator("#s2 text").click()
     assert "so say samples of the videos (75 %)" in panel(page)
     assert "Videos against it (2) v1 v2" in panel(page)
@@ -214,9 +215,9 @@ def test_the_part_of_a_step(open_page: Open) -> None:
     orders = ["axzo", "ayz", "axz", "ayzo"] * 15
     task = Task("t", [*"axyzo"], [Video(f"v{number:02}", map(Segment, order)) for number, order in enumerate(orders)])
     graph = infer(task, "likelihood")
-    page = open_page(drawing.page(graph, task))
+    page = open_page(drawing.html_page(graph, task))
     told = {}
-    for number, name in enumerate(graph.reduced().steps):
+    for number, name in enumerate(graph.transitive_reduction().steps):
         page.locator(f"#s{number} text").first.click()
         told[name] = panel(page)
     assert "Optional: 30 of 60 videos do without it." in told["o"]
@@ -272,7 +273,7 @@ def test_playing_goes_to_the_end(open_page: Open) -> None:
     graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
     task = Task("t", "abc", [Video("timed", [Segment("a", 0, 1), Segment("c", 1, 2, 0.75, "predicted")]),
                              Video("untimed", [Segment("a"), Segment("b")])])  # fmt: skip
-    page = open_page(drawing.page(graph, task))
+    page = open_page(drawing.html_page(graph, task))
     assert page.locator(".segment.predicted").get_attribute("aria-label") == (
         "c, 0:01 to 0:02, predicted (75 %), too early: not yet b"
     )
@@ -315,7 +316,9 @@ def test_the_film_plays_in_step(open_page: Open, tmp_path: Path) -> None:
     task = Task(
         "t", "ab", [Video("v #1", [Segment("a", 0, 1), Segment("b", 1.5, 2.5)]), Video("v2", [Segment("a", 0, 1)])]
     )
-    page = open_page(drawing.page(graph, task, media=drawing.films(task, tmp_path / "films", tmp_path / "page.html")))
+    page = open_page(
+        drawing.html_page(graph, task, media=drawing.find_video_links(task, tmp_path / "films", tmp_path / "page.html"))
+    )
     expect(page.locator("#film")).to_have_js_property("duration", 3)
     page.locator(".segment", has_text="b").click()
     assert page.evaluate("document.getElementById('film').currentTime") == pytest.approx(1.5)
@@ -385,8 +388,8 @@ def test_formulas_and_forecasts_are_those_of_python(browser: Any) -> None:
 
 def test_two_graphs_compared(open_page: Open) -> None:
     graph, task, truth = coffee()
-    page = open_page(drawing.page(graph, task, compare=truth))
-    drawn = picture(graph, truth)
+    page = open_page(drawing.html_page(graph, task, compare=truth))
+    drawn = build_diagram(graph, truth)
     for status, colour in (("missing", "rgb(185, 43, 12)"), ("redundant", "rgb(0, 119, 187)")):
         ids = {arrow.id for arrow in drawn.arrows if arrow.status == status}
         assert ids
@@ -396,7 +399,7 @@ def test_two_graphs_compared(open_page: Open) -> None:
             assert path.evaluate("it => getComputedStyle(it).stroke") == colour
             assert (path.get_attribute("stroke-dasharray") is not None) or status == "redundant"
     rows = [row.split("\t")[:2] for row in page.locator("h2 + .scroll tbody tr").all_inner_texts()]
-    found = scores(graph, truth).to_json()
+    found = score_graph(graph, truth).to_json()
     names = ["accuracy", "spoc", "precision", "recall", "f1"]
     assert [float(value) for _, value in rows] == [pytest.approx(100 * found[name], abs=0.006) for name in names]
     assert "only in the true graph" in page.locator(".picture .legend").inner_text()
@@ -406,7 +409,7 @@ def test_two_graphs_compared(open_page: Open) -> None:
 
 def test_a_checklist_on_a_phone(open_page: Open) -> None:
     graph, task, _ = coffee()
-    page = open_page(drawing.page(graph, task), **PHONE)
+    page = open_page(drawing.html_page(graph, task), **PHONE)
     page.locator("#follow").tap()
     done: list[str] = []
     for _ in range(3):
@@ -440,7 +443,7 @@ def test_steps_are_ticked_off_on_the_graph_too(coffee_page: Any) -> None:
 
 def test_nothing_can_be_kept(open_page: Open) -> None:
     refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } });"
-    page = open_page(drawing.page(coffee()[0]), init=refuse)
+    page = open_page(drawing.html_page(coffee()[0]), init=refuse)
     page.locator("#follow").click()
     page.locator("#checklist label").first.click()
     assert page.locator("#checklist ul.done li").count() == 1
@@ -460,7 +463,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_in_the_light_and_in_the_dark(open_page: Open, dark: bool) -> None:
     graph, task, _ = coffee()
-    page = open_page(drawing.page(graph, task), color_scheme="dark" if dark else "light", reduced_motion="reduce")
+    page = open_page(drawing.html_page(graph, task), color_scheme="dark" if dark else "light", reduced_motion="reduce")
     before = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert (before < 0.2) == dark
     for state in (None, "later", "eligible", "now", "done"):
@@ -489,7 +492,7 @@ def test_the_picture_is_saved(coffee_page: Any, tmp_path: Path) -> None:
     groups = [
         group.get("class", "").split()[0] for group in root.iter("{http://www.w3.org/2000/svg}g") if group.get("class")
     ]
-    drawn = picture(graph)
+    drawn = build_diagram(graph)
     assert (groups.count("node"), groups.count("edge")) == (len(drawn.boxes), len(drawn.arrows))
     original = re.search(r'viewBox="([^"]+)"', drawing.svg(graph))
     assert original
@@ -517,7 +520,7 @@ def test_on_paper_the_whole_picture_is_seen(coffee_page: Any) -> None:
 @pytest.mark.parametrize("media", ["screen", "print"])
 def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, media: str) -> None:
     graph, task, _ = coffee()
-    page = open_page(drawing.page(graph, task), viewport={"width": width, "height": 800})
+    page = open_page(drawing.html_page(graph, task), viewport={"width": width, "height": 800})
     page.emulate_media(media=media)
     room, *cells = page.locator(".scroll:has(> .steps), .steps tbody :is(th, td)").evaluate_all(
         "all => all.map((one) => [one.clientWidth, one.scrollWidth])"
@@ -531,8 +534,8 @@ def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, me
 
 def test_without_its_script_the_page_can_be_read(open_page: Open) -> None:
     graph, task, _ = coffee()
-    page = open_page(drawing.page(graph, task), java_script_enabled=False)
-    assert page.locator("#graph g.node").count() == len(picture(graph).boxes)
+    page = open_page(drawing.html_page(graph, task), java_script_enabled=False)
+    assert page.locator("#graph g.node").count() == len(build_diagram(graph).boxes)
     assert page.locator("table.steps tbody tr").count() == len(graph.steps)
     assert not page.locator("button, input, select").filter(visible=True).count()
 
@@ -542,7 +545,7 @@ def test_hostile_names_are_text(open_page: Open) -> None:
              "</script><!--", "two\nlines\x00", "__proto__", "half \ud800"]  # fmt: skip
     graph = SubtaskGraph("</title>&", names, {b: step(a) for a, b in pairwise(names)})
     task = Task("t", names, [Video("<b>v</b>", [Segment(name, n, n + 1) for n, name in enumerate(names)])])
-    page = open_page(drawing.page(graph, task))
+    page = open_page(drawing.html_page(graph, task))
     assert page.title() == "</title>&"
     for number, name in enumerate(graph.steps):
         page.locator(f"#s{number} a").focus()
@@ -557,8 +560,8 @@ def test_hostile_names_are_text(open_page: Open) -> None:
 
 def test_sixty_steps_and_a_thousand_videos(open_page: Open) -> None:
     chosen = random_world(RandomWorldOptions(steps=60, depth=10, or_rate=0.3), 1)
-    simulation = simulate(chosen, replace(WorldOptions(), videos=1000), 0)
-    text = drawing.page(simulation.graph, simulation.task)
+    simulation = simulate(chosen, replace(SimulationOptions(), videos=1000), 0)
+    text = drawing.html_page(simulation.graph, simulation.task)
     assert len(text.encode()) < 8e6
     page = open_page(text)
     loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
@@ -572,6 +575,6 @@ def test_sixty_steps_and_a_thousand_videos(open_page: Open) -> None:
 
 @pytest.mark.parametrize("size", [0, 1])
 def test_small_graphs(open_page: Open, size: int) -> None:
-    page = open_page(drawing.page(SubtaskGraph("t", ["only"][:size], {}), Task("t", ["only"][:size], [])))
+    page = open_page(drawing.html_page(SubtaskGraph("t", ["only"][:size], {}), Task("t", ["only"][:size], [])))
     page.locator("#follow").click()
     assert page.locator("#checklist li").count() == size

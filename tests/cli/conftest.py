@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from msg2.cli.app import main
-from msg2.options import WorldOptions
-from msg2.worlds import as_table, simulate, world
+from msg2.formats.step_table import to_csv
+from msg2.simulation import household_world, simulate
+from msg2.simulation.simulator import SimulationOptions
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,13 @@ def shell(command: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
     return run
 
 
+TRUTH = {
+    "format": "msg2.graph/1",
+    "task": "toast",
+    "steps": ["Whisk ", "HEAT", "dip", "fry"],
+    "preconditions": {"dip": "Whisk ", "fry": {"all": ["dip", "HEAT"]}},
+}
+
 CHAIN = "".join(
     f"v{number},{step},{time},{time + 1}\n" for number in range(8) for time, step in enumerate(["whisk", "dip", "fry"])
 )
@@ -104,5 +112,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Noisy demonstrations of three tasks in one table."""
     path = tmp_path_factory.mktemp("many") / "many.csv"
     names = ("Perform CPR", "Make Coffee", "Repot Plant")
-    path.write_text(as_table(simulate(world(name), WorldOptions(videos=15), seed=1).task for name in names))
+    path.write_text(
+        to_csv(simulate(household_world(name), SimulationOptions(videos=15), seed=1).task for name in names)
+    )
+    return path
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    """The true graph, with names that are written differently."""
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(TRUTH))
     return path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from msg2.readers import read_all
+from msg2.formats import read_all
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from msg2.cli import learning
+from msg2.inference import inference
 
 GRAPH = {"format": "msg2.graph/1", "task": "t", "steps": ["a", "b"], "preconditions": {"b": "a"}}
 
@@ -190,7 +190,7 @@ def test_help_and_version(msg2) -> None:
 
     assert msg2("--version").out == f"msg2 {__version__}\n"
     overview = msg2("-h").out
-    for name in ("demo", "describe", "infer", "sweep", "evaluate", "next", "check", "show", "simulate", "experiment"):
+    for name in ("demo", "describe", "infer", "sweep", "evaluate", "next", "check", "show", "simulate"):
         assert name in overview
         assert "Example" in msg2(name, "--help").out or name == "demo"
 
@@ -279,15 +279,8 @@ def test_an_interrupt_is_one_line(command: Path, tmp_path: Path, jobs: str) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["big.csv"]
 
 
-def test_an_interrupt_of_an_experiment(command: Path, tmp_path: Path) -> None:
-    started = time.monotonic()
-    arguments = [command, "experiment", "recovery", "-o", tmp_path / "out"]
-    assert interrupted(arguments, lambda: time.monotonic() > started + 1) == (130, "", "msg2: interrupted\n")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_worker_that_is_killed(msg2, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "_learn", _die)
+    monkeypatch.setattr(inference, "_run_with_logs", _die)
     ran = msg2("infer", many, "-o", tmp_path / "out", "--jobs", 2)
     assert "take fewer --jobs" in ran.complaint
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.media.store import open_store
-from msg2.media.text import HashedWords
+from msg2.media.feature_store import open_store
+from msg2.media.text_encoders import HashedWords
 
 HEADER = "WEBVTT\n\n"
 
@@ -194,7 +194,7 @@ def test_labels_choose_the_videos_and_the_missing_are_listed(
     assert ran.code == 0
     assert ran.err == "warning: 2 of 4 labelled videos have no file: x1, x2\n"
     store = open_store(tmp_path / "store")
-    assert [(entry.video, entry.sentences) for entry in store.manifest.entries] == [("v1", 1), ("v2", 1)]
+    assert [(entry.video, entry.sentences) for entry in store.entries.values()] == [("v1", 1), ("v2", 1)]
     labels.write_text("video,step,start,end\nx1,dip,0,1\n")
     complaint = msg2(*run).complaint
     assert "holds none of the labelled videos" in complaint
@@ -234,7 +234,7 @@ def test_sound_alone_has_no_frames(msg2, captions: Path, tmp_path: Path) -> None
     hummed(tmp_path / "v1.m4a")
     ran = msg2("features", tmp_path / "v1.m4a", "--captions", captions, "-o", tmp_path / "store")
     assert (ran.code, ran.err) == (0, "")
-    (entry,) = open_store(tmp_path / "store").manifest.entries
+    (entry,) = open_store(tmp_path / "store").entries.values()
     assert (entry.video, entry.frames, entry.sentences, entry.narration) == ("v1", 0, 1, "captions")
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from msg2.cli.app import app
-from msg2.readers.catalogue import SETS
+from msg2.formats.downloads.catalogue import PUBLIC_DATASETS
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 
@@ -51,5 +51,5 @@ def test_shells_complete(shell) -> None:
         return shell(line).stdout.split()
 
     assert completed("msg2 de") == ["demo", "describe"]
-    assert completed("msg2 data ") == list(SETS)
+    assert completed("msg2 data ") == list(PUBLIC_DATASETS)
     assert "--delta" in completed("msg2 infer x.csv --de")

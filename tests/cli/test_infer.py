@@ -1,4 +1,4 @@
-"""`msg2 infer` and `msg2 sweep`: graphs and tables as files, the same bytes whatever the order and the jobs."""
+"""`msg2 infer`: graphs and tables as files, the same bytes whatever the order and the jobs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import csv
 import io
 import json
 import random
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 import msg2 as package
 from msg2.inference import METHODS
-from msg2.inference import sweep as sweep_of
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -121,31 +119,6 @@ def test_statistics(msg2, table: Path, tmp_path: Path) -> None:
     assert float(chosen["value"]) == json.loads((tmp_path / "g.json").read_text())["evidence"]["dip"]["score"]
 
 
-@pytest.mark.parametrize("out", ["sweep.csv", "folder", "dotted.folder/"])
-def test_a_sweep_is_a_table_and_a_plot(msg2, many: Path, tmp_path: Path, out: str) -> None:
-    if out.endswith("/"):
-        (tmp_path / out).mkdir()
-    ran = msg2("sweep", many, "-o", tmp_path / out, "--task", "Perform CPR")
-    assert ran.code == 0
-    table = tmp_path / out if out.endswith(".csv") else tmp_path / out / "sweep.csv"
-    rows = rows_of(table)
-    points = sweep_of(package.read(many, task="Perform CPR"))
-    assert [float(row["delta"]) for row in rows] == [point.delta for point in points]
-    assert [int(row["edges"]) for row in rows] == [point.edges for point in points]
-    assert [float(row["fit"]) for row in rows] == [point.fit for point in points]
-    assert [row["chosen"] for row in rows].count("True") == 1
-    assert ET.fromstring(table.with_suffix(".svg").read_bytes()).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "yes" in ran.out
-
-
-def test_a_sweep_needs_something_to_sweep_over(msg2, table: Path, tmp_path: Path) -> None:
-    assert "no option 'delta'" in msg2("sweep", table, "-o", tmp_path / "s.csv", "--method", "msgi").err
-    one = tmp_path / "one.csv"
-    one.write_text("video,step\nv,a\nv,b\n")
-    assert "none can be held out" in msg2("sweep", one, "-o", tmp_path / "s.csv").complaint
-    assert not (tmp_path / "s.csv").exists()
-
-
 SMALL = {
     "one row": "v,a\n",
     "one video": "v,a\nv,b\n",
@@ -162,7 +135,7 @@ def test_the_smallest_data(msg2, tmp_path: Path, kind: str, method: str) -> None
     path = tmp_path / "d.csv"
     path.write_text("video,step\n" + SMALL[kind])
     assert msg2("infer", path, "-o", tmp_path / "g.json", "--method", method).code == 0
-    assert package.read_graph(tmp_path / "g.json").steps
+    assert package.load(tmp_path / "g.json").steps
     for suffix in ("svg", "html", "pddl"):
         assert msg2("show", tmp_path / "g.json", "-o", tmp_path / f"g.{suffix}").code == 0
     assert msg2("check", tmp_path / "g.json", path).code == 0
@@ -173,7 +146,7 @@ def test_two_thousand_labels_in_a_video(msg2, tmp_path: Path) -> None:
     path.write_text("video,step\n" + SMALL["two thousand labels"])
     assert msg2("describe", path).code == 0
     assert msg2("infer", path, "-o", tmp_path / "g.json", "--method", "always-before").code == 0
-    assert len(package.read_graph(tmp_path / "g.json").steps) == 2000
+    assert len(package.load(tmp_path / "g.json").steps) == 2000
 
 
 def test_segments_that_say_nothing_about_order(msg2, tmp_path: Path) -> None:
@@ -181,7 +154,7 @@ def test_segments_that_say_nothing_about_order(msg2, tmp_path: Path) -> None:
     path.write_text("video,step,start,end\n" + "".join(f"v{n},{step},0,10\n" for n in range(4) for step in "abc"))
     ran = msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9")
     assert "no video orders any two steps" in ran.err
-    assert package.read_graph(tmp_path / "g.json").edges() == set()
+    assert package.load(tmp_path / "g.json").edge_pairs() == set()
 
 
 def test_options_of_reading(msg2, tmp_path: Path) -> None:
@@ -191,110 +164,14 @@ def test_options_of_reading(msg2, tmp_path: Path) -> None:
     edges = {}
     for options in ((), ("--overlap", "start"), ("--repeats", "keep")):
         msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9", *options)
-        edges[options] = package.read_graph(tmp_path / "g.json").edges()
+        edges[options] = package.load(tmp_path / "g.json").edge_pairs()
     expected = {
         options: package.infer(package.read(path, **dict([(options[0][2:], options[1])] if options else [])), delta=0.9)
         for options in edges
     }
-    assert edges == {options: graph.edges() for options, graph in expected.items()}
+    assert edges == {options: graph.edge_pairs() for options, graph in expected.items()}
     assert edges["--overlap", "start"] == {("a", "b")}
     assert edges[()] == set()
-
-
-# -- knowledge and confidence -------------------------------------------------------------------------------------
-
-
-def test_what_is_known_is_obeyed_and_recorded(msg2, table: Path, tmp_path: Path) -> None:
-    out = tmp_path / "g.json"
-    learn = ("infer", table, "-o", out, "--delta", "0.9")
-    assert msg2(*learn, "--require", "heat<fry", "--require", " heat < dip ", "--forbid", "whisk<dip").code == 0
-    graph = package.read_graph(out)
-    assert graph.edges() == {("heat", "dip"), ("dip", "fry"), ("whisk", "fry")}
-    assert graph.method["knowledge"] == {
-        "required": [["heat", "dip"], ["heat", "fry"]],
-        "forbidden": [["whisk", "dip"]],
-    }
-    told = tmp_path / "told.csv"
-    told.write_text("kind,before,after,weight\nrequire,heat,fry,\nrequired,heat,dip,\nforbid,whisk,dip,\n")
-    recorded = tmp_path / "told.json"
-    recorded.write_text(json.dumps(dict(graph.method["knowledge"])))
-    for path in (told, recorded):
-        text = out.read_text()
-        assert msg2(*learn, "--knowledge", path).code == 0
-        assert out.read_text() == text
-
-
-def test_weights_are_hints(msg2, table: Path, tmp_path: Path) -> None:
-    told = tmp_path / "told.csv"
-    told.write_text("kind,before,after,weight\nforbid,whisk,dip,8\nrequire,heat,fry,2\n")
-    assert msg2("infer", table, "-o", tmp_path / "g.json", "--delta", "0.9", "--knowledge", told).code == 0
-    graph = package.read_graph(tmp_path / "g.json")
-    assert graph.method["knowledge"] == {"hints": [["dip", "whisk", 8], ["heat", "fry", 2]]}
-    assert ("whisk", "dip") not in graph.edges()
-
-
-def test_knowledge_about_one_of_many_tasks(msg2, many: Path, tmp_path: Path) -> None:
-    one = package.read(many, task="Perform CPR").steps[:2]
-    learn = ("infer", many, "-o", tmp_path / "graphs", "--method", "always-before")
-    assert msg2(*learn, "--require", f"{one[0]}<{one[1]}").code == 0
-    known = {name: "knowledge" in json.loads(text)["method"] for name, text in contents(tmp_path / "graphs").items()}
-    assert known == {"make-coffee.json": False, "perform-cpr.json": True, "repot-plant.json": False}
-    other = package.read(many, task="Make Coffee").steps[0]
-    assert "belong to different tasks" in msg2(*learn, "--require", f"{one[0]}<{other}").complaint
-
-
-def test_names_with_the_sign(msg2, tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    path.write_text("video,step\nv,a<b\nv,c\nv,a\nv,b<c\nv,d\n")
-    learn = ("infer", path, "-o", tmp_path / "g.json", "--method", "msgi")
-    assert msg2(*learn, "--require", "a<b<d").code == 0
-    assert package.read_graph(tmp_path / "g.json").edges() == {("a<b", "d")}
-    assert "can be read in 2 ways" in msg2(*learn, "--require", "a<b<c").complaint
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--require", "whisk<dip", "--require", "dip<fry", "--require", "fry<whisk"),
-         "runs in a circle: dip<fry, fry<whisk, whisk<dip"),
-        (("--require", "whisk<dip", "--require", "dip<fry", "--forbid", "whisk<fry"),
-         "whisk<fry is forbidden, but it follows from what is required: whisk<dip, dip<fry"),
-        (("--forbid", "whisk<whisk"), "whisk<whisk speaks of one step only"),
-        (("--forbid", "whisk<bake"), "'bake' is no step of the data"),
-    ],
-)  # fmt: skip
-def test_contradictions(msg2, table: Path, tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
-    assert complaint in msg2("infer", table, "-o", tmp_path / "g.json", *arguments).complaint
-    assert not (tmp_path / "g.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "is empty"),
-        ("before,after\nwhisk,dip\n", "row 1: the columns are not kind,before,after"),
-        ("kind,before,after\nrequire,whisk,dip\nperhaps,whisk,dip\n", "row 3: is no relation"),
-        ("kind,before,after\nrequire,whisk\n", "row 2: is no relation"),
-        ("kind,before,after\nrequire,whisk,bake\n", "row 2: 'bake' is no step of the data"),
-        ("kind,before,after,weight\nrequire,whisk,dip,0.5\n", "row 2: the weight is '0.5'"),
-        ("kind,before,after\nrequire,\"whisk,dip\n", "cannot be read"),
-        ('{"required": [["whisk"]]}', "$.required[0]: is no relation"),
-        ('{"required": 7}', "$.required[0]: is no relation"),
-        ('{"hints": [["whisk", "dip", 1.5]]}', "$.hints[0]: the weight is '1.5'"),
-        ('{"need": []}', "is not an object of required, forbidden and hints"),
-    ],
-)  # fmt: skip
-def test_files_of_knowledge_that_cannot_be_used(msg2, table: Path, tmp_path: Path, text: str, complaint: str) -> None:
-    told = tmp_path / "told"
-    told.write_text(text)
-    assert complaint in msg2("infer", table, "-o", tmp_path / "g.json", "--knowledge", told).complaint
-    assert not (tmp_path / "g.json").exists()
-
-
-def test_a_relation_is_two_steps(msg2, table: Path, tmp_path: Path) -> None:
-    ran = msg2("infer", table, "-o", tmp_path / "g.json", "--require", "whisk")
-    assert ran.code == 2
-    assert "--require is 'whisk'" in ran.err
 
 
 def test_confidence_and_samples(msg2, many: Path, tmp_path: Path) -> None:
@@ -303,7 +180,7 @@ def test_confidence_and_samples(msg2, many: Path, tmp_path: Path) -> None:
     for number, more in enumerate([(), ("--jobs", 2), ("--confidence", "0.9"), ("--confidence", "0.9", "--seed", 1)]):
         out, stats = tmp_path / f"{number}.json", tmp_path / f"{number}.csv"
         assert msg2(*learn, "-o", out, "--stats", stats, *more).code == 0
-        graphs.append(package.read_graph(out))
+        graphs.append(package.load(out))
     assert (tmp_path / "0.json").read_bytes() == (tmp_path / "1.json").read_bytes()
     assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
     free, sure = ({(a, b) for b in graph.steps for a in graph.ancestors(b)} for graph in (graphs[0], graphs[2]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from msg2.formats import read_graph
 from msg2.graph import SubtaskGraph, all_of, step
-from msg2.readers import read_graph
 from tests.cli.conftest import Msg2
 
 
@@ -27,7 +27,7 @@ def test_what_most_say_is_kept_and_the_rest_is_printed(msg2: Msg2, people: list[
     out = tmp_path / "truth.json"
     ran = msg2("merge", *people, "-o", out)
     assert ran.code == 0
-    assert sorted(read_graph(out).edges()) == [("boil", "pour")]
+    assert sorted(read_graph(out).edge_pairs()) == [("boil", "pour")]
     assert read_graph(out).evidence["pour"]["clauses"][0] == {"clause": "boil", "agreement": 1.0, "outcome": "kept"}
     lines = [line.split() for line in ran.out.splitlines()]
     assert ["grind", "boil", "1", "of", "3", "dropped", "cem"] in lines

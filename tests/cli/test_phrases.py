@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.media.features import Features
-from msg2.media.store import Encoders, write_store
+from msg2.media.feature_store import Encoders, write_store
+from msg2.media.video_features import VideoFeatures
 
 STEPS = {"dip": "dip it", "fry": '<script>"fry"</script>', "whisk": "whisk the eggs"}
 
@@ -112,6 +112,6 @@ def test_options_that_cannot_be_used(msg2, data: Path) -> None:
 
 
 def test_a_store_that_keeps_no_words(msg2, data: Path) -> None:
-    bare = Features(np.zeros(0), np.zeros((0, 0)), np.array([[0.0, 1.0]]), np.ones((1, 2)))
+    bare = VideoFeatures(np.zeros(0), np.zeros((0, 0)), np.array([[0.0, 1.0]]), np.ones((1, 2)))
     write_store(data / "store", {(None, "v1"): bare}, Encoders(None, "model", 0, 2))
     assert "keeps no texts" in msg2("phrases", data / "steps.csv", data / "store").complaint

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,11 @@ import pytest
 pytest.importorskip("torch")
 
 import msg2 as package
-from msg2.media.store import open_store, write_store
-from msg2.options import FeatureOptions, WorldOptions
-from msg2.worlds import as_table, simulate, simulated_features, world
+from msg2.formats.step_table import to_csv
+from msg2.media.feature_store import open_store, write_store
+from msg2.simulation import household_world, simulate, simulate_features
+from msg2.simulation.simulated_features import FeatureOptions
+from msg2.simulation.simulator import SimulationOptions
 
 FILES = ["after.json", "before.json", "filled.csv", "model", "page.html", "summary.json"]
 
@@ -20,10 +25,12 @@ FILES = ["after.json", "before.json", "filled.csv", "model", "page.html", "summa
 @pytest.fixture(scope="module")
 def coffee(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulation as `msg2 simulate --features` writes it."""
-    from msg2.pipeline import write_simulation
+    from msg2.simulation.simulation_files import write_simulation
 
     folder = tmp_path_factory.mktemp("coffee")
-    write_simulation(folder, simulate(world("Make Coffee"), WorldOptions(videos=9), seed=2), 2, features=True)
+    write_simulation(
+        folder, simulate(household_world("Make Coffee"), SimulationOptions(videos=9), seed=2), 2, features=True
+    )
     return folder
 
 
@@ -41,18 +48,20 @@ def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path
     assert before.split()[-2:] == [f"{100 * summary['scores']['before'][name]:.2f}" for name in ("compatibility", "f1")]
     assert after.split()[3] == str(summary["added"])
     assert ran.out.splitlines()[-1] == f"page     {tmp_path / 'page.html'}"
-    assert package.read_graph(tmp_path / "after.json").method["options"]["delta"] == 0.8
+    assert package.load(tmp_path / "after.json").method["options"]["delta"] == 0.8
     files = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if name != "model"}
     assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8).code == 0
     assert {name: (tmp_path / name).read_bytes() for name in files} == files
 
 
 def test_many_tasks_are_a_folder_each(msg2, coffee: Path, tmp_path: Path) -> None:
-    stage = [simulate(world(name), WorldOptions(videos=12), seed=1) for name in ("Perform CPR", "Repot Plant")]
-    found = {(s.task.name, v): f for s in stage for v, f in simulated_features(s, FeatureOptions(), 1).items()}
+    stage = [
+        simulate(household_world(name), SimulationOptions(videos=12), seed=1) for name in ("Perform CPR", "Repot Plant")
+    ]
+    found = {(s.task.name, v): f for s in stage for v, f in simulate_features(s, FeatureOptions(), 1).items()}
     write_store(tmp_path / "store", found, open_store(coffee / "features").encoders)
-    bare = simulate(world("Jump Car"), WorldOptions(videos=2), seed=1).task
-    (tmp_path / "steps.csv").write_text(as_table([bare, *(s.task for s in stage)]))
+    bare = simulate(household_world("Jump Car"), SimulationOptions(videos=2), seed=1).task
+    (tmp_path / "steps.csv").write_text(to_csv([bare, *(s.task for s in stage)]))
     (tmp_path / "truth").mkdir()
     (tmp_path / "truth" / "cpr.json").write_text(stage[0].graph.dumps())
     ran = msg2("run", tmp_path / "steps.csv", "--features", tmp_path / "store", "-o", tmp_path / "out", "--epochs", 1,
@@ -85,10 +94,28 @@ def test_what_cannot_run(msg2, coffee: Path, table: Path, tmp_path: Path) -> Non
     out = tmp_path / "out"
     assert "there are neither features nor videos beside the labels" in msg2("run", table, "-o", out).complaint
     other = tmp_path / "other.json"
-    other.write_text(world("Perform CPR").graph.dumps())
+    other.write_text(household_world("Perform CPR").graph.dumps())
     assert "but not in the" in msg2("run", coffee, "-o", out, "--truth", other).complaint
     assert msg2("run", coffee, "-o", out, "--features", out, "--captions", out).code == 2
     assert msg2("run", coffee, "-o", out, "--variant", "x").code == 2
     assert msg2("run", coffee, "-o", out, "--method", "msgi", "--delta", 0.5).code == 2
     assert not out.exists()
     assert "Example" in msg2("run", "-h").out
+
+
+def test_interrupted_it_says_so_and_goes_on(command: Path, coffee: Path, tmp_path: Path) -> None:
+    run = [command, "run", coffee, "-o", tmp_path / "out", "--delta", "0.8", "--epochs", "300"]
+    log = tmp_path / "out" / "model" / "log.jsonl"
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        started = time.monotonic()
+        while not log.exists() and time.monotonic() < started + 60:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        ended = *process.communicate(timeout=60), process.returncode
+    assert ended == ("", "msg2: interrupted; the same command goes on from here\n", 130)
+    assert names(tmp_path / "out") == ["model"], "nothing is half-written"
+    reached = json.loads((tmp_path / "out" / "model" / "model.json").read_text())["epoch"]
+    assert 0 < reached < 300
+    again = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert f"going on after epoch {reached} of 300" in again.stderr
+    assert names(tmp_path / "out") == sorted([*FILES, "compared.svg"])

@@ -70,8 +70,8 @@ def test_the_log_does_not_wait_for_the_end(tmp_path: Path) -> None:
 
 def test_without_the_extra(msg2: Msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "msg2.server.app", raising=False)
-    monkeypatch.delattr("msg2.server.app", raising=False)
+    monkeypatch.delitem(sys.modules, "msg2.server.web_app", raising=False)
+    monkeypatch.delattr("msg2.server.web_app", raising=False)
     assert "pip install 'msg2[server]'" in msg2("serve", "--folder", tmp_path).complaint
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import json
 import os
@@ -20,16 +19,16 @@ import pytest
 pytest.importorskip("torch")
 
 import msg2 as package
-from msg2.media.features import Features
-from msg2.media.store import Encoders, write_store
+from msg2.media.feature_store import Encoders, write_store
+from msg2.media.video_features import VideoFeatures
 
 STEPS = ("boil", "milk", "pour", "stir", "sip")
 HIDDEN = {"v3": "milk", "v7": "pour"}
 """Steps that everybody can see in the features, and nobody has labelled."""
-WITNESS = ["--variant", "witness", "--learning-rate", 0.02, "--device", "cpu"]
+EVIDENCE = ["--variant", "evidence", "--learning-rate", 0.02, "--device", "cpu"]
 
 
-def seen(number: int) -> tuple[Features, list[tuple[str, float, float]]]:
+def seen(number: int) -> tuple[VideoFeatures, list[tuple[str, float, float]]]:
     """A video of 60 seconds with a step every ten, from 3 to 7; what is seen is the step itself, and a little noise."""
     rng = np.random.default_rng(number)
     times = np.arange(60.0)
@@ -37,7 +36,7 @@ def seen(number: int) -> tuple[Features, list[tuple[str, float, float]]]:
     performed = [(step, 10.0 * place + 3, 10.0 * place + 7) for place, step in enumerate(STEPS)]
     for place, (_, start, end) in enumerate(performed):
         frames[(times >= start) & (times <= end), place] += 1
-    return Features(times, frames, times[:, None] + [0, 1], frames.copy()), performed
+    return VideoFeatures(times, frames, times[:, None] + [0, 1], frames.copy()), performed
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +73,7 @@ def model(tea: Path) -> Path:
         tea / "features",
     ]
     subprocess.run(
-        [*command, "-o", tea / "model", *map(str, WITNESS), "--epochs", "60"], check=True, capture_output=True
+        [*command, "-o", tea / "model", *map(str, EVIDENCE), "--epochs", "60"], check=True, capture_output=True
     )
     return tea / "model"
 
@@ -88,7 +87,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Path, tmp_path: Path) -> None:
-    train = ("states", "train", tea / "steps.csv", "--features", tea / "features", "-o", tmp_path / "models", *WITNESS)
+    train = ("states", "train", tea / "steps.csv", "--features", tea / "features", "-o", tmp_path / "models", *EVIDENCE)
     ran = msg2(*train, "--epochs", 2)
     assert ran.code == 0, ran
     assert ran.err == "warning: other: left out, it has fewer than two videos with labels and features\n"
@@ -102,7 +101,7 @@ def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Pa
 
 
 def test_an_interrupted_training_goes_on_and_ends_alike(tea: Path, command: Path, tmp_path: Path) -> None:
-    train = [command, "states", "train", tea / "tea.csv", "--features", tea / "features", *map(str, WITNESS)]
+    train = [command, "states", "train", tea / "tea.csv", "--features", tea / "features", *map(str, EVIDENCE)]
     train += ["--epochs", "80", "-o"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen([*train, tmp_path / "one"], env=environment, stderr=subprocess.PIPE, text=True) as process:
@@ -136,7 +135,7 @@ def test_curves_for_tensorboard(msg2, tea: Path, tmp_path: Path, monkeypatch: py
         def close(self) -> None:
             written.append(("closed", 0))
 
-    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model", *WITNESS)
+    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model", *EVIDENCE)
     stand_in = types.ModuleType("torch.utils.tensorboard")
     stand_in.SummaryWriter = Writer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
@@ -189,7 +188,7 @@ def test_a_model_and_data_that_do_not_fit(msg2, tea: Path, model: Path, tmp_path
     assert "is no trained model" in fill(tmp_path, tea / "tea.csv")
     strange.write_text("task,video,step,start,end\nx,v0,boil,0,1\ny,v0,boil,0,1\n")
     assert "there are models of 'tea'" in fill(model, strange)
-    wide = Features(np.arange(9.0), np.ones((9, 3)), np.zeros((0, 2)), np.zeros((0, 3)))
+    wide = VideoFeatures(np.arange(9.0), np.ones((9, 3)), np.zeros((0, 2)), np.zeros((0, 3)))
     write_store(tmp_path / "wide", {("tea", "v0"): wide}, Encoders("a", "b", 3, 3))
     assert "the frames are 3 wide" in fill(model, tea / "tea.csv", tmp_path / "wide")
     broken = tmp_path / "broken"
@@ -266,13 +265,10 @@ def test_every_command_has_an_example(msg2) -> None:
 def test_without_torch_it_says_what_to_install(
     msg2, tea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any) -> Any:
-        if name.startswith("msg2.states.train"):
-            raise ImportError(name)
-        return real(name, *args)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model")
-    assert "pip install 'msg2[states]'" in msg2(*train).complaint
+    monkeypatch.setitem(sys.modules, "torch", None)
+    data = (tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "out.csv")
+    for command in (["train"], ["fill", tmp_path]):
+        assert msg2("states", *command, *data).complaint == (
+            "msg2: state prediction needs an optional part of msg2 that is not installed\n"
+            "  pip install 'msg2[states]'\n"
+        )

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from msg2 import drawing
 from msg2.assist import check
+from msg2.drawing.diagram import build_diagram
 from msg2.drawing.page_data import page_data
-from msg2.drawing.picture import picture
-from msg2.drawing.text import one_line
 from msg2.errors import InputError
-from msg2.graph import Formula, SubtaskGraph, all_of, any_of, from_json, step
+from msg2.graph import Formula, SubtaskGraph, all_of, any_of, formula_from_json, step
 from msg2.task import Segment, Task, Video
+from msg2.text import one_line
 
 TASK = Task("tea", ["boil", "fill", "pour"], [
     Video("v1", [Segment("pour", 0, 1.23456), Segment("boil", 2, 3, 0.756, "predicted"), Segment("pour", 3, 4)]),
@@ -45,11 +45,11 @@ def named(formula: Any, steps: list[str]) -> Formula:
             return [value(part) for part in inner]
         return inner if inner is True else steps[inner]
 
-    return from_json(value(formula))
+    return formula_from_json(value(formula))
 
 
 def test_the_graph_can_be_read_back(cpr: SubtaskGraph) -> None:
-    data = embedded(drawing.page(cpr))
+    data = embedded(drawing.html_page(cpr))
     steps = [entry["name"] for entry in data["steps"]]
     assert {name: named(entry["needs"], steps) for name, entry in zip(steps, data["steps"], strict=True)} == {
         name: cpr.precondition(name) for name in cpr.steps
@@ -63,10 +63,10 @@ def test_the_graph_can_be_read_back(cpr: SubtaskGraph) -> None:
 def test_steps_are_numbered_as_in_the_picture() -> None:
     """The reduction can move a step to an earlier layer; its id in the picture is what counts."""
     graph = SubtaskGraph("t", "abcz", {"b": step("a"), "a": step("z"), "c": any_of([step("b"), step("z")])})
-    drawn = picture(graph)
+    drawn = build_diagram(graph)
     order = [entry["name"] for entry in page_data(graph, drawn)["steps"]]
-    assert order == list(graph.reduced().steps) != list(graph.steps)
-    html = drawing.page(graph)
+    assert order == list(graph.transitive_reduction().steps) != list(graph.steps)
+    html = drawing.html_page(graph)
     for number, name in enumerate(order):
         assert re.search(
             rf'<g id="s{number}" class="node[^>]*>\n<title>{name}</title>\n<g><a href="#step-{number}"', html
@@ -75,7 +75,7 @@ def test_steps_are_numbered_as_in_the_picture() -> None:
 
 
 def test_videos_are_what_they_were() -> None:
-    one, other, empty = page_data(GRAPH, picture(GRAPH), TASK, {"v2": "films/v2.mp4"})["videos"]
+    one, other, empty = page_data(GRAPH, build_diagram(GRAPH), TASK, {"v2": "films/v2.mp4"})["videos"]
     fill, boil, pour = range(3)
     assert one == {
         "id": "v1", "steps": [pour, boil, pour], "times": [0, 1.235, 2, 3, 3, 4], "added": [[1, 76]],
@@ -89,7 +89,7 @@ def test_videos_are_what_they_were() -> None:
 
 def test_a_video_of_something_else_is_refused() -> None:
     with pytest.raises(InputError, match="'dance' is not a step of the graph"):
-        drawing.page(GRAPH, Task("tea", ["dance"], [Video("v", [Segment("dance")])]))
+        drawing.html_page(GRAPH, Task("tea", ["dance"], [Video("v", [Segment("dance")])]))
 
 
 @settings(max_examples=30)
@@ -109,7 +109,7 @@ def test_any_names_and_any_evidence(names: list[str], evidence: Any) -> None:
     graph = SubtaskGraph(
         names[0], names, {names[-1]: step(names[0])} if len(names) > 1 else {}, evidence=dict.fromkeys(names, evidence)
     )
-    html = drawing.page(graph, Task("t", names, [Video(names[0], [Segment(name) for name in names])]))
+    html = drawing.html_page(graph, Task("t", names, [Video(names[0], [Segment(name) for name in names])]))
     data = embedded(html)
     assert sorted(entry["name"] for entry in data["steps"]) == sorted(map(one_line, names))
     assert data["videos"][0]["id"] == one_line(names[0])
@@ -118,7 +118,7 @@ def test_any_names_and_any_evidence(names: list[str], evidence: Any) -> None:
 
 
 def test_style_and_script_are_those_of_the_policy(cpr: SubtaskGraph) -> None:
-    html = drawing.page(cpr)
+    html = drawing.html_page(cpr)
     policy = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)[0]
     for kind, pattern in (("style", "<style>(.*?)</style>"), ("script", '<script type="module">(.*?)</script>')):
         (text,) = re.findall(pattern, html, re.DOTALL)
@@ -132,11 +132,11 @@ def test_films_are_found_from_the_page(tmp_path: Path) -> None:
     (tmp_path / "videos" / "more").mkdir(parents=True)
     for name in ("v1.mp4", "more/v2.webm", "v3.txt"):
         (tmp_path / "videos" / name).touch()
-    found = drawing.films(TASK, tmp_path / "videos", tmp_path / "pages" / "tea.html")
+    found = drawing.find_video_links(TASK, tmp_path / "videos", tmp_path / "pages" / "tea.html")
     assert found == {"v1": "../videos/v1.mp4", "v2": "../videos/more/v2.webm"}
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no videos"):
-        drawing.films(TASK, tmp_path / "empty", tmp_path / "tea.html")
+        drawing.find_video_links(TASK, tmp_path / "empty", tmp_path / "tea.html")
 
 
 def test_only_a_page_shows_videos(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from msg2.drawing import timeline as module
-from msg2.drawing.timeline import in_order, timeline
+from msg2.drawing.timeline import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.task import Segment, Video
 
@@ -74,7 +74,7 @@ def test_the_picture_of_an_empty_video() -> None:
 
 
 def test_steps_in_the_order_of_completion() -> None:
-    assert in_order(VIDEO, sorted(STEPS)) == [STEPS[0], STEPS[1], STEPS[2], STEPS[3], "never"]
+    assert order_by_completion(VIDEO, sorted(STEPS)) == [STEPS[0], STEPS[1], STEPS[2], STEPS[3], "never"]
 
 
 def test_what_cannot_be_drawn() -> None:
@@ -85,21 +85,7 @@ def test_what_cannot_be_drawn() -> None:
         timeline(VIDEO, STEPS, 30, suffix=".gif")
 
 
-def test_the_source_of_added_labels_is_that_of_filling() -> None:
-    pytest.importorskip("torch")
-    from msg2.states.fill import PREDICTED
-
-    assert module.INFERRED == PREDICTED
-
-
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'msg2\[plot\]'"):
         timeline(VIDEO, STEPS, 30)

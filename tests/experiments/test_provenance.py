@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from msg2.assist import split
-from msg2.experiments.next_step import held_out
-from msg2.experiments.provenance import fingerprint, provenance
+from experiments.forecasting.next_step_labels import held_out_videos
+from experiments.provenance import fingerprint, provenance
+from msg2.assist import train_test_split
+from msg2.formats import read_all
 from msg2.inference import METHODS, infer
-from msg2.options import SplitOptions
-from msg2.readers import read_all
 
 
 def test_a_fingerprint_tells_names_and_contents_apart(tmp_path: Path) -> None:
@@ -36,16 +35,16 @@ def test_versions_are_told_without_the_machine() -> None:
 def test_no_test_video_is_learnt_from(data: Path) -> None:
     tasks = read_all(data / "crosstask" / "crosstask_release")
     seeds = range(5)
-    published = held_out(tasks, seeds)
+    published = held_out_videos(tasks, seeds)
     assert len(published) == 18
     for task in tasks:
         everything = {video.id for video in task}
         for seed in seeds:
-            training, test = split(task, SplitOptions(seed=seed))
+            training, test = train_test_split(task, seed=seed)
             ids = published[task.name][str(seed)]
             assert ids == [video.id for video in test]
             assert len(ids) == round(0.15 * len(task))
             assert {video.id for video in training} == everything - set(ids)
-    training, test = split(tasks[0], SplitOptions(seed=0))
+    training, test = train_test_split(tasks[0], seed=0)
     for method in METHODS:
         assert not {video.id for video in test} & set(infer(training, method).method["videos"])

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from msg2.experiments import captaincook4d, next_step, paper
-from msg2.experiments.tables import Result
-from msg2.options import ExperimentOptions
+from experiments import paper_results
+from experiments.experiment_options import ExperimentOptions
+from experiments.forecasting import next_step_labels
+from experiments.graph_learning import task_graph_edges
+from experiments.result_tables import Result
+from msg2.progress import no_progress
 
 
 def column(result: Result, table: int, name: str) -> dict[Any, Any]:
@@ -21,23 +24,23 @@ def column(result: Result, table: int, name: str) -> dict[Any, Any]:
 @pytest.fixture(scope="module")
 def crosstask(data: Path) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(next_step, "ROWS", {row: next_step.ROWS[row] for row in ("msg2", "bigram")})
-        return next_step.run(data, ExperimentOptions(splits=5), lambda text: None)
+        patch.setattr(next_step_labels, "ROWS", {row: next_step_labels.ROWS[row] for row in ("msg2", "bigram")})
+        return next_step_labels.run(data, ExperimentOptions(splits=5), no_progress)
 
 
 @pytest.fixture(scope="module")
 def recipes(data: Path) -> Result:
-    rows = {row: how for row, how in captaincook4d.ROWS.items() if "auto" not in row and row != "msgi+"}
+    rows = {row: how for row, how in task_graph_edges.ROWS.items() if "auto" not in row and row != "msgi+"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(captaincook4d, "ROWS", rows)
-        return captaincook4d.run(data, ExperimentOptions(), lambda text: None)
+        patch.setattr(task_graph_edges, "ROWS", rows)
+        return task_graph_edges.run(data, ExperimentOptions(), no_progress)
 
 
 def test_next_step_is_the_papers(crosstask: Result) -> None:
     """The paper prints 53.39 for MSG² on labels only, at δ = 0.55."""
     found = column(crosstask, 0, "msg2")
     assert 52.0 <= found["mean"] <= 55.0
-    assert set(paper.NEXT_STEP) < set(found)
+    assert set(paper_results.NEXT_STEP) < set(found)
     assert crosstask.facts["seeds"] == [0, 1, 2, 3, 4]
     assert crosstask.facts["delta"] == 0.55
 

@@ -9,16 +9,22 @@ from typing import Any
 
 import pytest
 
+from experiments import paper_results
+from experiments.experiment_options import ExperimentOptions
+from experiments.forecasting import next_step_labels
+from experiments.graph_learning import exact_recovery, household_graphs
+from experiments.graph_learning.household_graphs import GraphMethod
+from experiments.plots import dot_plot
+from experiments.result_tables import Result
+from experiments.state_prediction import state_cells
 from msg2 import metrics
-from msg2.drawing.plots import dots_plot
-from msg2.experiments import graphs, next_step, paper, recovery, states_cells
-from msg2.experiments.graphs import Row
-from msg2.experiments.tables import Result
 from msg2.graph import SubtaskGraph, all_of, any_of, probability, step
 from msg2.inference import infer
-from msg2.options import ExperimentOptions, WorldOptions
+from msg2.progress import no_progress
+from msg2.simulation import Simulation, World, household_world, simulate
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import Simulation, World, simulate, world
+from tests.experiments.progress_recorder import ProgressRecorder
 
 TINY = ExperimentOptions(splits=2, world_seeds=2, random_worlds=1)
 
@@ -32,15 +38,17 @@ def column(result: Result, table: int, name: str) -> dict[Any, Any]:
 def check_writable(result: Result) -> None:
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))["experiment"] == result.experiment
     assert all(f"### {table.title}" in result.to_markdown() for table in result.tables)
-    assert not any(result.chart.values()) or dots_plot(result.chart, "a chart")
+    assert not any(result.chart.values()) or dot_plot(result.chart, "a chart")
 
 
 def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    two = (world("Perform CPR"), world("Make Coffee"))
-    monkeypatch.setattr(graphs, "worlds", lambda: two)
-    monkeypatch.setattr(graphs, "ROWS", {"msgi": Row("msgi"), "msg2": Row("msg2", {"delta": 0.8})})
-    reported: list[str] = []
-    result = graphs.run(None, TINY, reported.append)
+    two = (household_world("Perform CPR"), household_world("Make Coffee"))
+    monkeypatch.setattr(household_graphs, "household_worlds", lambda: two)
+    monkeypatch.setattr(
+        household_graphs, "ROWS", {"msgi": GraphMethod("msgi"), "msg2": GraphMethod("msg2", {"delta": 0.8})}
+    )
+    reported = ProgressRecorder()
+    result = household_graphs.run(None, TINY, reported)
     check_writable(result)
     assert len(reported) == 4
     # A null graph is right about a step as often as its precondition holds in a random state, and N/A in compatibility.
@@ -52,44 +60,46 @@ def test_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     per_world = column(result, 2, "msg2")
     assert mean(per_world.values()) == pytest.approx(column(result, 0, "accuracy")["msg2"])
     assert list(per_world) == [w.name for w in two]
-    assert column(result, 1, "accuracy") == {row: values[0] for row, values in paper.GRAPHS.items()}
-    assert graphs.run(None, TINY, reported.append).to_json() == result.to_json()
+    assert column(result, 1, "accuracy") == {row: values[0] for row, values in paper_results.GRAPHS.items()}
+    assert household_graphs.run(None, TINY, reported).to_json() == result.to_json()
 
 
 def test_graphs_of_labels_that_were_filled_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With a predictor that knows everything in the place of a trained one."""
-    coffee = world("Make Coffee")
-    monkeypatch.setattr(graphs, "worlds", lambda: (coffee,))
+    coffee = household_world("Make Coffee")
+    monkeypatch.setattr(household_graphs, "household_worlds", lambda: (coffee,))
     monkeypatch.setattr(
-        graphs, "ROWS", {"alone": Row("msg2", {"delta": 0.8}), "full": Row("msg2", {"delta": 0.8}, "paper")}
+        household_graphs,
+        "ROWS",
+        {"alone": GraphMethod("msg2", {"delta": 0.8}), "full": GraphMethod("msg2", {"delta": 0.8}, "paper")},
     )
     asked: list[str] = []
 
     def all_knowing(row: str, simulation: Simulation, *_: Any) -> Task:
         asked.append(row)
-        return states_cells.completed(simulation)
+        return state_cells.complete_labels(simulation)
 
-    monkeypatch.setattr(graphs, "filled_up", all_knowing)
+    monkeypatch.setattr(household_graphs, "fill_labels_with", all_knowing)
     options = ExperimentOptions(world_seeds=1, folder=tmp_path)
-    result = graphs.run(None, options, lambda text: None)
-    simulation = simulate(coffee, WorldOptions(), 0)
-    graph = infer(states_cells.completed(simulation).with_first_labels(), "msg2", delta=0.8)
-    expected = metrics.scores(graph, coffee.graph, simulation.task.with_first_labels())
+    result = household_graphs.run(None, options, no_progress)
+    simulation = simulate(coffee, SimulationOptions(), 0)
+    graph = infer(state_cells.complete_labels(simulation).with_first_labels(), "msg2", delta=0.8)
+    expected = metrics.score_graph(graph, coffee.graph, simulation.task.with_first_labels())
     assert column(result, 0, "accuracy")["full"] == pytest.approx(100 * expected.accuracy)
     assert column(result, 0, "compatibility")["full"] == pytest.approx(100 * (expected.compatibility or 0))
     assert column(result, 0, "accuracy")["alone"] != column(result, 0, "accuracy")["full"]
-    assert graphs.run(None, options, lambda text: None).to_json() == result.to_json()
+    assert household_graphs.run(None, options, no_progress).to_json() == result.to_json()
     assert asked == ["paper"]  # the second time it was known
-    monkeypatch.setattr(graphs, "states_can_be_predicted", lambda: False)
-    without = graphs.run(None, options, lambda text: None)
+    monkeypatch.setattr(household_graphs, "states_extra_installed", lambda: False)
+    without = household_graphs.run(None, options, no_progress)
     assert list(column(without, 0, "accuracy")) == ["alone"]
     assert "left out" in without.to_markdown()
 
 
 def test_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "VIDEOS", 300)
-    monkeypatch.setattr(recovery, "ROWS", {"always-before": ("always-before", {}), "nothing": ("msgi", {})})
-    result = recovery.run(None, TINY, lambda text: None)
+    monkeypatch.setattr(exact_recovery, "VIDEOS", 300)
+    monkeypatch.setattr(exact_recovery, "ROWS", {"always-before": ("always-before", {}), "nothing": ("msgi", {})})
+    result = exact_recovery.run(None, TINY, no_progress)
     check_writable(result)
     for table in (0, 1):  # no ORs: exact recovery, and there are no preconditions with an OR
         assert column(result, table, "graphs, percent") == {"always-before": 100, "nothing": 0}
@@ -103,18 +113,18 @@ def test_recovery_compares_what_can_be_reached(monkeypatch: pytest.MonkeyPatch) 
     a, b, c = map(step, "abc")
     truth = SubtaskGraph("t", "abcd", {"b": a, "c": b, "d": any_of([b, c])})
     wordy = SubtaskGraph("t", "abcd", {"b": a, "c": all_of([a, b]), "d": b})
-    monkeypatch.setattr(recovery, "SETTINGS", recovery.SETTINGS[:1])
-    monkeypatch.setattr(recovery, "ROWS", {"wordy": ("msg2", {})})
-    monkeypatch.setattr(recovery, "random_world", lambda shape, seed: World(truth))
-    monkeypatch.setattr(recovery, "infer", lambda task, method, **options: wordy)
-    result = recovery.run(None, TINY, lambda text: None)
+    monkeypatch.setattr(exact_recovery, "SETTINGS", exact_recovery.SETTINGS[:1])
+    monkeypatch.setattr(exact_recovery, "ROWS", {"wordy": ("msg2", {})})
+    monkeypatch.setattr(exact_recovery, "random_world", lambda shape, seed: World(truth))
+    monkeypatch.setattr(exact_recovery, "infer", lambda task, method, **options: wordy)
+    result = exact_recovery.run(None, TINY, no_progress)
     # d needs b | c, and c needs b: whoever can do d has done b, so the reduction of the truth is b alone.
     assert column(result, 0, "preconditions without OR, percent") == {"wordy": 100}
     assert column(result, 0, "graphs, percent") == {"wordy": 100}
 
 
 def test_next_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    names = list(paper.NEXT_STEP)[:2]
+    names = list(paper_results.NEXT_STEP)[:2]
     videos = [Video(str(number), map(Segment, "abc")) for number in range(10)]
     tasks = [Task(names[0], "abc", videos), Task(names[1], "abc", [Video(v.id, v.segments[:2]) for v in videos])]
     asked: list[Path] = []
@@ -123,9 +133,9 @@ def test_next_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         asked.append(path)
         return tasks
 
-    monkeypatch.setattr(next_step, "read_all", read_all)
-    reported: list[str] = []
-    result = next_step.run(tmp_path, TINY, reported.append)
+    monkeypatch.setattr(next_step_labels, "read_all", read_all)
+    reported = ProgressRecorder()
+    result = next_step_labels.run(tmp_path, TINY, reported)
     check_writable(result)
     assert asked == [tmp_path / "crosstask" / "crosstask_release"]
     assert reported == names
@@ -142,6 +152,6 @@ def test_next_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_the_papers_numbers_add_up() -> None:
     """Typing slips would show: the paper's means are those of its rows."""
-    assert len(paper.NEXT_STEP) == 18
-    for position, printed in enumerate(paper.NEXT_STEP_MEAN):
-        assert mean(row[position] for row in paper.NEXT_STEP.values()) == pytest.approx(printed, abs=0.006)
+    assert len(paper_results.NEXT_STEP) == 18
+    for position, printed in enumerate(paper_results.NEXT_STEP_MEAN):
+        assert mean(row[position] for row in paper_results.NEXT_STEP.values()) == pytest.approx(printed, abs=0.006)

@@ -20,12 +20,12 @@ from msg2.graph import (
     agreement,
     all_of,
     any_of,
-    dnf,
-    equivalent,
-    from_json,
+    are_equivalent,
+    disjunctive_normal_form,
+    formula_from_json,
     negation,
     probability,
-    simplified,
+    simplify,
     step,
 )
 
@@ -100,7 +100,7 @@ def test_probability_and_agreement_are_exact(one: Formula, other: Formula) -> No
     same = sum(a == b for a, b in zip(table, other_table, strict=True))
     assert probability(one) == Fraction(sum(table), 32)
     assert agreement(one, other) == Fraction(same, 32)
-    assert equivalent(one, other) == (same == 32)
+    assert are_equivalent(one, other) == (same == 32)
 
 
 def test_probability_of_many_steps_is_not_enumerated() -> None:
@@ -111,8 +111,8 @@ def test_probability_of_many_steps_is_not_enumerated() -> None:
 
 @given(FORMULAS, st.dictionaries(st.sampled_from(NAMES), st.booleans()))
 def test_given_fixes_steps(formula: Formula, values: dict[str, bool]) -> None:
-    fixed = formula.given(values)
-    assert not fixed.support & values.keys()
+    fixed = formula.substitute(values)
+    assert not fixed.steps & values.keys()
     for state in STATES:
         forced = (state - values.keys()) | {name for name, value in values.items() if value}
         assert fixed.evaluate(state) == formula.evaluate(forced)
@@ -120,9 +120,9 @@ def test_given_fixes_steps(formula: Formula, values: dict[str, bool]) -> None:
 
 @given(FORMULAS)
 def test_simplified_is_equivalent_and_no_longer(formula: Formula) -> None:
-    simple = simplified(formula)
+    simple = simplify(formula)
     assert truth_table(simple) == truth_table(formula)
-    assert simple.literals <= formula.literals
+    assert simple.literal_count <= formula.literal_count
 
 
 def covered(terms: list[frozenset[tuple[str, bool]]]) -> list[bool]:
@@ -131,7 +131,7 @@ def covered(terms: list[frozenset[tuple[str, bool]]]) -> list[bool]:
 
 @given(FORMULAS)
 def test_dnf_is_irredundant(formula: Formula) -> None:
-    terms, table = list(dnf(formula)), truth_table(formula)
+    terms, table = list(disjunctive_normal_form(formula)), truth_table(formula)
     assert covered(terms) == table
     for i, term in enumerate(terms):
         others = terms[:i] + terms[i + 1 :]
@@ -141,8 +141,8 @@ def test_dnf_is_irredundant(formula: Formula) -> None:
 
 
 def test_dnf_of_constants() -> None:
-    assert dnf(TRUE) == (frozenset(),)
-    assert dnf(FALSE) == ()
+    assert disjunctive_normal_form(TRUE) == (frozenset(),)
+    assert disjunctive_normal_form(FALSE) == ()
 
 
 @given(FORMULAS)
@@ -153,24 +153,24 @@ def test_clauses_hold_together_exactly_when_the_formula_does(formula: Formula) -
 
 @given(FORMULAS)
 def test_json_round_trip(formula: Formula) -> None:
-    assert from_json(json.loads(json.dumps(formula.to_json()))) == formula
+    assert formula_from_json(json.loads(json.dumps(formula.to_json()))) == formula
 
 
 @given(FORMULAS)
 def test_what_occurs_in_a_formula_occurs_in_its_text(formula: Formula) -> None:
     names = str(formula).replace("true", "")
-    assert formula.literals == sum(names.count(name) for name in NAMES)
-    assert formula.support == {name for name in NAMES if name in names}
+    assert formula.literal_count == sum(names.count(name) for name in NAMES)
+    assert formula.steps == {name for name in NAMES if name in names}
     text = str(formula)
     for kind, mark in (("all", "&"), ("any", "|"), ("not", "¬"), ("true", "true")):
         assert (kind in formula.kinds) == (mark in text)
-    assert ("step" in formula.kinds) == bool(formula.support)
+    assert ("step" in formula.kinds) == bool(formula.steps)
 
 
 def test_text_and_words() -> None:
     formula = all_of([A, negation(any_of([B, C]))])
     assert str(formula) == "a & ¬(b | c)"
-    assert formula.words() == "'a' and not ('b' or 'c')"
+    assert formula.to_english() == "'a' and not ('b' or 'c')"
     assert str(any_of([all_of([A, B]), negation(C)])) == "¬c | (a & b)"
 
 
@@ -191,6 +191,6 @@ def test_text_and_words() -> None:
 )
 def test_malformed_json_is_named_by_its_path(value: object, place: str, what: str) -> None:
     with pytest.raises(InputError) as caught:
-        from_json(value, steps=set(NAMES))
+        formula_from_json(value, steps=set(NAMES))
     assert caught.value.where == place
     assert what in caught.value.what

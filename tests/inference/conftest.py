@@ -105,10 +105,10 @@ def states(names: str | tuple[Step, ...] | list[Step]) -> Iterator[frozenset[Ste
 
 def chance(formula: Formula) -> float:
     """E_c[f(c)] by enumeration."""
-    values = [formula.evaluate(state) for state in states(sorted(formula.support))]
+    values = [formula.evaluate(state) for state in states(sorted(formula.steps))]
     return sum(values) / len(values)
 
 
 def name_order(formula: Formula) -> tuple[int, list[Step], str]:
     """Of equal scores the first by this is taken: fewer literals, then by name, then AND before OR."""
-    return formula.literals, sorted(formula.support), formula.kind
+    return formula.literal_count, sorted(formula.steps), formula.kind

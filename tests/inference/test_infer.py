@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import TRUE, SubtaskGraph
-from msg2.inference import METHODS, infer, study
-from msg2.options import EvidenceOptions, PrecisionOptions, WorldOptions
+from msg2.inference import METHODS, infer, run_inference
+from msg2.inference.msg2 import Msg2Options
+from msg2.inference.result import WEAK_BELOW
+from msg2.simulation import household_world, simulate
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import simulate, world
 from tests.inference.conftest import dataset, tasks, times_before
 
 WAYS: list[tuple[str, dict[str, Any]]] = [
@@ -33,7 +35,7 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
 ]
 EVERY_WAY = st.sampled_from(WAYS)
 RANDOMNESS = st.randoms(use_true_random=False)
-NOISY = simulate(world("Make Coffee"), WorldOptions(videos=40), seed=7).task
+NOISY = simulate(household_world("Make Coffee"), SimulationOptions(videos=40), seed=7).task
 
 
 def untimed(*sequences: str) -> Task:
@@ -48,7 +50,7 @@ def shuffled(task: Task, randomness: random.Random) -> Task:
         items = list(items)
         return randomness.sample(items, len(items))
 
-    videos = [Video(v.id, mixed(v.segments) if v.timed else v.segments) for v in task]
+    videos = [Video(v.id, mixed(v.segments) if v.is_timed else v.segments) for v in task]
     return Task(task.name, mixed(task.steps), mixed(videos))
 
 
@@ -129,9 +131,9 @@ def test_other_step_names_in_the_same_order_only_relabel(
 def test_the_hash_seed_means_nothing() -> None:
     program = """
 from msg2.inference import METHODS, infer
-from msg2.options import WorldOptions
-from msg2.worlds import simulate, world
-task = simulate(world("Make Coffee"), WorldOptions(videos=20), seed=7).task
+from msg2.simulation import household_world, simulate
+from msg2.simulation.simulator import SimulationOptions
+task = simulate(household_world("Make Coffee"), SimulationOptions(videos=20), seed=7).task
 for method in METHODS:
     print(infer(task, method).dumps())
 print(infer(task, max_literals=None).dumps())
@@ -182,8 +184,8 @@ def test_evidence_adds_up(task: Task, way: tuple[str, dict[str, Any]]) -> None:
             before, after = times_before(firsts, parent, name), times_before(firsts, name, parent)
             assert edge["before"] == before
             assert edge["together"] == before + after
-            assert edge.get("weak", False) == (before + after < EvidenceOptions().weak_below)
-        assert set(entry.get("edges", {})) == formula.support
+            assert edge.get("weak", False) == (before + after < WEAK_BELOW)
+        assert set(entry.get("edges", {})) == formula.steps
 
 
 def test_score_and_runner_up_are_in_the_evidence() -> None:
@@ -200,10 +202,10 @@ def test_little_support_is_flagged() -> None:
 
 def test_statistics_are_what_delta_and_alpha_are_chosen_by() -> None:
     task = untimed("abc", "abc", "acb")
-    found = study(task, delta=0.6)
+    found = run_inference(task, delta=0.6)
     rows = [(s.kind, s.step, s.candidate, round(s.value, 3), s.videos, s.chosen) for s in found.statistics()]
     assert [row for row in rows if row[0] == "purity" and row[1] == "c"] == [
-        ("purity", "c", "a", 1.0, 3, found.graph.precondition("c").support >= {"a"}),
+        ("purity", "c", "a", 1.0, 3, found.graph.precondition("c").steps >= {"a"}),
         ("purity", "c", "b", 0.667, 3, True),
     ]
     scores = [row for row in rows if row[0] == "score" and row[1] == "c"]
@@ -250,10 +252,10 @@ def test_odd_tasks_give_a_graph_and_a_warning(
 
 
 def test_one_video_gives_its_own_order() -> None:
-    assert infer(untimed("abc")).edges() >= {("a", "b"), ("b", "c")}
-    assert infer(untimed("abc"), "always-before").edges() == {("a", "b"), ("b", "c")}
-    assert infer(untimed("abc"), "msgi+").edges() == {("a", "b"), ("b", "c")}
-    assert infer(untimed("abc"), "msgi").edges() == frozenset()
+    assert infer(untimed("abc")).edge_pairs() >= {("a", "b"), ("b", "c")}
+    assert infer(untimed("abc"), "always-before").edge_pairs() == {("a", "b"), ("b", "c")}
+    assert infer(untimed("abc"), "msgi+").edge_pairs() == {("a", "b"), ("b", "c")}
+    assert infer(untimed("abc"), "msgi").edge_pairs() == frozenset()
 
 
 def test_circles_are_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -285,7 +287,7 @@ def test_unknown_methods_and_options_are_refused() -> None:
 
 def test_the_methods_of_the_paper_and_the_baselines() -> None:
     assert {"msg2", "msgi", "msgi+", "always-before"} <= set(METHODS)
-    defaults = PrecisionOptions()
+    defaults = Msg2Options()
     assert (defaults.delta, defaults.alpha, defaults.recency, defaults.max_literals) == ("auto", 0.2, 0.7, 2)
 
 
@@ -296,8 +298,8 @@ def test_support_counts_videos_even_where_repeats_are_kept() -> None:
 
 def test_steps_that_start_together_are_not_ordered_by_their_names() -> None:
     together = [Segment("apple", 0, 10), Segment("zebra", 0, 10)]
-    task = Task("t", ["apple", "zebra"], [Video(v, together) for v in "12345678"]).ordered_by_start()
-    assert infer(task, delta=0.9).edges() == frozenset()
+    task = Task("t", ["apple", "zebra"], [Video(v, together) for v in "12345678"]).order_by_start()
+    assert infer(task, delta=0.9).edge_pairs() == frozenset()
 
 
 def test_weak_edges_and_empty_graphs_are_told(caplog: pytest.LogCaptureFixture) -> None:

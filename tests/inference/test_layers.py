@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from msg2.evidence import Evidence
-from msg2.inference.layers import acyclic, closure, depths, layers, order_notes, purity, reduction
+from msg2.inference.layers import build_layers, order_notes, purity
+from msg2.inference.relations import break_cycles, depths, transitive_closure, transitive_reduction
+from msg2.sequences import Sequences
 from msg2.task import Task
 from tests.inference.conftest import DELTAS, critical_graph, longest_paths, tasks
 
@@ -54,19 +55,19 @@ def test_purity_is_the_share_of_one_order(before: NDArray[np.int64]) -> None:
 def test_cycles_lose_their_least_supported_pairs(relation: NDArray[np.bool_], more: st.DataObject) -> None:
     half = np.array(more.draw(st.lists(st.integers(1, 5), min_size=relation.size, max_size=relation.size)), dtype=int)
     support = half.reshape(relation.shape) + half.reshape(relation.shape).T
-    kept, ignored = acyclic(relation, support)
+    kept, ignored = break_cycles(relation, support)
     assert networkx.is_directed_acyclic_graph(graph_of(kept))
     assert (kept == (relation & (support > ignored))).all()
     if ignored:
         assert not networkx.is_directed_acyclic_graph(graph_of(relation & (support > ignored - 1)))
-    again, _ = acyclic(relation, support)
+    again, _ = break_cycles(relation, support)
     assert (again == kept).all()
 
 
 def test_a_circle_of_three_by_hand() -> None:
     before = np.zeros((4, 4), dtype=np.int64)
     before[0, 1], before[1, 2], before[2, 0], before[0, 3], before[1, 3] = 9, 7, 3, 2, 8
-    found = layers(before, 0.9)
+    found = build_layers(before, 0.9)
     # The weakest pair of the circle, 2 → 0, was ordered 3 times; 0 → 3 has even less support and goes with it.
     assert found.ignored == 3
     assert set(zip(*np.nonzero(found.critical), strict=True)) == {(0, 1), (1, 2), (1, 3)}
@@ -85,12 +86,12 @@ def test_depth_is_the_longest_path(order: NDArray[np.bool_]) -> None:
 @given(RELATIONS)
 def test_closure(relation: NDArray[np.bool_]) -> None:
     expected = networkx.transitive_closure(graph_of(relation), reflexive=False)
-    assert closure(relation).tolist() == matrix_of(expected)
+    assert transitive_closure(relation).tolist() == matrix_of(expected)
 
 
 @given(ORDERS)
 def test_reduction(order: NDArray[np.bool_]) -> None:
-    assert reduction(order).tolist() == matrix_of(networkx.transitive_reduction(graph_of(order)))
+    assert transitive_reduction(order).tolist() == matrix_of(networkx.transitive_reduction(graph_of(order)))
 
 
 @settings(deadline=None)
@@ -98,7 +99,7 @@ def test_reduction(order: NDArray[np.bool_]) -> None:
 def test_layers_of_a_task(task: Task, delta: float) -> None:
     graph, ignored = critical_graph(task, delta)
     depth = longest_paths(graph)
-    found = layers(Evidence.of(task).before, delta)
+    found = build_layers(Sequences.from_task(task).before, delta)
     steps = task.steps
     assert found.ignored == ignored
     assert {(steps[n], steps[m]) for n, m in zip(*np.nonzero(found.critical), strict=True)} == set(graph.edges)
@@ -111,7 +112,7 @@ def test_layers_of_a_task(task: Task, delta: float) -> None:
 
 @given(COUNTS, st.floats(0, 1), st.floats(0, 1))
 def test_a_higher_delta_never_adds_a_critical_pair(before: NDArray[np.int64], one: float, other: float) -> None:
-    loose, strict = layers(before, min(one, other)), layers(before, max(one, other))
+    loose, strict = build_layers(before, min(one, other)), build_layers(before, max(one, other))
     assert strict.ignored <= loose.ignored
     if not loose.ignored:  # else pairs may have been ignored to break a cycle that the strict relation does not have
         assert not (strict.critical & ~loose.critical).any()

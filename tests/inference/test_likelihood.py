@@ -12,20 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.evidence import Evidence
 from msg2.graph import all_of, any_of, step
 from msg2.inference import infer
-from msg2.inference.alternatives import _integrated, grouped
-from msg2.inference.either import with_alternatives
-from msg2.inference.layers import closure
-from msg2.inference.likelihood import _starts
-from msg2.inference.names import log_sums
-from msg2.inference.noise import Noise
-from msg2.inference.orders import Prior, Search
-from msg2.media.text import HashedWords
-from msg2.options import LikelihoodOptions, NoiseOptions, RandomWorldOptions, WorldOptions
+from msg2.inference.likelihood.learner import _starting_orders
+from msg2.inference.likelihood.name_similarity import log_subset_weights
+from msg2.inference.likelihood.noise import NoiseModel
+from msg2.inference.likelihood.order_disjunctions import add_disjunctions
+from msg2.inference.likelihood.presence_disjunctions import _log_dirichlet_integral, group_alternatives
+from msg2.inference.likelihood.prior import OrderPrior
+from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions
+from msg2.inference.relations import transitive_closure
+from msg2.media.text_encoders import HashedWords
+from msg2.sequences import Sequences
+from msg2.simulation import random_world, simulate
+from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video
-from msg2.worlds import random_world, simulate
 
 OPTIONS = LikelihoodOptions()
 
@@ -42,12 +45,12 @@ def orders(count: int) -> list[np.ndarray]:
         relation = np.zeros((count, count), dtype=bool)
         for pair, bit in zip(pairs, bits, strict=True):
             relation[pair] = bit
-        if not np.trace(relation @ relation) and (closure(relation) == relation).all():
+        if not np.trace(relation @ relation) and (transitive_closure(relation) == relation).all():
             found.append(relation)
     return found
 
 
-def score_by_hand(task: Task, relation: np.ndarray, noise: Noise) -> float:
+def score_by_hand(task: Task, relation: np.ndarray, noise: NoiseModel) -> float:
     """log p(choices) of untimed videos, one choice after the other."""
     names = task.steps
     total = float(np.log(noise.shares).mean())
@@ -72,14 +75,14 @@ sequences = st.lists(st.permutations("abcd").map("".join).flatmap(lambda s: st.i
 @given(sequences, st.integers(0, 10**6))
 def test_the_score_is_the_one_of_the_definition(found: list[str], seed: int) -> None:
     task, rng = task_of(*found), np.random.default_rng(seed)
-    search = Search.on(Evidence.of(task), OPTIONS)
-    noise = Noise(np.array(OPTIONS.levels), rng.dirichlet(np.ones(len(OPTIONS.levels))))
+    search = HillClimbing.from_sequences(Sequences.from_task(task), OPTIONS)
+    noise = NoiseModel(np.array(OPTIONS.levels), rng.dirichlet(np.ones(len(OPTIONS.levels))))
     here, there = (FOUR[number] for number in rng.integers(len(FOUR), size=2))
-    fit = replace(search.begun(here), noise=noise)
+    fit = replace(search.score_order(here), noise=noise)
     assert fit.score - fit.prior == pytest.approx(score_by_hand(task, here, noise), abs=1e-9)
-    moved = search.moved(fit, there)
+    moved = search.move_to(fit, there)
     assert moved.score - moved.prior == pytest.approx(score_by_hand(task, there, noise), abs=1e-9)
-    assert (moved.case == search.begun(there).case).all()
+    assert (moved.table_row == search.score_order(there).table_row).all()
 
 
 FOUR = orders(4)
@@ -93,29 +96,31 @@ def test_there_are_as_many_orders_as_there_are_posets() -> None:
 @settings(max_examples=10, deadline=None)
 @given(sequences)
 def test_the_search_ends_where_no_single_move_helps_and_never_below_a_start(found: list[str]) -> None:
-    evidence = Evidence.of(task_of(*found))
-    search = Search.on(evidence, OPTIONS)
-    for start in _starts(evidence, OPTIONS):
-        end = search.climbed(start)
-        begin = search.refitted(search.begun(start))
+    sequences = Sequences.from_task(task_of(*found))
+    search = HillClimbing.from_sequences(sequences, OPTIONS)
+    for start in _starting_orders(sequences, OPTIONS):
+        end = search.climb(start)
+        begin = search.refit_noise(search.score_order(start))
         assert end.score >= begin.score - 1e-9
         for relation in FOUR:
             if (relation != end.relation).sum() == 1:
-                assert search.moved(end, relation).score <= end.score + OPTIONS.refit + 1e-6
+                assert search.move_to(end, relation).score <= end.score + OPTIONS.tolerance + 1e-6
 
 
 def test_the_best_of_all_orders_is_found() -> None:
-    task = simulate(random_world(RandomWorldOptions(steps=4, depth=2, or_rate=0.0), 3), WorldOptions(videos=12), 1).task
-    evidence = Evidence.of(task)
-    search = Search.on(evidence, OPTIONS)
-    climbed = max(search.climbed(start).score for start in _starts(evidence, OPTIONS))
-    best = max(search.refitted(search.begun(one)).score for one in FOUR)
-    assert climbed == pytest.approx(best, abs=OPTIONS.refit)
+    task = simulate(
+        random_world(RandomWorldOptions(steps=4, depth=2, or_rate=0.0), 3), SimulationOptions(videos=12), 1
+    ).task
+    sequences = Sequences.from_task(task)
+    search = HillClimbing.from_sequences(sequences, OPTIONS)
+    climbed = max(search.climb(start).score for start in _starting_orders(sequences, OPTIONS))
+    best = max(search.refit_noise(search.score_order(one)).score for one in FOUR)
+    assert climbed == pytest.approx(best, abs=OPTIONS.tolerance)
 
 
 def test_the_prior_of_each_step_adds_up() -> None:
-    evidence = Evidence.of(task_of("abcd", "abdc"))
-    prior = Prior.of(evidence)
+    sequences = Sequences.from_task(task_of("abcd", "abdc"))
+    prior = OrderPrior.from_sequences(sequences)
     for index, n in enumerate(prior.usual.sum(axis=0)):
         sets = [math.comb(int(n), r) * math.exp(-prior.cost[index, r]) for r in range(n + 1)]
         assert sets == pytest.approx([1.0] * (n + 1))
@@ -156,8 +161,10 @@ def test_alternatives_are_told_from_what_is_all_needed() -> None:
     assert either.precondition("c") == any_of([step("a"), step("b")])
     both = infer(task_of(*["abcd", "bacd"] * 8, "acd", "bcd"), "likelihood")
     assert both.precondition("c") == all_of([step("a"), step("b")])
-    evidence = Evidence.of(task_of(*["abcd", "bacd", "cd", "cd"] * 5))  # both or neither: optional, not alternatives
-    assert grouped([0, 1], 2, evidence) == [{0}, {1}]
+    sequences = Sequences.from_task(
+        task_of(*["abcd", "bacd", "cd", "cd"] * 5)
+    )  # both or neither: optional, not alternatives
+    assert group_alternatives([0, 1], 2, sequences) == [{0}, {1}]
 
 
 def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:
@@ -171,30 +178,33 @@ def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:
 @given(st.integers(0, 10**6))
 def test_clauses_only_raise_the_score_and_stay_in_the_open(seed: int) -> None:
     world = random_world(RandomWorldOptions(steps=8, depth=3, or_rate=0.3), seed)
-    task = simulate(world, WorldOptions(videos=25), seed).task
-    evidence = Evidence.of(task)
-    search = Search.on(evidence, OPTIONS)
-    begin = search.climbed(np.zeros((8, 8), dtype=bool))
-    end = with_alternatives(search, begin)
+    task = simulate(world, SimulationOptions(videos=25), seed).task
+    sequences = Sequences.from_task(task)
+    search = HillClimbing.from_sequences(sequences, OPTIONS)
+    begin = search.climb(np.zeros((8, 8), dtype=bool))
+    end = add_disjunctions(search, begin)
     assert end.score >= begin.score
-    afresh = search.begun(end.relation)
-    blocked = end.eligible.under(end.relation, frozenset(), search.choices)
-    assert (search._case(blocked) == afresh.case).all()  # without its clauses it is the order alone
+    afresh = search.score_order(end.relation)
+    blocked = end.eligible.eligible_under(end.relation, frozenset(), search.events)
+    assert (search.table_row(blocked) == afresh.table_row).all()  # without its clauses it is the order alone
     assert end.score == pytest.approx(
-        end.noise.total(np.add.reduceat(search.chances[end.case], search.choices.first)) + end.prior
+        end.noise.log_likelihood(np.add.reduceat(search.log_probabilities[end.table_row], search.events.first))
+        + end.prior
     )
 
 
 def test_rates_are_integrated_out() -> None:
     rng = np.random.default_rng(0)
     drawn = rng.dirichlet([1, 1, 1], size=200_000)
-    assert math.exp(_integrated(2, 1, 3)) == pytest.approx((drawn ** [2, 1, 3]).prod(axis=1).mean(), rel=0.02)
+    assert math.exp(_log_dirichlet_integral(2, 1, 3)) == pytest.approx(
+        (drawn ** [2, 1, 3]).prod(axis=1).mean(), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
 def test_other_names_and_orders_only_relabel_the_graph(order: tuple[int, ...]) -> None:
     noise = NoiseOptions()
-    task = simulate(random_world(RandomWorldOptions(steps=7), 5), WorldOptions(videos=15, noise=noise), 2).task
+    task = simulate(random_world(RandomWorldOptions(steps=7), 5), SimulationOptions(videos=15, noise=noise), 2).task
     graph = infer(task, "likelihood")
     videos = [*task.videos]
     again = infer(Task(task.name, task.steps, [videos[i % 15] for i in np.random.default_rng(order).permutation(15)]),
@@ -203,29 +213,29 @@ def test_other_names_and_orders_only_relabel_the_graph(order: tuple[int, ...]) -
 
 
 def test_many_videos_are_thinned_out_for_the_way_but_not_for_the_result() -> None:
-    task = simulate(random_world(RandomWorldOptions(steps=8), 1), WorldOptions(videos=60), 0).task
-    few = infer(task, "likelihood", videos=20)
+    task = simulate(random_world(RandomWorldOptions(steps=8), 1), SimulationOptions(videos=60), 0).task
+    few = infer(task, "likelihood", search_videos=20)
     assert few.preconditions == infer(task, "likelihood").preconditions
 
 
 def test_names_choose_among_the_usual_predecessors_not_how_many() -> None:
     rng = np.random.default_rng(0)
     usual = np.triu(rng.random((6, 6)) < 0.7, k=1)
-    kin = rng.normal(size=(6, 6))
-    logs = log_sums(kin, usual)
+    similarity = rng.normal(size=(6, 6))
+    logs = log_subset_weights(similarity, usual)
     for step_, column in enumerate(usual.T):
         before = np.flatnonzero(column)
         for count in range(7):
-            sets = [math.exp(sum(kin[a, step_] for a in chosen)) for chosen in combinations(before, count)]
+            sets = [math.exp(sum(similarity[a, step_] for a in chosen)) for chosen in combinations(before, count)]
             assert math.exp(logs[step_, count]) == pytest.approx(sum(sets))
-    prior = Prior(usual, kin, logs)
-    empty = prior.of_order(np.zeros((6, 6), dtype=bool))
+    prior = OrderPrior(usual, similarity, logs)
+    empty = prior.log_probability(np.zeros((6, 6), dtype=bool))
     for count in range(int(usual[:, 4].sum()) + 1):
         chances = 0.0
         for chosen in combinations(np.flatnonzero(usual[:, 4]), count):
             relation = np.zeros((6, 6), dtype=bool)
             relation[list(chosen), 4] = True
-            chances += math.exp(prior.of_order(relation) - empty)
+            chances += math.exp(prior.log_probability(relation) - empty)
         assert chances == pytest.approx(1)  # as likely as any other number of predecessors
 
 

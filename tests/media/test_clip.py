@@ -6,6 +6,7 @@ import gc
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media import clip as room
-from msg2.media.clip import Clip, clip
-from msg2.media.pictures import picture_encoder
-from msg2.media.text import text_encoder
-from msg2.options import PictureOptions, TextOptions
+from msg2.media import clip
+from msg2.media.clip import ClipModel, load_clip
+from msg2.media.image_encoders import image_encoder
+from msg2.media.text_encoders import text_encoder
 
 SAID = ["flip the bread", "a", "", "jack up the car " * 40, "ψωμί 🍞"]
 
@@ -47,8 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(folder: Path) -> Clip:
-    return Clip(folder)
+def model(folder: Path) -> ClipModel:
+    return ClipModel(folder)
 
 
 def images() -> list[np.ndarray]:
@@ -62,7 +62,7 @@ def unit(vectors: Any) -> np.ndarray:
     return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
-def test_pictures_are_those_of_transformers(folder: Path, model: Clip) -> None:
+def test_images_are_those_of_transformers(folder: Path, model: ClipModel) -> None:
     import torch
     from PIL import Image
     from transformers import CLIPImageProcessorPil, CLIPModel
@@ -71,18 +71,18 @@ def test_pictures_are_those_of_transformers(folder: Path, model: Clip) -> None:
     with torch.no_grad():
         pixels = prepare([Image.fromarray(image) for image in images()], return_tensors="pt")
         theirs = unit(direct.get_image_features(**pixels))
-    ours = model.pictures(images())
-    assert (ours.dtype, ours.shape, model.pictures.width) == (np.float32, (6, 24), 24)
+    ours = model.image_encoder(images())
+    assert (ours.dtype, ours.shape, model.image_encoder.width) == (np.float32, (6, 24), 24)
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(ours, axis=1), 1, atol=1e-6)
 
 
-def test_texts_are_those_of_transformers(folder: Path, model: Clip) -> None:
+def test_texts_are_those_of_transformers(folder: Path, model: ClipModel) -> None:
     import torch
     from transformers import AutoTokenizer, CLIPModel
 
     tokenizer, direct = AutoTokenizer.from_pretrained(folder), CLIPModel.from_pretrained(folder).eval()
-    ours = model.texts(SAID)
+    ours = model.text_encoder(SAID)
     for text, vector in zip(SAID, ours, strict=True):
         tokens = tokenizer([text], truncation=True, return_tensors="pt")
         assert tokens["input_ids"].shape[1] <= 77
@@ -90,32 +90,32 @@ def test_texts_are_those_of_transformers(folder: Path, model: Clip) -> None:
             np.testing.assert_allclose(vector, unit(direct.get_text_features(**tokens))[0], atol=1e-6)
 
 
-def test_batches_have_no_part_in_it(folder: Path, model: Clip) -> None:
+def test_batches_have_no_part_in_it(folder: Path, model: ClipModel) -> None:
     for batch in (1, 4):
-        pictures = picture_encoder(str(folder), PictureOptions(batch=batch))
-        np.testing.assert_allclose(pictures(images()), model.pictures(images()), atol=1e-6)
-        texts = text_encoder(str(folder), TextOptions(batch=batch))
-        np.testing.assert_allclose(texts(SAID), model.texts(SAID), atol=1e-6)
-    assert model.pictures([]).shape == model.texts([]).shape == (0, 24)
+        encoder = replace(image_encoder(str(folder)), batch_size=batch)
+        np.testing.assert_allclose(encoder(images()), model.image_encoder(images()), atol=1e-6)
+        texts = replace(text_encoder(str(folder)), batch_size=batch)
+        np.testing.assert_allclose(texts(SAID), model.text_encoder(SAID), atol=1e-6)
+    assert model.image_encoder([]).shape == model.text_encoder([]).shape == (0, 24)
 
 
 def test_both_sides_of_one_model_in_memory(folder: Path) -> None:
-    pictures, texts = picture_encoder(str(folder)), text_encoder(str(folder))
-    assert pictures.name == texts.name
-    assert pictures.name.startswith("clip-tiny@")
-    assert pictures.versions.keys() == {"numpy", "pillow", "torch", "transformers"}
-    assert clip(folder) is clip(folder)
-    assert len(room._in_use) == 1
-    del pictures, texts
+    images, texts = image_encoder(str(folder)), text_encoder(str(folder))
+    assert images.name == texts.name
+    assert images.name.startswith("clip-tiny@")
+    assert images.versions.keys() == {"numpy", "pillow", "torch", "transformers"}
+    assert load_clip(folder) is load_clip(folder)
+    assert len(clip._loaded_models) == 1
+    del images, texts
     gc.collect()
-    assert len(room._in_use) == 0
+    assert len(clip._loaded_models) == 0
 
 
 def test_a_name_says_which_model_wherever_it_lies(
-    folder: Path, model: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: ClipModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = shutil.copytree(folder, tmp_path / "other")
-    mark = model.pictures.name.rpartition("@")[2]
+    mark = model.image_encoder.name.rpartition("@")[2]
     asked: list[str] = []
 
     def fetched(name: str, allow_patterns: list[str]) -> str:
@@ -123,13 +123,13 @@ def test_a_name_says_which_model_wherever_it_lies(
         return str(copy)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
-    assert text_encoder("some/clip").name == picture_encoder("some/clip").name == f"some/clip@{mark}"
+    assert text_encoder("some/clip").name == image_encoder("some/clip").name == f"some/clip@{mark}"
     assert asked == ["some/clip", "some/clip"]
     gc.collect()
     settings = json.loads((copy / "preprocessor_config.json").read_text())
     (copy / "preprocessor_config.json").write_text(json.dumps(settings | {"image_mean": [0.5, 0.5, 0.5]}))
-    assert picture_encoder(str(copy)).name.startswith("other@")
-    assert not picture_encoder(str(copy)).name.endswith(mark)
+    assert image_encoder(str(copy)).name.startswith("other@")
+    assert not image_encoder(str(copy)).name.endswith(mark)
 
 
 def test_older_weights_give_the_same_features(folder: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_older_weights_give_the_same_features(folder: Path, tmp_path: Path) -> N
     torch, tensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
     torch.save(tensors.load_file(older / "model.safetensors"), older / "pytorch_model.bin")
     (older / "model.safetensors").unlink()
-    np.testing.assert_allclose(Clip(older).texts(SAID), Clip(folder).texts(SAID), atol=1e-6)
+    np.testing.assert_allclose(ClipModel(older).text_encoder(SAID), ClipModel(folder).text_encoder(SAID), atol=1e-6)
 
 
 def test_what_is_no_clip(folder: Path, tmp_path: Path) -> None:
@@ -145,10 +145,10 @@ def test_what_is_no_clip(folder: Path, tmp_path: Path) -> None:
     (bare / "model.safetensors").unlink()
     (bare / "pytorch_model.bin").write_bytes(b"pickled")
     with pytest.raises(InputError, match="is not a CLIP model"):
-        Clip(bare)
+        ClipModel(bare)
     (bare / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(InputError, match=r"is not a CLIP model \(its config.json says 'bert'\)"):
-        picture_encoder(str(bare))
+        image_encoder(str(bare))
     (bare / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"config.json: cannot be read"):
         text_encoder(str(bare))
@@ -157,4 +157,4 @@ def test_what_is_no_clip(folder: Path, tmp_path: Path) -> None:
 def test_without_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
-        picture_encoder(str(folder))
+        image_encoder(str(folder))

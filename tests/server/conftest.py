@@ -13,9 +13,9 @@ pytest.importorskip("fastapi")
 
 from fastapi.testclient import TestClient
 
-from msg2.options import ServerOptions
-from msg2.server.app import application
-from msg2.server.desk import Desk
+from msg2.server.settings import ServerSettings
+from msg2.server.web_app import create_app
+from msg2.server.workspace import Workspace
 
 HERE = "http://127.0.0.1:8765"
 
@@ -32,8 +32,8 @@ def open_app(tmp_path: Path) -> Iterator[Open]:
     opened: list[TestClient] = []
 
     def make(**options: Any) -> TestClient:
-        desk = Desk(ServerOptions(**{"folder": tmp_path / "work", **options}))
-        client = TestClient(application(desk), base_url=HERE, raise_server_exceptions=False)
+        workspace = Workspace(ServerSettings(**{"folder": tmp_path / "work", **options}))
+        client = TestClient(create_app(workspace), base_url=HERE, raise_server_exceptions=False)
         client.__enter__()
         opened.append(client)
         return client

@@ -12,12 +12,12 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from msg2.media.features import Features
-from msg2.options import SamplingOptions, StateModelOptions
+from msg2.media.video_features import VideoFeatures
 from msg2.states.batch import Batch
-from msg2.states.footage import Footage, batch, footage
-from msg2.states.model import StateModel
-from msg2.states.sampling import Clip, Tokens
+from msg2.states.configuration import SamplingOptions, StateModelOptions
+from msg2.states.dataset import StateDataset, build_dataset, collate
+from msg2.states.state_model import StateModel
+from msg2.states.token_sampling import LabelledVideo, Tokens
 from msg2.task import Segment, Task, Video
 
 STEPS = ("boil", "crack", "drain", "serve")
@@ -57,7 +57,9 @@ def tiny_task(videos: int = 5, seed: int = 0, steps: Sequence[str] = STEPS) -> T
     return Task("noodles", steps, made)
 
 
-def tiny_features(task: Task, seed: int = 0, width: int = WIDTH, text_width: int | None = None) -> dict[str, Features]:
+def tiny_features(
+    task: Task, seed: int = 0, width: int = WIDTH, text_width: int | None = None
+) -> dict[str, VideoFeatures]:
     """One frame a second and one sentence every three: the prototype of the step that is labelled then, plus noise."""
     rng = np.random.default_rng([seed, 2])
     looks = rng.normal(size=(len(task.steps) + 1, width))
@@ -75,17 +77,17 @@ def tiny_features(task: Task, seed: int = 0, width: int = WIDTH, text_width: int
 
         frame_times = np.arange(0, length, 1.0)
         starts = np.arange(0, length, 3.0)
-        found[video.id] = Features(
+        found[video.id] = VideoFeatures(
             frame_times, shown(frame_times, looks), np.stack([starts, starts + 3], 1), shown(starts + 1.5, sounds)
         )
     return found
 
 
-def tiny_footage(
+def tiny_dataset(
     videos: int = 5, seed: int = 0, text_width: int | None = None, *, text_only: bool = False, steps: int = 4
-) -> Footage:
+) -> StateDataset:
     task = tiny_task(videos, seed, [*STEPS, "salt", "stir", "taste", "wash"][:steps])
-    return footage(task, tiny_features(task, seed, text_width=text_width).get, text_only=text_only)
+    return build_dataset(task, tiny_features(task, seed, text_width=text_width).get, text_only=text_only)
 
 
 def options(**changes: Any) -> StateModelOptions:
@@ -101,18 +103,18 @@ VARIANTS: dict[str, StateModelOptions] = {
     "vit": options(encoder="vit-tiny"),
     "visualbert": options(encoder="visualbert-tiny"),
     "visualbert, direct": options(encoder="visualbert-tiny", direct=True),
-    "witness": options(witness=True, context=False),
-    "witness, context": options(witness=True),
-    "witness, text": options(inputs="text", witness=True, context=False),
-    "habits": options(habits=True, context=False),
-    "witness, habits": options(witness=True, habits=True, context=False),
-    "witness, habits, context": options(witness=True, habits=True),
+    "evidence": options(evidence=True, context=False),
+    "evidence, context": options(evidence=True),
+    "evidence, text": options(inputs="text", evidence=True, context=False),
+    "co-occurrence": options(cooccurrence=True, context=False),
+    "evidence, co-occurrence": options(evidence=True, cooccurrence=True, context=False),
+    "evidence, co-occurrence, context": options(evidence=True, cooccurrence=True),
 }
 """Every way through the model."""
 SAMPLED_FROM_THE_VIDEO = SamplingOptions(frames="video", most_frames=30)
 
 
-def model_for(held: Footage, chosen: StateModelOptions, seed: int = 0) -> StateModel:
+def model_for(held: StateDataset, chosen: StateModelOptions, seed: int = 0) -> StateModel:
     """An untrained model in eval mode; what starts at zero is drawn at random, so that everything matters."""
     torch.manual_seed(seed)
     model = StateModel(len(held.steps), held.frames.shape[1], held.sentences.shape[1], chosen)
@@ -124,11 +126,15 @@ def model_for(held: Footage, chosen: StateModelOptions, seed: int = 0) -> StateM
 
 
 def batch_of(
-    held: Footage, numbers: Sequence[int], sampling: SamplingOptions | None = None, seed: int | None = 3, **given: Any
+    held: StateDataset,
+    numbers: Sequence[int],
+    sampling: SamplingOptions | None = None,
+    seed: int | None = 3,
+    **given: Any,
 ) -> tuple[list[Tokens], Batch]:
     chosen = SamplingOptions() if sampling is None else sampling
     tokens = [held.tokens(number, chosen, None if seed is None else [seed]) for number in numbers]
-    return tokens, batch(held, numbers, tokens, **given)
+    return tokens, collate(held, numbers, tokens, **given)
 
 
 def changed(made: Batch, change: Callable[[dict[str, torch.Tensor]], None]) -> Batch:
@@ -150,15 +156,15 @@ def tensors_in(folder: Path, which: str) -> Path:
 
 
 @st.composite
-def clips(draw: st.DrawFn, most: int = 8, steps: int = 10) -> Clip:
-    """Labelled clips of up to `most` segments, which may touch, overlap and last no time; times are quarter seconds."""
+def labelled_videos(draw: st.DrawFn, most: int = 8, steps: int = 10) -> LabelledVideo:
+    """Videos of up to `most` segments, which may touch, overlap and last no time; times are quarter seconds."""
     quarters = st.integers(0, 400).map(lambda n: n / 4)
     chosen = draw(st.lists(st.integers(0, steps - 1), unique=True, min_size=1, max_size=most))
     spans = [sorted((draw(quarters), draw(quarters))) for _ in chosen]
     order = sorted(range(len(chosen)), key=lambda i: (*spans[i], chosen[i]))
     frames = sorted(draw(st.lists(quarters, min_size=1, max_size=60)))
     sentences = sorted(draw(st.lists(quarters, max_size=20)))
-    return Clip(
+    return LabelledVideo(
         "v",
         np.array([chosen[i] for i in order], dtype=np.int64),
         np.array([spans[i][0] for i in order]),

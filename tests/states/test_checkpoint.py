@@ -18,40 +18,46 @@ from safetensors.torch import load
 from transformers import T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
 
 from msg2.errors import InputError
-from msg2.media.manifest import Encoders
-from msg2.media.store import write_store
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.card import Card
-from msg2.states.checkpoint import as_file, load_model, load_weights, read_card, read_tensors, save_checkpoint, to_json
-from msg2.states.trained import trained as ready_to_read
-from msg2.states.training import Progress, train
+from msg2.media.feature_store import Encoders, write_store
+from msg2.states.checkpoint import (
+    load_checkpoint,
+    load_weights,
+    read_card,
+    read_tensors,
+    save_checkpoint,
+    serialize_tensors,
+)
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.model_card import ModelCard
+from msg2.states.trained_model import load_trained_model as ready_to_read
+from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import (
     VARIANTS,
     batch_of,
     model_for,
     options,
     tensors_in,
+    tiny_dataset,
     tiny_features,
-    tiny_footage,
     tiny_task,
 )
 
-HELD = tiny_footage(4)
+HELD = tiny_dataset(4)
 TRAINING = TrainingOptions(epochs=2, batch=2, validate_every=1, validation=0.25, save_seconds=1e9, device="cpu")
 
 
-def card_for(chosen: StateModelOptions) -> Card:
-    return Card(
+def card_for(chosen: StateModelOptions) -> ModelCard:
+    return ModelCard(
         "noodles", HELD.steps, 16, 16, chosen, SamplingOptions(), TRAINING, {"training": ("v0",), "validation": ()}
     )
 
 
 def trained(
     folder: Path, chosen: StateModelOptions | None = None, given: TrainingOptions = TRAINING, report: Any = None
-) -> Card:
-    return train(
+) -> ModelCard:
+    return train_model(
         HELD, folder, model=chosen or options(), sampling=SamplingOptions(), training=given,
-        report=report or (lambda _: None),
+        on_epoch=report or (lambda _: None),
     )  # fmt: skip
 
 
@@ -62,7 +68,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def stop(progress: Progress) -> None:
+def stop(progress: EpochReport) -> None:
     if progress.epoch == 1:
         raise KeyboardInterrupt
 
@@ -95,7 +101,7 @@ def test_saved_and_loaded_weights_are_the_same(name: str, tmp_path: Path) -> Non
     model = model_for(HELD, VARIANTS[name])
     card = card_for(VARIANTS[name])
     save_checkpoint(tmp_path, card, {"x": torch.zeros(1)}, model.state_dict())
-    found, loaded = load_model(tmp_path)
+    found, loaded = load_checkpoint(tmp_path)
     assert found == card
     assert not loaded.training
     for (one, before), (other, after) in zip(model.state_dict().items(), loaded.state_dict().items(), strict=True):
@@ -111,7 +117,7 @@ def test_saved_and_loaded_weights_are_the_same(name: str, tmp_path: Path) -> Non
 def test_the_library_reads_what_is_written(shapes: dict[str, list[int]], turned: bool) -> None:
     tensors = {name: torch.rand(shape) for name, shape in shapes.items()}
     given = {name: one.mT.contiguous().mT if turned and one.ndim > 1 else one for name, one in tensors.items()}
-    read = load(bytes(as_file(given)))
+    read = load(bytes(serialize_tensors(given)))
     assert read.keys() == tensors.keys()
     assert all(torch.equal(read[name], one) for name, one in tensors.items())
 
@@ -124,14 +130,14 @@ def test_the_card_of_a_training(finished: Path) -> None:
     tensors = {tensors_in(finished, which).name for which in ("best", "last")}
     assert {path.name for path in finished.iterdir()} == {"model.json", "log.jsonl"} | tensors
     document = json.loads((finished / "model.json").read_text(encoding="utf-8"))
-    assert document["format"] == "msg2.states/1"
+    assert document["format"] == "msg2.states/2"
     assert document["versions"]["torch"] == torch.__version__.split("+")[0] or torch.__version__ in str(
         document["versions"]
     )
 
 
 def test_the_model_is_the_best_one_and_not_the_last_one(finished: Path, copy: Path) -> None:
-    _, model = load_model(finished)
+    _, model = load_checkpoint(finished)
     best = read_tensors(tensors_in(finished, "best"))
     assert all(torch.equal(value, best[name]) for name, value in model.state_dict().items())
 
@@ -148,7 +154,7 @@ def test_names_in_any_script_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_model_can_be_used_before_its_training_has_finished(unfinished: Path) -> None:
-    card, _ = load_model(unfinished)
+    card, _ = load_checkpoint(unfinished)
     assert (card.epoch, card.finished) == (1, False)
 
 
@@ -176,9 +182,9 @@ def test_a_trained_model_needs_nothing_but_its_own_folder(kind: str, tmp_path: P
     chosen = options(encoder=str(tmp_path / "encoder"))
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "model", chosen, report=stop)
-    _, before = load_model(tmp_path / "model")
+    _, before = load_checkpoint(tmp_path / "model")
     shutil.rmtree(tmp_path / "encoder")
-    _, after = load_model(tmp_path / "model")
+    _, after = load_checkpoint(tmp_path / "model")
     _, made = batch_of(HELD, range(4))
     with torch.no_grad():
         scores = [one(made, HELD.frames, HELD.sentences).scores for one in (before, after)]
@@ -189,11 +195,58 @@ def test_a_trained_model_needs_nothing_but_its_own_folder(kind: str, tmp_path: P
 @pytest.mark.parametrize("config", [3, {"model_type": "bert"}, {"model_type": "t5", "d_model": "x"}, {"d_model": 16}])
 def test_a_damaged_configuration_of_the_encoder(config: Any, copy: Path) -> None:
     with_field(copy, "encoder", config)
-    assert "is damaged" in complaint(lambda: load_model(copy), copy / "model.json")
+    assert "is damaged" in complaint(lambda: load_checkpoint(copy), copy / "model.json")
 
 
-def test_one_line_of_json() -> None:
-    assert to_json({"a": "é\n"}) == '{"a": "é\\n"}\n'
+FORMAT_1 = {
+    "witness": "evidence", "witness_dropout": "evidence_dropout", "witness_l2": "evidence_l2",
+    "witness_rate": "evidence_rate", "habits": "cooccurrence", "habits_l2": "cooccurrence_l2",
+}  # fmt: skip
+"""The options of the first format by their names now."""
+FORMAT_1_TENSORS = {
+    "evidence_models.": "witnesses.", "cooccurrence.completion.": "habits.when.",
+    "cooccurrence.presence.": "habits.whether.", "presence_scale.": "trust.", "input_projection.": "bridge.",
+    "text_projection.": "text_bridge.", ".feed_forward.": ".forwards.", "transformer.positions": "transformer.places",
+}  # fmt: skip
+
+
+def as_format_1(folder: Path) -> None:
+    """Rename everything in a folder to what the first format called it."""
+    card = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    card["format"] = "msg2.states/1"
+    for old, new in FORMAT_1.items():
+        part = card["training"] if old == "witness_rate" else card["model"]
+        part[old] = part.pop(new)
+    (folder / "model.json").write_text(json.dumps(card), encoding="utf-8")
+    for path in folder.glob("*.safetensors"):
+        tensors = {}
+        for name, value in load(path.read_bytes()).items():
+            for new, old in FORMAT_1_TENSORS.items():
+                name = name.replace(new, old)
+            tensors[name] = value
+        path.write_bytes(serialize_tensors(tensors))
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "text" not in name])
+def test_a_model_of_the_first_format_is_read_and_resumed(name: str, tmp_path: Path) -> None:
+    chosen = VARIANTS[name]
+    for folder in ("now", "old"):
+        with pytest.raises(KeyboardInterrupt):
+            trained(tmp_path / folder, chosen, report=stop)
+    as_format_1(tmp_path / "old")
+    text = (tmp_path / "old" / "model.json").read_text(encoding="utf-8")
+    assert '"witness": ' in text
+    assert "evidence" not in text
+    (card, model), (same, expected) = load_checkpoint(tmp_path / "old"), load_checkpoint(tmp_path / "now")
+    assert card == same
+    for key, value in expected.state_dict().items():
+        assert torch.equal(model.state_dict()[key], value)
+    for folder in ("now", "old"):
+        trained(tmp_path / folder, chosen)
+    for which in ("best", "last"):
+        old, now = (read_tensors(tensors_in(tmp_path / folder, which)) for folder in ("old", "now"))
+        assert old.keys() == now.keys()
+        assert all(torch.equal(old[key], value) for key, value in now.items())
 
 
 # --- damage ---
@@ -225,7 +278,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_damaged_best_weights(damage: str, copy: Path) -> None:
     path = tensors_in(copy, "best")
     DAMAGES[damage](path)
-    complaint(lambda: load_model(copy), path)
+    complaint(lambda: load_checkpoint(copy), path)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -234,13 +287,13 @@ def test_damaged_last_weights(damage: str, begun: Path) -> None:
     path = tensors_in(begun, "last")
     DAMAGES[damage](path)
     complaint(lambda: trained(begun), path)
-    load_model(begun)  # and the best ones are still there
+    load_checkpoint(begun)  # and the best ones are still there
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_card(damage: str, copy: Path) -> None:
     DAMAGES[damage](copy / "model.json")
-    complaint(lambda: load_model(copy), copy)
+    complaint(lambda: load_checkpoint(copy), copy)
     if damage != "missing":  # without a card, a training begins
         complaint(lambda: trained(copy), copy)
 
@@ -248,7 +301,7 @@ def test_a_damaged_card(damage: str, copy: Path) -> None:
 @pytest.mark.parametrize("text", ["[]", "null", "3", '"x"', "{}", '{"format": "msg2.states/2"}', '{"format": "msg2.graph/1"}', '{"format": "msg2.states/1"}'])  # noqa: E501 # fmt: skip
 def test_json_of_something_else(text: str, copy: Path) -> None:
     (copy / "model.json").write_text(text)
-    complaint(lambda: load_model(copy), copy / "model.json")
+    complaint(lambda: load_checkpoint(copy), copy / "model.json")
 
 
 def with_field(folder: Path, name: str, value: Any) -> None:
@@ -266,7 +319,7 @@ def with_field(folder: Path, name: str, value: Any) -> None:
 )  # fmt: skip
 def test_a_card_with_a_wrong_value(name: str, value: Any, copy: Path) -> None:
     with_field(copy, name, value)
-    complaint(lambda: load_model(copy), copy)
+    complaint(lambda: load_checkpoint(copy), copy)
 
 
 @pytest.mark.parametrize(
@@ -280,20 +333,20 @@ def test_a_card_with_a_wrong_value(name: str, value: Any, copy: Path) -> None:
 def test_a_card_with_a_value_of_the_wrong_type(name: str, value: Any, begun: Path) -> None:
     with_field(begun, name, value)
     with pytest.raises(InputError, match="damaged"):
-        load_model(begun)
+        load_checkpoint(begun)
 
 
 def test_no_folder_and_no_model(tmp_path: Path) -> None:
-    assert "no trained model" in complaint(lambda: load_model(tmp_path / "nowhere"), tmp_path / "nowhere")
-    assert "no trained model" in complaint(lambda: load_model(tmp_path), tmp_path)
+    assert "no trained model" in complaint(lambda: load_checkpoint(tmp_path / "nowhere"), tmp_path / "nowhere")
+    assert "no trained model" in complaint(lambda: load_checkpoint(tmp_path), tmp_path)
     (tmp_path / "file").write_text("")
-    complaint(lambda: load_model(tmp_path / "file"), tmp_path / "file")
+    complaint(lambda: load_checkpoint(tmp_path / "file"), tmp_path / "file")
 
 
 def test_weights_of_another_model(copy: Path) -> None:
     weights = read_tensors(tensors_in(copy, "best"))
     for name, value in ((None, None), ("head.weight", torch.zeros(9, 64)), ("more", torch.zeros(1))):
-        _, model = load_model(copy)
+        _, model = load_checkpoint(copy)
         changed = {k: v for k, v in weights.items() if k != "head.bias"} if name is None else {**weights, name: value}
         what = complaint(lambda m=model, c=changed: load_weights(m, c, copy / "x"), copy / "x")
         assert "does not fit the model" in what
@@ -332,7 +385,7 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_was(begun: Path, monkeypatch: p
     assert "No space left on device" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     assert {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"} == before
-    load_model(begun)
+    load_checkpoint(begun)
     assert trained(begun).finished
 
 
@@ -370,13 +423,13 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 # --- put to use ---
 
 
-def test_a_witness_that_knows_a_video_by_heart_does_not_judge_it_when_filling(tmp_path: Path) -> None:
-    """As in training, a video is judged by the judge that has not learnt from it."""
+def test_an_evidence_model_that_knows_a_video_by_heart_does_not_score_it_when_filling(tmp_path: Path) -> None:
+    """As in training, a video is scored by the layer that has not learned from it."""
     task = tiny_task(4)
     features = tiny_features(task)
     encoders = Encoders("made up", "made up", 16, 16)
     store = write_store(tmp_path / "store", {(None, video): one for video, one in features.items()}, encoders)
-    card = trained(tmp_path / "model", options(witness=True, context=False))
+    card = trained(tmp_path / "model", options(evidence=True, context=False))
     ready = ready_to_read(tmp_path / "model", task, store)
-    known = [ready.footage.fold(number) >= 0 for number in range(4)]
-    assert known == [clip.video in card.videos["training"] for clip in ready.footage.clips]
+    known = [ready.dataset.fold(number) >= 0 for number in range(4)]
+    assert known == [clip.video in card.videos["training"] for clip in ready.dataset.videos]

@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from msg2.errors import InputError
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states import training as training_module
-from msg2.states.card import Card
-from msg2.states.checkpoint import load_model, read_card, read_tensors
-from msg2.states.footage import Footage, batch, footage
-from msg2.states.model import StateModel
+from msg2.states.checkpoint import load_checkpoint, read_card, read_tensors
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.dataset import StateDataset, build_dataset, collate
+from msg2.states.model_card import ModelCard
 from msg2.states.optimizer import learning_rate
-from msg2.states.reading import readings
-from msg2.states.sampling import COMPLETED
-from msg2.states.training import Progress, train
-from tests.states.conftest import VARIANTS, options, tensors_in, tiny_features, tiny_footage, tiny_task
+from msg2.states.prediction import predict_states
+from msg2.states.state_model import StateModel
+from msg2.states.token_sampling import COMPLETED
+from msg2.states.training import EpochReport, train_model
+from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset, tiny_features, tiny_task
 
-HELD = tiny_footage(6, steps=8)
+HELD = tiny_dataset(6, steps=8)
 SHORT = TrainingOptions(
     epochs=6, batch=2, learning_rate=1e-3, warmup=3, validate_every=2, validation=0.34, save_seconds=1e9, device="cpu"
 )
@@ -47,16 +47,16 @@ class KilledError(Exception):
 
 def trained(
     folder: Path, given: TrainingOptions = SHORT, chosen: StateModelOptions | None = None, report: Any = None,
-    held: Footage = HELD,
-) -> Card:  # fmt: skip
-    return train(
+    held: StateDataset = HELD,
+) -> ModelCard:  # fmt: skip
+    return train_model(
         held, folder, model=options() if chosen is None else chosen, sampling=SamplingOptions(), training=given,
-        report=report or (lambda _: None),
+        on_epoch=report or (lambda _: None),
     )  # fmt: skip
 
 
-def after(epochs: int, error: type[BaseException]) -> Callable[[Progress], None]:
-    def report(progress: Progress) -> None:
+def after(epochs: int, error: type[BaseException]) -> Callable[[EpochReport], None]:
+    def report(progress: EpochReport) -> None:
         if progress.epoch == epochs:
             raise error
 
@@ -97,10 +97,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- learning ---
 
 
-def accuracy_of(model: StateModel, held: Footage, seed: list[int] | None = None) -> float:
+def accuracy_of(model: StateModel, held: StateDataset, seed: list[int] | None = None) -> float:
     """How often ŝ ≥ b says rightly whether a step that occurs is completed; without a seed as in testing."""
     right, count = 0, 0
-    for one in readings(model, held, range(len(held)), SamplingOptions(), hidden=seed):
+    for one in predict_states(model, held, range(len(held)), SamplingOptions(), hidden=seed):
         said = (one.scores >= 1.0) == (one.state == COMPLETED)
         right += int(said[:, one.labelled].sum())
         count += said[:, one.labelled].size
@@ -117,10 +117,10 @@ def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
         video: replace(one, frame_times=one.frame_times[::4], frames=one.frames[::4])
         for video, one in tiny_features(task).items()
     }
-    held = footage(task, features.get)
+    held = build_dataset(task, features.get)
     given = TrainingOptions(epochs=900, batch=5, learning_rate=2e-3, warmup=20, validation=0, validate_every=900, seed=1, device="cpu")  # noqa: E501 # fmt: skip
     trained(tmp_path, given, held=held)
-    _, model = load_model(tmp_path)
+    _, model = load_checkpoint(tmp_path)
     assert accuracy_of(model, held) > 0.99
     assert accuracy_of(model, held, [7]) > 0.98  # with labels hidden, too
     untrained = StateModel(4, 16, 16, options())
@@ -129,16 +129,16 @@ def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if "direct" not in name])
 def test_every_variant_learns(name: str, tmp_path: Path) -> None:
-    held = tiny_footage(4, text_only=True) if "text" in name else tiny_footage(4)
+    held = tiny_dataset(4, text_only=True) if "text" in name else tiny_dataset(4)
     given = replace(SHORT, epochs=20, batch=4, learning_rate=3e-3, validation=0, validate_every=20)
-    seen: list[Progress] = []
+    seen: list[EpochReport] = []
     trained(tmp_path, given, VARIANTS[name], seen.append, held)
     assert [one.epoch for one in seen] == list(range(1, 21))
     assert seen[-1].loss < 0.95 * seen[0].loss
 
 
 def test_what_is_reported(whole: Path, tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[EpochReport] = []
     card = trained(tmp_path, report=seen.append)
     assert [(one.epoch, one.epochs) for one in seen] == [(epoch, 6) for epoch in range(1, 7)]
     assert [one.accuracy is None for one in seen] == [True] + 5 * [False]
@@ -177,7 +177,7 @@ def test_packed_rows_give_the_same_first_loss() -> None:
         torch.manual_seed(0)
         model = StateModel(8, 16, 16, chosen).eval()
         tokens = [HELD.tokens(number, SamplingOptions(), [1]) for number in range(6)]
-        made = batch(HELD, range(6), tokens, row=row)
+        made = collate(HELD, range(6), tokens, row=row)
         loss = training_module.training_loss(model(made, HELD.frames, HELD.sentences), made, chosen)
         loss.backward()  # type: ignore[no-untyped-call]
         losses.append((loss.item(), {name: p.grad for name, p in model.named_parameters() if p.grad is not None}))
@@ -205,8 +205,7 @@ def test_bfloat16_on_the_cpu_trains_too(tmp_path: Path) -> None:
 
 @given(st.integers(1, 400), st.integers(0, 150))
 def test_the_learning_rate_rises_and_falls(steps: int, warmup: int) -> None:
-    given = TrainingOptions(learning_rate=3e-4, warmup=warmup)
-    rates = [learning_rate(step, steps, given) for step in range(steps)]
+    rates = [learning_rate(step, steps, peak=3e-4, warmup=warmup) for step in range(steps)]
     assert all(0 < rate <= 3e-4 for rate in rates)
     top = rates.index(max(rates))
     assert rates[: top + 1] == sorted(rates[: top + 1])
@@ -217,10 +216,11 @@ def test_the_learning_rate_rises_and_falls(steps: int, warmup: int) -> None:
 def test_the_learning_rate_of_the_paper() -> None:
     given = TrainingOptions()
     assert (given.learning_rate, given.warmup, given.batch, given.epochs) == (3e-4, 100, 32, 600)
-    assert learning_rate(49, 1200, given) == pytest.approx(1.5e-4)
-    assert learning_rate(99, 1200, given) == learning_rate(100, 1200, given) == pytest.approx(3e-4)
-    assert learning_rate(650, 1200, given) == pytest.approx(1.5e-4)  # half-way down the cosine
-    assert learning_rate(1199, 1200, given) < 1e-8
+    rates = [learning_rate(step, 1200, peak=given.learning_rate, warmup=given.warmup) for step in range(1200)]
+    assert rates[49] == pytest.approx(1.5e-4)
+    assert rates[99] == rates[100] == pytest.approx(3e-4)
+    assert rates[650] == pytest.approx(1.5e-4)  # half-way down the cosine
+    assert rates[1199] < 1e-8
 
 
 # --- killed and taken up ---
@@ -232,7 +232,7 @@ def test_interrupted_and_taken_up(epochs: int, whole: Path, tmp_path: Path) -> N
         trained(tmp_path, report=after(epochs, KeyboardInterrupt))
     assert read_card(tmp_path).epoch == epochs
     assert read_card(tmp_path).finished is (epochs == 6)
-    seen: list[Progress] = []
+    seen: list[EpochReport] = []
     trained(tmp_path, report=seen.append)
     assert [one.epoch for one in seen] == list(range(epochs + 1, 7))
     assert_same(whole, tmp_path)
@@ -272,8 +272,8 @@ def test_interrupted_many_times(whole: Path, tmp_path: Path) -> None:
     assert_same(whole, tmp_path)
 
 
-def test_witnesses_and_habits_are_taken_up_too(tmp_path: Path) -> None:
-    chosen = VARIANTS["witness, habits"]
+def test_evidence_and_cooccurrence_models_are_resumed_too(tmp_path: Path) -> None:
+    chosen = VARIANTS["evidence, co-occurrence"]
     trained(tmp_path / "whole", chosen=chosen)
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "cut", chosen=chosen, report=after(3, KeyboardInterrupt))
@@ -325,10 +325,10 @@ def test_interrupted_when_patience_is_at_its_end(tmp_path: Path) -> None:
 
 def test_progress_goes_on_as_it_was(tmp_path: Path) -> None:
     given = replace(SHORT, epochs=12, learning_rate=0.03, validate_every=2)
-    seen: list[Progress] = []
+    seen: list[EpochReport] = []
     trained(tmp_path / "whole", given, report=seen.append)
     for cut in (4, 6, 8, 10):
-        again: list[Progress] = []
+        again: list[EpochReport] = []
         with pytest.raises(KeyboardInterrupt):
             trained(tmp_path / str(cut), given, report=after(cut, KeyboardInterrupt))
         trained(tmp_path / str(cut), given, report=again.append)
@@ -411,7 +411,7 @@ def test_no_half_files_are_left(tmp_path: Path) -> None:
 def test_a_finished_training_is_found_finished(whole: Path, tmp_path: Path) -> None:
     card = trained(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    seen: list[Progress] = []
+    seen: list[EpochReport] = []
     assert trained(tmp_path, report=seen.append) == card
     assert not seen
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -428,11 +428,11 @@ def test_where_it_runs_and_how_often_it_saves_may_differ(whole: Path, tmp_path: 
 # --- what must not be taken up ---
 
 
-def refuses(folder: Path, held: Footage = HELD, chosen: StateModelOptions | None = None, given: TrainingOptions = SHORT,
-            sampling: SamplingOptions | None = None) -> str:  # fmt: skip
+def refuses(folder: Path, held: StateDataset = HELD, chosen: StateModelOptions | None = None,
+            given: TrainingOptions = SHORT, sampling: SamplingOptions | None = None) -> str:  # fmt: skip
     before = {path: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError) as caught:
-        train(held, folder, model=chosen or options(), sampling=sampling or SamplingOptions(), training=given)
+        train_model(held, folder, model=chosen or options(), sampling=sampling or SamplingOptions(), training=given)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     what, hint = str(caught.value).split("\n")
     assert hint
@@ -449,9 +449,9 @@ def refuses(folder: Path, held: Footage = HELD, chosen: StateModelOptions | None
         {"chosen": options(skip=True)},
         {"chosen": options(encoder="vit-tiny")},
         {"sampling": SamplingOptions(dropped=0.5)},
-        {"held": tiny_footage(5, steps=8)},
-        {"held": tiny_footage(6)},
-        {"held": tiny_footage(6, text_width=9, steps=8)},
+        {"held": tiny_dataset(5, steps=8)},
+        {"held": tiny_dataset(6)},
+        {"held": tiny_dataset(6, text_width=9, steps=8)},
     ],
     ids=["epochs", "seed", "rate", "skip", "encoder", "dropped", "videos", "steps", "width"],
 )
@@ -465,14 +465,14 @@ def test_other_labels_or_features_under_the_same_ids_are_not_taken_up(what: str,
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, report=after(2, KeyboardInterrupt))
     task = tiny_task(6, 1 if what == "labels" else 0, HELD.steps)
-    other = footage(task, tiny_features(task, seed=1 if what == "features" else 0).get)
+    other = build_dataset(task, tiny_features(task, seed=1 if what == "features" else 0).get)
     assert "holds another training" in refuses(tmp_path, held=other)
 
 
 def test_too_few_videos_to_validate(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="task 'noodles' has 1 video"):
-        trained(tmp_path, held=tiny_footage(1))
-    card = trained(tmp_path, replace(SHORT, validation=0, epochs=1), held=tiny_footage(1))
+        trained(tmp_path, held=tiny_dataset(1))
+    card = trained(tmp_path, replace(SHORT, validation=0, epochs=1), held=tiny_dataset(1))
     assert card.finished
 
 
@@ -504,11 +504,11 @@ def test_any_seed(seed: int, tmp_path: Path) -> None:
 
 def test_validation_by_hand(whole: Path) -> None:
     """The best checkpoint, scored anew in plain loops, on the labels that validation hides."""
-    card, model = load_model(whole)
-    names = [one.video for one in HELD.clips]
+    card, model = load_checkpoint(whole)
+    names = [one.video for one in HELD.videos]
     numbers = [names.index(video) for video in card.videos["validation"]]
     right, count = 0, 0
-    for one in readings(model, HELD, numbers, SamplingOptions(), hidden=[SHORT.seed, 7_001]):
+    for one in predict_states(model, HELD, numbers, SamplingOptions(), hidden=[SHORT.seed, 7_001]):
         for border in range(len(one.kind)):
             for step in np.flatnonzero(one.hidden):
                 right += (one.scores[border, step] >= 1.0) == (one.state[border, step] == COMPLETED)

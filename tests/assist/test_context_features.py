@@ -1,0 +1,62 @@
+"""Features of the next step, by hand and by brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from msg2.assist.context_features import (
+    COUNT_FEATURES,
+    count_features,
+    count_transitions,
+    encode_contexts,
+    graph_features,
+    similarity_features,
+)
+from msg2.assist.learned_forecaster import choice_contexts
+from tests.assist.forecast_examples import GRAPH, NAMES
+
+
+def test_counts_by_hand() -> None:
+    found = count_transitions([(0, 1, 2), (1, 0)], 3)
+    assert found.shown.tolist() == [2, 2, 1]
+    assert found.after.tolist() == [[0, 1, 0], [1, 0, 1], [0, 0, 0], [1, 1, 0]]
+    assert found.second.tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0], [1, 1, 0]]
+    assert found.before.tolist() == [[0, 1, 1], [1, 0, 1], [0, 0, 0]]
+    assert found.positions.tolist() == pytest.approx([1 / 6 + 3 / 4, 1 / 2 + 1 / 4, 5 / 6])
+
+
+def test_counted_features_by_hand() -> None:
+    features = count_features(encode_contexts([(0,)], 3), count_transitions([(0, 1, 2), (0, 2), (1, 0)], 3))[0]
+    share = [3.5 / 4, 2.5 / 4, 2.5 / 4]
+    assert features[0].tolist() == [0] * len(COUNT_FEATURES)  # done
+    after, second, log_share, after_done, before_left, position = features[1]
+    assert after == pytest.approx(math.log((1 + 2 * 0.5) / (2 + 2)))  # a → b once of twice, backed off to one half
+    assert second == pytest.approx(math.log((1 + 2 * 0.5) / (3 + 2 - 1)))  # from the start: b, c, and a, which is done
+    assert log_share == pytest.approx(math.log(share[1]))
+    assert after_done == pytest.approx(math.log((1 + 0.5) / (2 + 1)))
+    assert before_left == pytest.approx(math.log((1 + 0.5) / (1 + 1)) * share[2] / (share[1] + share[2]))
+    assert position == pytest.approx(-abs(1.5 / sum(share) - (1 / 2 + 1 / 4 + 0.5) / 3))
+
+
+def test_similar_situations_by_brute_force() -> None:
+    past, came = choice_contexts([(0, 1, 2), (1, 0, 3)], 4)
+    found = similarity_features(encode_contexts([(0,)], 4), past, came, decay=0.4)[0, :, 0]
+    weights = np.zeros(4)
+    for prefix, outcome in zip(past.prefixes, came, strict=True):
+        apart = len({0} ^ set(prefix)) + (not prefix or prefix[-1] != 0)
+        weights[outcome] += 0.4**apart
+    weights += (np.bincount(came, minlength=4) + 0.5) / (len(came) + 2)
+    weights[0] = 0
+    assert np.exp(found[1:]) == pytest.approx(weights[1:] / weights.sum())
+
+
+def test_the_graph_as_features() -> None:
+    features = graph_features(encode_contexts([(0,), (0, 1)], 4), GRAPH, rho=0.5)
+    of = {name: GRAPH.steps.index(name) for name in NAMES}
+    assert features[0, of["c"]].tolist() == [0, 0, 1]  # b is missing
+    assert features[1, of["c"]].tolist() == [1, 1, 0]
+    assert features[1, of["d"]].tolist() == [1, 0.25, 0]
+    assert features[1, of["a"]].tolist() == [0, 0, 0]

@@ -1,0 +1,64 @@
+"""Forecasts in one call are put together from the parts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from msg2.assist import (
+    RANKERS,
+    bigram,
+    fit_end_probability,
+    fit_waiting_times,
+    forecast,
+    look_ahead,
+    make_ranker,
+    next_steps,
+    recency,
+)
+from msg2.errors import InputError
+from msg2.task import Segment, Task, Video
+from tests.assist.forecast_examples import GRAPH, NAMES, task_of
+
+TIMED = Task("t", NAMES, [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 4, 5 + n)]) for n in range(3)])
+
+
+def test_a_forecast_from_the_graph_alone() -> None:
+    found = forecast(GRAPH, ["a"], horizon=2)
+    assert list(found.steps) == next_steps(GRAPH, ["a"])
+    assert found.waiting_times is None
+    assert found.lookahead == look_ahead(recency(GRAPH), ["a"], 2)
+    assert "seconds" not in found.to_json()["next"][0]
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_a_forecast_from_videos(ranker: str) -> None:
+    found = forecast(GRAPH, ["a"], ranker, TIMED, horizon=2)
+    rank = make_ranker(ranker, GRAPH, TIMED)
+    assert list(found.steps) == next_steps(GRAPH, ["a"], rank)
+    assert found.lookahead == look_ahead(rank, ["a"], 2, fit_end_probability(GRAPH, TIMED))
+    value = json.loads(json.dumps(found.to_json()))
+    assert (value["task"], value["done"], value["ranker"], value["horizon"]) == ("t", ["a"], ranker, 2)
+    assert {one["step"]: one["probability"] for one in value["next"]} == rank(["a"])
+    wait = fit_waiting_times(TIMED)("a", "b")
+    assert wait is not None
+    assert next(one["seconds"] for one in value["next"] if one["step"] == "b") == asdict(wait)
+
+
+def test_videos_without_times_say_nothing_about_seconds() -> None:
+    found = forecast(GRAPH, ["a"], task=task_of(["abc"]))
+    assert found.waiting_times == dict.fromkeys("bcd")
+    assert found.to_json()["next"][0]["seconds"] is None
+
+
+def test_rankers_by_name() -> None:
+    task = task_of(["abcd", "abdc"])
+    assert make_ranker("bigram", GRAPH, task)(["a"]) == bigram(task)(["a"])
+    assert make_ranker("recency", GRAPH)(["a"]) == recency(GRAPH)(["a"])
+    with pytest.raises(InputError, match="there is no ranker 'oracle'") as caught:
+        make_ranker("oracle", GRAPH)
+    assert caught.value.hint == "there are recency, grprop"
+    with pytest.raises(InputError, match="the ranker 'learned' learns from videos"):
+        make_ranker("learned", GRAPH)

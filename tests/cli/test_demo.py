@@ -1,0 +1,39 @@
+"""`msg2 demo`: the whole system on a simulated task, with and without state prediction."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from msg2 import pipeline, states
+from msg2.errors import MissingExtraError
+from msg2.pipeline import RunOptions
+
+
+def test_the_demonstration(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(pipeline, "RunOptions", partial(RunOptions, epochs=2))
+    ran = msg2("demo", "-o", tmp_path / "demo")
+    assert ran.code == 0
+    page = Path(ran.out.splitlines()[-1].split()[-1])
+    assert page == tmp_path / "demo" / "run" / "page.html"
+    assert page.read_text(encoding="utf-8").count("<svg") == 2
+    for line in ("msg2 ", "msgi ", "msgi+ ", "always-before ", "State prediction added ", "Make Coffee  after "):
+        assert f"\n{line}" in ran.out
+
+
+def test_the_demonstration_without_torch(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingExtraError("state prediction", "states")
+
+    monkeypatch.setattr(states, "require_torch", missing)
+    ran = msg2("demo", "-o", tmp_path / "demo")
+    assert ran.code == 0
+    page = Path(ran.out.splitlines()[-1].split()[-1])
+    assert page == (tmp_path / "demo" / "graph.html").resolve()
+    assert "<svg" in page.read_text(encoding="utf-8")
+    assert "pip install 'msg2[states]'" in ran.err
+    names = ["compared.svg", "graph.html", "graph.json", "steps.csv", "truth", "truth.json"]
+    assert sorted(path.name for path in page.parent.iterdir()) == names

@@ -1,0 +1,94 @@
+"""What `msg2 describe` knows: counted by hand on small data, and on the real release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from msg2.errors import InputError
+from msg2.formats import summarize
+from msg2.formats.data_summary import summarize_task
+from msg2.task import Segment, Sentence, Task, Video
+
+
+def test_counts_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "toast.csv"
+    path.write_text(
+        "video,step,start,end\n"
+        "v1,fry,4,9\nv1,whisk,0,5\nv1,fry,10,12\nv1,Fry,12,12\n"  # unsorted, overlap, repeat, no length
+        "v2,whisk,1.5,3\n"
+    )
+    found = summarize(path)
+    (task,) = found.tasks
+    assert found.unsorted == {"toast.csv": 1}
+    assert found.findings == ("1 row in 1 file not in time order; they were sorted",)
+    assert (task.task, task.videos, task.steps, task.segments) == ("toast", 2, 3, 5)
+    assert (task.repeats, task.videos_with_repeats, task.overlaps, task.videos_with_overlaps) == (1, 1, 1, 1)
+    assert (task.zero_length, task.videos_with_one_segment, task.timed_videos, task.narrated_videos) == (1, 1, 2, 0)
+    assert task.coverage == pytest.approx((3 / 3 + 1 / 3) / 2)
+    assert task.videos_with_step == {"Fry": 0.5, "fry": 0.5, "whisk": 1.0}
+    assert task.lookalikes == (("Fry", "fry"),)
+    assert (task.median_seconds, task.median_last_end, task.longest_last_end) == (2, 7.5, 12)
+    assert task.findings == (
+        "names that look the same: 'Fry', 'fry'",
+        "1 video with only one label, which says nothing about order",
+        "1 label of no length",
+    )
+    assert json.loads(json.dumps(found.to_json()))["tasks"][0]["videos_with_step"]["whisk"] == 1.0
+
+
+def test_steps_that_never_occur_empty_videos_and_mixed_times() -> None:
+    videos = [
+        Video("a", [Segment("x", 0, 1), Segment("y", 1, 2)], [Sentence("hello", 0, 1)]),
+        Video("b", [Segment("x"), Segment("y")]),
+        Video("c", []),
+    ]
+    facts = summarize_task(Task("t", ["x", "y", "z"], videos))
+    assert facts.narrated_videos == 1
+    assert facts.findings == (
+        "steps that never occur: 'z'",
+        "only 1 of 3 videos have times",
+        "1 video with no label at all",
+    )
+
+
+def timed(*spans: tuple[float, float]) -> Task:
+    return Task("t", ["a"], [Video(f"v{n}", [Segment("a", *span)]) for n, span in enumerate(spans)])
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (timed((0, 9000), (100, 7500)), "may be frames, not seconds"),
+        (timed((0, 9000.5), (100, 7500)), None),
+        (timed((0, 90), (100, 750)), None),
+        (timed((0, 60.5), (1, 61), (0, 30_000.5)), "after more than 6 hours"),
+        (timed((0, 60.5), (1, 61), (0, 3000)), "1 video over 20 times longer than usual"),
+    ],
+)
+def test_suspicious_times(task: Task, words: str | None) -> None:
+    found = [finding for finding in summarize_task(task).findings if "only one label" not in finding]
+    assert found == [] if words is None else any(words in finding for finding in found)
+
+
+def test_an_empty_task() -> None:
+    facts = summarize_task(Task("t", [], []))
+    assert (facts.coverage, facts.median_seconds, facts.findings) == (0, None, ())
+
+
+def test_the_official_crosstask_release(data: Path) -> None:
+    found = summarize(data / "crosstask")
+    assert sum(task.videos_with_overlaps for task in found.tasks) == 744
+    assert sum(task.videos for task in found.tasks) == 2750
+    assert all(task.timed_videos == task.videos and not task.never for task in found.tasks)
+    with pytest.raises(InputError, match="takes no order"):
+        summarize(data / "crosstask", order="time")
+
+
+def test_captaincook4d_is_looked_at_in_time(data: Path) -> None:
+    file = data / "captaincook4d" / "complete_step_annotations.json"
+    assert all(task.timed_videos == task.videos for task in summarize(file).tasks)
+    assert not any(task.timed_videos for task in summarize(file, order="file").tasks)
+    assert summarize(file).unsorted == summarize(file, order="file").unsorted != {}

@@ -1,0 +1,264 @@
+"""Event logs, XES and CSV: against a naive reading of the same events, and on hand-made logs."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import tracemalloc
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.xes import write_log
+from msg2.errors import InputError
+from msg2.formats import read, read_all, summarize
+from msg2.formats.events import events_to_segments, make_event
+
+HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
+<log xes.version="1.0" xes.features="nested-attributes" xmlns="http://www.xes-standard.org/">
+  <extension name="Concept" prefix="concept" uri="http://www.xes-standard.org/concept.xesext"/>
+  <global scope="trace"><string key="concept:name" value="__INVALID__"/></global>
+  <global scope="event"><string key="concept:name" value="__INVALID__"/></global>
+  <classifier name="Event Name" keys="concept:name"/>
+"""
+
+
+def xes_event(step: str, time: str | None = None, transition: str = "", more: str = "") -> str:
+    when = "" if time is None else f"<date key='time:timestamp' value='{time}'/>"
+    phase = transition and f"<string key='lifecycle:transition' value='{transition}'/>"
+    return f"<event><string key='concept:name' value={quoteattr(step)}/>{when}{phase}{more}</event>\n"
+
+
+def xes(*traces: tuple[str, list[str]], name: str | None = "orders") -> str:
+    title = "" if name is None else f"<string key='concept:name' value='{name}'/>"
+    body = "".join(f"<trace><string key='concept:name' value='{c}'/>\n{''.join(e)}</trace>\n" for c, e in traces)
+    return f"{HEAD}{title}{body}</log>"
+
+
+def spans(path: Path, **options: str) -> dict[str, list[tuple[str, float | None, float | None]]]:
+    (task,) = read_all(path, **options)
+    return {video.id: [(s.step, s.start, s.end) for s in video.segments] for video in task}
+
+
+def test_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "log.xes"
+    nested = "<string key='org:resource' value='Ann'><string key='concept:name' value='wrong'/></string>"
+    path.write_text(
+        xes(
+            ("c1", [xes_event("b <&> é", "2010-12-30T12:00:05.500+01:00"), xes_event("a", "2010-12-30T11:00:00Z")]),
+            ("c2", [xes_event("a", "2011-01-01T00:00:00.000+00:00", "complete", nested)]),
+            ("c3", []),
+        )
+    )
+    expected = {"c1": [("a", 0.0, 0.0), ("b <&> é", 5.5, 5.5)], "c2": [("a", 0.0, 0.0)], "c3": []}
+    assert spans(path) == expected
+    assert read(path).name == "orders"
+    assert read(path).steps == ("a", "b <&> é")
+    caplog.clear()
+    assert summarize(path).unsorted == {"log.xes": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: attributes that are not used: 'org:resource'"
+    ]
+    packed = tmp_path / "packed.xes.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert spans(packed) == expected
+    path.unlink()
+    assert spans(tmp_path) == expected
+
+
+def test_a_log_in_another_encoding_and_without_names(tmp_path: Path) -> None:
+    path = tmp_path / "nameless.xes"
+    text = xes(("x", [xes_event("é")]), name=None).replace("<string key='concept:name' value='x'/>", "")
+    path.write_bytes(text.replace("UTF-8", "ISO-8859-1").encode("latin-1"))
+    assert read(path).name == "nameless"
+    assert spans(path) == {"1": [("é", None, None)]}
+    path.write_bytes(text.replace("UTF-8", "UTF-16").encode("utf-16"))
+    assert spans(path) == {"1": [("é", None, None)]}
+
+
+LIFECYCLE = [
+    ("schedule", "paint", 0), ("start", "paint", 10), ("start", "wash", 12), ("complete", "paint", 20),
+    ("complete", "dry", 25), ("START", "paint", 30), ("COMPLETE", "paint", 34), ("unknown", "look", 40),
+]  # fmt: skip
+
+
+def test_start_and_complete_become_segments(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "log.xes"
+    start = datetime(2024, 5, 1, tzinfo=UTC)
+    rows = [(phase, step, (start + timedelta(seconds=at)).isoformat()) for phase, step, at in LIFECYCLE]
+    path.write_text(xes(("c", [xes_event(step, time, phase) for phase, step, time in rows])))
+    expected = {
+        "c": [("paint", 0, 10), ("wash", 2, 2), ("dry", 15, 15), ("paint", 20, 24), ("look", 30, 30)]
+    }  # a step that is only scheduled has not begun: the case starts with the first paint
+    assert spans(path, repeats="keep") == expected
+    assert f"{path}: events that do no step, not read: 'schedule' (1)" in caplog.text
+    table = tmp_path / "log.csv"
+    random.Random(3).shuffle(rows)
+    lines = [f"c,{step},{time},{phase}" for phase, step, time in rows]
+    header = "case:concept:name,concept:name,time:timestamp,lifecycle:transition"
+    table.write_text("\n".join([header, *lines]) + "\n")
+    assert spans(table, repeats="keep") == expected
+
+
+def test_instances_tell_apart_what_runs_at_the_same_time() -> None:
+    events = [
+        make_event(0, "a", "start", "1"),
+        make_event(1_000_000, "a", "start", "2"),
+        make_event(2_000_000, "a", "complete", "2"),
+    ]
+    assert [(s.start, s.end) for s in events_to_segments(events, True)] == [(0, 0), (1, 2)]
+    assert [(s.start, s.end) for s in events_to_segments([e._replace(instance="") for e in events], True)] == [
+        (0, 2),
+        (1, 1),
+    ]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_table(tmp_path: Path, delimiter: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "orders.csv"
+    rows = [
+        ["case:concept:name", "concept:name", "time:timestamp", "case:amount"],
+        ["007", "ship", "2010-12-30 11:02:10.250", "7"],
+        ["007", "pack", "2010-12-30T11:02", "7"],
+        ["NA", "pack", "2011-12-30", "7"],
+    ]
+    path.write_text("\n".join(delimiter.join(row) for row in rows))
+    assert spans(path) == {"007": [("pack", 0, 0), ("ship", 10.25, 10.25)], "NA": [("pack", 0, 0)]}
+    assert read(path).name == "orders"
+    assert "columns that are not used: 'case:amount'" in caplog.text
+
+
+@pytest.mark.parametrize("scale", [1, 10**3, 10**6, 10**9])
+def test_numbers_since_1970(tmp_path: Path, scale: int) -> None:
+    path = tmp_path / "log.csv"
+    moments = [1_293_703_320, 1_293_703_325]
+    rows = [f"c,{step},{moment * scale}" for step, moment in zip("ab", moments, strict=True)]
+    path.write_text("\n".join(["case:concept:name,concept:name,time:timestamp", *rows]))
+    assert spans(path) == {"c": [("a", 0, 0), ("b", 5, 5)]}
+
+
+def test_a_table_of_intervals_and_one_without_times(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "case:concept:name,concept:name,start_timestamp,time:timestamp\n"
+        "c,b,2024-01-01T00:00:05,2024-01-01T00:00:09\nc,a,2024-01-01T00:00:01,2024-01-01T00:00:05\n"
+    )
+    assert spans(path) == {"c": [("a", 0, 4), ("b", 4, 8)]}
+    path.write_text("case:concept:name,concept:name\nc,b\nd,x\nc,a\n")
+    assert spans(path) == {"c": [("b", None, None), ("a", None, None)], "d": [("x", None, None)]}
+
+
+zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+logs = st.dictionaries(
+    st.sampled_from(["c1", "c2", "ü"]),
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 10**12), zones), min_size=1, max_size=6),
+    min_size=1,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(logs, st.randoms())
+def test_both_formats_say_the_same_in_any_order(tmp_path: Path, log: dict, order: random.Random) -> None:
+    """Instants in any zone: what a naive reading finds is what both readers find, however the rows are shuffled."""
+    base = datetime(1999, 12, 31, tzinfo=UTC)
+    rows = [
+        (case, step, (base + timedelta(microseconds=at)).astimezone(zone).isoformat())
+        for case, events in log.items()
+        for step, at, zone in events
+    ]
+    first = {case: min(at for _, at, _ in events) for case, events in log.items()}
+    naive = {case: sorted((step, (at - first[case]) / 1e6) for step, at, _ in events) for case, events in log.items()}
+    order.shuffle(rows)
+    (tmp_path / "log.csv").write_text(
+        "\n".join(["case:concept:name,concept:name,time:timestamp", *(",".join(row) for row in rows)]), encoding="utf-8"
+    )
+    traces = [(case, [xes_event(step, time) for c, step, time in rows if c == case]) for case in log]
+    (tmp_path / "log.xes").write_text(xes(*traces), encoding="utf-8")
+    found = [spans(tmp_path / name, repeats="keep") for name in ("log.csv", "log.xes")]
+    assert found[0] == found[1]
+    assert {
+        case: sorted((step, start) for step, start, _ in case_spans) for case, case_spans in found[0].items()
+    } == naive
+
+
+A, B = xes_event("a", "2010-12-30T11:00:00Z"), xes_event("b", "2010-12-30T12:00:00")
+BAD_XES = {
+    "cut": (xes(("c", [A]))[:-9], "is not valid XML: "),
+    "mismatched": (xes(("c", [A])).replace("</trace>", "</tracer>"), "row 9: is not valid XML: mismatched tag"),
+    "mixed zones": (xes(("c", [A, B])), "row 9: the time '2010-12-30T12:00:00' is one of times without a time zone"),
+    "some times": (xes(("c", [A, xes_event("b")])), "row 9: the event has no time, those above have some"),
+    "no time": (xes(("c", [A.replace("2010", "x")])), "row 8: the time 'x-12-30T11:00:00Z' is not a point in time"),
+    "NaN": (xes(("c", [xes_event("a", "nan")])), "the time 'nan' is not a point in time"),
+    "huge": (xes(("c", [xes_event("a", "9" * 5000)])), "is not a point in time"),
+    "nameless": (xes(("c", ["<event></event>"])), "row 8: the event has no attribute 'concept:name'"),
+    "empty": (xes(("c", [xes_event("")])), "row 8: an event has an empty name"),
+    "twice": (xes(("c", [A]), ("c", [A])), "log.xes: task 'orders' has the video 'c' twice\n  give every trace"),
+    "no traces": (xes(), "log.xes: the log has no traces"),
+    "deep": (xes(("c", [A.replace("</event>", "<a>" * 200)])), "row 8: is nested more than 100 levels deep"),
+    "bomb": ('<!DOCTYPE log [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>' + xes(("c", ["&b;"])).split("?>")[1],
+             "row 1: defines the entity 'a', which may be anything\n  msg2 reads no XML with entities"),
+    "external": ('<!DOCTYPE log [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<log><trace>&x;</trace></log>',
+                 "row 1: defines the entity 'x'"),
+    "parameter": ('<!DOCTYPE log [<!ENTITY % x SYSTEM "http://localhost/x">%x;]>\n<log><trace/></log>',
+                  "row 1: defines the entity 'x'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD_XES)
+def test_a_log_that_is_refused(tmp_path: Path, kind: str) -> None:
+    content, expected = BAD_XES[kind]
+    path = tmp_path / "log.xes"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        read_all(path)
+    assert expected in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 3
+
+
+BAD_TABLES = {
+    "semicolons": ("case:concept:name;concept:name\nc;a\n", "row 1: the columns are separated by semicolons"),
+    "clock": ("case:concept:name,concept:name,time:timestamp\nc,a,11:02\n", "row 2: the time '11:02' is not a point"),
+    "no time": ("case:concept:name,concept:name,time:timestamp\nc,a,\n", "row 2: the time '' is not a point in time"),
+    "no case": ("case:concept:name,concept:name\n,a\n", "row 2: the case is empty"),
+    "no step": ("case:concept:name,concept:name\nc,\n", "row 2: an event has an empty name"),
+    "few": ("case:concept:name,concept:name\nc\n", "row 2: there are 2 columns, but the row has 1"),
+    "no rows": ("case:concept:name,concept:name\n", "has no rows below its header"),
+    "reversed": (
+        "case:concept:name,concept:name,start_timestamp,time:timestamp\nc,a,2020-01-02,2020-01-01\n",
+        "row 2: the event starts after its 'time:timestamp'",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_a_table_that_is_refused(tmp_path: Path, kind: str) -> None:
+    content, expected = BAD_TABLES[kind]
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=expected):
+        read_all(path)
+
+
+def test_two_logs_of_one_name(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.xes").write_text(xes(("c", [A])))
+    with pytest.raises(InputError, match="two logs are called 'orders'"):
+        read_all(tmp_path)
+
+
+def test_memory_grows_with_the_labels_and_not_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.xes"
+    events = write_log(path, megabytes=4)
+    tracemalloc.start()
+    try:
+        (task,) = read_all(path, repeats="keep")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(len(video.segments) for video in task) == events / 2
+    assert all(s.end > s.start for video in task for s in video.segments)
+    assert peak < 0.5 * path.stat().st_size

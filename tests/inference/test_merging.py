@@ -1,0 +1,122 @@
+"""Graphs of several people merged by majority, against what can really be done in which order."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msg2.errors import InputError
+from msg2.graph import Formula, SubtaskGraph, all_of, any_of, are_equivalent, negation, step
+from msg2.inference.merging import conjunctive_normal_form, merge_graphs
+from msg2.task import Step
+from tests.inference.test_constraints import preconditions
+
+STEPS = "abcde"
+
+
+def reachable(graph: SubtaskGraph) -> set[frozenset[Step]]:
+    """Every set of completed steps that some order of doing them leads to."""
+    found, left = {frozenset[Step]()}, [frozenset[Step]()]
+    while left:
+        done = left.pop()
+        for name in graph.eligible(done) - done:
+            if (more := done | {name}) not in found:
+                found.add(more)
+                left.append(more)
+    return found
+
+
+def needs(graph: SubtaskGraph, name: Step, clause: Formula) -> bool:
+    """Whether the clause holds in every reachable state in which the step can be done."""
+    return all(clause.evaluate(done) for done in reachable(graph) if name not in done and name in graph.eligible(done))
+
+
+graphs = st.lists(preconditions(STEPS, kinds="and or"), min_size=1, max_size=5).map(
+    lambda many: [SubtaskGraph("t", STEPS, formulas) for formulas in many]
+)
+
+
+@settings(max_examples=80)
+@given(graphs, st.randoms(use_true_random=False))
+def test_what_is_kept_has_a_majority_and_the_order_of_people_means_nothing(
+    many: list[SubtaskGraph], randomness
+) -> None:  # type: ignore[no-untyped-def]
+    found = merge_graphs(many)
+    for vote in found.votes:
+        voters = sum(needs(graph, vote.step, vote.clause) for graph in many)
+        assert len(vote.voters) <= voters  # a vote is never invented
+        if vote.outcome == "kept":
+            assert 2 * voters > len(many)
+        elif vote.outcome == "tie":
+            assert 2 * len(vote.voters) == len(many)
+    mixed = merge_graphs(randomness.sample(many, len(many)))
+    assert mixed.graph.preconditions == found.graph.preconditions
+    assert mixed.graph.evidence == found.graph.evidence
+
+
+@settings(max_examples=80)
+@given(graphs)
+def test_a_step_that_most_put_first_comes_first(many: list[SubtaskGraph]) -> None:
+    found = merge_graphs(many)
+    contradicted = {(vote.step, vote.clause) for vote in found.votes if vote.outcome == "contradiction"}
+    for before, after in combinations(STEPS, 2):
+        voters = sum(needs(graph, after, step(before)) for graph in many)
+        if 2 * voters > len(many) and not contradicted:
+            assert needs(found.graph, after, step(before))
+
+
+@given(preconditions(STEPS, kinds="and or"), st.integers(1, 4))
+def test_people_who_agree_are_left_as_they_are(formulas: dict[Step, Formula], people: int) -> None:
+    graph = SubtaskGraph("t", STEPS, formulas)
+    found = merge_graphs([graph] * people)
+    assert reachable(found.graph) == reachable(graph)
+    assert found.disagreements == ()
+
+
+@given(preconditions(STEPS, kinds="and or not"))
+def test_conjuncts_are_the_formula(formulas: dict[Step, Formula]) -> None:
+    for formula in formulas.values():
+        clauses = conjunctive_normal_form(formula)
+        assert are_equivalent(all_of(clauses), formula)
+        assert all(clause.kind in ("step", "not", "any") for clause in clauses)
+
+
+def test_formulas_that_mean_the_same_vote_together() -> None:
+    a, b, c = map(step, "abc")
+    ways = [any_of([a, all_of([b, c])]), all_of([any_of([a, b]), any_of([a, c])])]
+    found = merge_graphs([SubtaskGraph("t", "abcd", {"d": formula}) for formula in ways])
+    assert found.disagreements == ()
+    assert are_equivalent(found.graph.precondition("d"), ways[0])
+
+
+def test_a_tie_is_named_and_dropped() -> None:
+    found = merge_graphs([SubtaskGraph("t", "ab", {"b": step("a")}), SubtaskGraph("t", "ab", {})])
+    assert [(vote.outcome, vote.voters, vote.agreement) for vote in found.votes] == [("tie", (0,), 0.5)]
+    assert found.graph.edge_pairs() == frozenset()
+    assert found.graph.evidence["b"]["clauses"] == [{"clause": "a", "agreement": 0.5, "outcome": "tie"}]
+
+
+def test_majorities_that_run_in_a_circle_are_named() -> None:
+    orders = ["abc", "bca", "cab"]
+    many = [SubtaskGraph("t", "abc", {o[1]: step(o[0]), o[2]: step(o[1])}) for o in orders]
+    found = merge_graphs(many)
+    assert [vote.outcome for vote in found.votes].count("contradiction") == 1
+    assert len(found.graph.edges()) == 2
+
+
+def test_a_not_is_a_clause_as_well() -> None:
+    wanted = negation(step("a"))
+    found = merge_graphs([SubtaskGraph("t", "ab", {"b": formula}) for formula in (wanted, wanted, step("a"))])
+    assert found.graph.precondition("b") == wanted
+
+
+def test_the_names_of_steps_are_matched() -> None:
+    one, other = SubtaskGraph("t", ["Boil", "pour"], {"pour": step("Boil")}), SubtaskGraph("t", ["boil ", "pour"], {})
+    assert merge_graphs([one, other]).graph.steps == ("Boil", "pour")
+    with pytest.raises(InputError, match="graph 2: has not the steps of the first graph: 'x' is in one of them only"):
+        merge_graphs([one, SubtaskGraph("t", ["Boil", "pour", "x"], {})])
+    with pytest.raises(InputError, match="no graphs"):
+        merge_graphs([])

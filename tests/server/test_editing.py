@@ -1,0 +1,128 @@
+"""Graphs drawn by hand, merged by majority, and labels corrected by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from msg2.formats import read
+from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
+from msg2.inference.merging import merge_graphs
+from tests.server.conftest import TOAST, learnt, refused, uploaded
+
+A, B, C = map(step, "abc")
+
+
+def drawn(client: TestClient, formula: Formula, by: str) -> Any:
+    graph = SubtaskGraph("tea", "abcd", {"d": formula}, {"name": "by hand", "annotator": by})
+    answer = client.post("/api/drawn", json={"graph": graph.to_json()})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def test_a_drawing_is_laid_out_and_a_cycle_named(client: TestClient) -> None:
+    graph = SubtaskGraph("tea", ["pour", "boil"], {"pour": step("boil")})
+    picture = client.post("/api/draw", json={"graph": graph.to_json()}).json()
+    assert picture["graph"] == graph.to_json()
+    names = re.findall(r'<g id="(s\d+)"', picture["svg"])
+    assert sorted(names) == ["s0", "s1"]  # in the order of picture["graph"]["steps"]
+    circle = {**graph.to_json(), "preconditions": {"pour": "boil", "boil": "pour"}}
+    told = refused(client.post("/api/draw", json={"graph": circle}))
+    assert told == "the preconditions form a cycle: 'boil' needs 'pour' needs 'boil'"
+    assert refused(client.post("/api/drawn", json={"graph": circle})) == told
+    assert client.get("/api/work").json() == {"work": []}
+
+
+def test_a_drawing_is_kept_and_replaced(client: TestClient) -> None:
+    first = drawn(client, A, "Ann")
+    assert (first["kind"], first["name"], first["task"], first["edges"]) == ("drawn", "Ann", "tea", 1)
+    changed = SubtaskGraph("tea", "abcd", {"d": all_of([A, B])})
+    again = client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": first["id"]}).json()
+    assert (again["id"], again["edges"]) == (first["id"], 2)
+    assert client.get(f"/api/work/{first['id']}/as/json").json() == changed.to_json()
+    work = learnt(client, uploaded(client)["id"])
+    told = refused(client.post("/api/drawn", json={"graph": changed.to_json(), "replaces": work["id"]}))
+    assert told == "only a graph that was drawn by hand can be replaced"
+
+
+def test_a_bad_replacement_leaves_the_drawing_as_it_was(client: TestClient) -> None:
+    first = drawn(client, A, "Ann")
+    before = client.get(f"/api/work/{first['id']}/as/json").content
+    refused(client.post("/api/drawn", json={"graph": {"format": "msg2.graph/1"}, "replaces": first["id"]}))
+    assert client.get(f"/api/work/{first['id']}/as/json").content == before
+    assert client.get(f"/api/work/{first['id']}").json() == first
+
+
+def test_drawings_are_merged_and_disagreement_is_kept(client: TestClient) -> None:
+    formulas = {"Ann": all_of([A, B]), "Ben": all_of([A, any_of([B, C])]), "Cem": A}
+    kept = [drawn(client, formula, by) for by, formula in formulas.items()]
+    made = client.post("/api/merged", json={"work": [work["id"] for work in kept]}).json()
+    expected = merge_graphs([SubtaskGraph("tea", "abcd", {"d": f}, {"annotator": by}) for by, f in formulas.items()])
+    assert client.get(f"/api/work/{made['id']}/as/json").json() == expected.graph.to_json()
+    assert made["annotators"] == ["Ann", "Ben", "Cem"]
+    assert made["votes"] == [vote.to_json() for vote in expected.votes]
+    outcomes = {str(vote["clause"]): (vote["voters"], vote["outcome"]) for vote in made["votes"]}
+    assert outcomes == {
+        "a": ([0, 1, 2], "kept"), "b": ([0], "dropped"), "{'any': ['b', 'c']}": ([0, 1], "kept"),
+    }  # fmt: skip
+
+
+def test_graphs_of_other_steps_are_not_merged(client: TestClient) -> None:
+    toast = learnt(client, uploaded(client)["id"])
+    answer = client.post("/api/merged", json={"work": [drawn(client, A, "Ann")["id"], toast["id"]]})
+    assert "has not the steps of the first graph" in refused(answer)
+    refused(client.post("/api/merged", json={"work": [toast["id"], "0" * 32]}), 404)
+
+
+def test_corrected_labels_are_a_table(client: TestClient, tmp_path: Path) -> None:
+    text = TOAST.replace("start,end\n", "start,end,confidence,source\n").replace("v7,fry,2,3\n", "")
+    text = re.sub(r"(\d)\n", r"\1,,\n", text) + "v7,fry,2,3,0.4,predicted\n"
+    data = uploaded(client, text, "my toast.csv")
+    found = client.get(f"/api/data/{data['id']}/labels").json()
+    assert (found["task"], found["steps"]) == ("my toast", ["dip", "fry", "whisk"])
+    labels = found["videos"][-1]["labels"]
+    assert labels[-1] == {
+        "video": "v7",
+        "step": "fry",
+        "start": 2.0,
+        "end": 3.0,
+        "confidence": 0.4,
+        "source": "predicted",
+    }
+    better = [{**labels[0], "end": 0.5}, {"video": "v7", "step": "flip", "start": 2.5, "end": 4}]
+    body = {"task": "my toast", "video": "v7", "labels": better}
+    made = client.post(f"/api/data/{data['id']}/labels", json=body)
+    assert made.status_code == 201, made.text
+    corrected = made.json()
+    assert (corrected["corrects"], corrected["name"]) == (data["id"], "my toast, corrected.csv")
+    again = client.post(f"/api/data/{corrected['id']}/labels", json={**body, "video": "v0", "labels": []}).json()
+    assert again["id"] == corrected["id"]
+    table = client.get(f"/api/data/{corrected['id']}/as/csv").text
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert {row["task"] for row in rows} == {"my toast"}
+    assert [(r["step"], r["start"], r["end"]) for r in rows if r["video"] == "v7"] == [
+        ("whisk", "0.0", "0.5"), ("flip", "2.5", "4.0"),
+    ]  # fmt: skip
+    assert not [row for row in rows if row["video"] == "v0"]
+    (tmp_path / "again.csv").write_text(table)
+    assert len(read(tmp_path / "again.csv")) == 7
+    assert client.get(f"/api/data/{data['id']}/labels").json() == found  # the original is as it was
+
+
+def test_bad_corrections_are_refused(client: TestClient, tmp_path: Path) -> None:
+    data = uploaded(client)
+    url = f"/api/data/{data['id']}/labels"
+    row = {"video": "v1", "step": "fry", "start": 2, "end": 1}
+    assert "before its start" in refused(client.post(url, json={"task": "toast", "video": "v1", "labels": [row]}))
+    assert "no such video" in refused(client.post(url, json={"task": "toast", "video": "v99", "labels": []}))
+    one = uploaded(client, "video,step\nv,a\n", "one.csv")
+    gone = client.post(f"/api/data/{one['id']}/labels", json={"task": "one", "video": "v", "labels": []})
+    assert refused(gone) == "no label would be left"
+    client.delete(f"/api/data/{one['id']}")
+    assert "no task" in refused(client.post(url, json={"task": "tea", "video": "v1", "labels": []}))
+    assert [one["id"] for one in client.get("/api/data").json()["data"]] == [data["id"]]

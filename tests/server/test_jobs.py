@@ -1,0 +1,110 @@
+"""The job queue: jobs that wait, are stopped, taken up again, given up; and how far they are."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from msg2.server.schemas import GraphRecord, JobRequest
+from msg2.server.settings import ServerSettings
+from msg2.server.storage import new_id
+from msg2.server.workspace import Workspace
+from tests.server.conftest import Open, finished, learnt, refused, uploaded
+
+
+def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: Path) -> None:
+    """As after a kill: records that wait, or say that they are running, and the remains of an upload."""
+    first = open_app()
+    data = uploaded(first)
+    first.__exit__(None, None, None)
+    workspace = Workspace(ServerSettings(folder=tmp_path / "work"))
+    states = [("waiting", 0), ("running", 1), ("running", 3)]
+    ids = [new_id() for _ in states]
+    for id, (state, attempts) in zip(ids, states, strict=True):
+        job = JobRequest(data=data["id"])
+        workspace.graphs.put(
+            GraphRecord(id=id, made=time.time(), kind="learnt", state=state, attempts=attempts, job=job)
+        )  # type: ignore[arg-type]
+    remains, removed = workspace.datasets.folder(new_id()), workspace.datasets.root / f"removed-{new_id()}"
+    for folder in (remains, removed):
+        folder.mkdir()
+        (folder / "half").write_text("video,st")
+    (removed / "record.json").write_text("{}")
+    workspace.close()
+    second = open_app()
+    assert [finished(second, id)["state"] for id in ids] == ["done", "done", "failed"]
+    assert "ended 3 times" in second.get(f"/api/work/{ids[2]}").json()["problem"]["error"]
+    assert not remains.exists()
+    assert not removed.exists()
+
+
+def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: Open, tmp_path: Path) -> None:
+    first = open_app(workers=1)
+    data = uploaded(first, _long_table())
+    begun = first.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    _until(lambda: "samples of the videos" in (first.get(f"/api/work/{begun['id']}").json()["news"] or ""))
+    first.__exit__(None, None, None)
+    record = json.loads((tmp_path / "work" / "work" / begun["id"] / "record.json").read_text())
+    assert (record["state"], record.get("attempts", 0)) == ("waiting", 0)
+
+
+def test_a_job_says_how_far_it_is(client: TestClient) -> None:
+    data = uploaded(client, _long_table())
+    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    assert (begun["done"], begun["total"]) == (None, None)
+    shown: list[tuple[int, int]] = []
+
+    def is_in_the_samples() -> bool:
+        work = client.get(f"/api/work/{begun['id']}").json()
+        if work["total"] == 10_000 and (work["done"], work["total"]) not in shown:
+            shown.append((work["done"], work["total"]))
+        return len(shown) >= 3
+
+    _until(is_in_the_samples)
+    assert shown == sorted(shown)
+    assert all(0 <= done < 10_000 for done, _ in shown)
+    listed = client.get("/api/work").json()["work"][0]
+    assert listed["done"] >= shown[-1][0]
+
+
+def test_a_job_can_be_given_up(client: TestClient) -> None:
+    data = uploaded(client, _long_table())
+    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    _until(lambda: client.get(f"/api/work/{begun['id']}").json()["state"] == "running")
+    assert client.delete(f"/api/work/{begun['id']}").status_code == 204
+    assert refused(client.get(f"/api/work/{begun['id']}"), 404)
+    assert learnt(client, uploaded(client)["id"])
+    assert [work["state"] for work in client.get("/api/work").json()["work"]] == ["done"]
+
+
+def test_a_job_that_takes_too_long_is_ended(open_app: Open) -> None:
+    client = open_app(job_seconds=1)
+    data = uploaded(client, _long_table())
+    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    assert finished(client, begun["id"])["problem"]["error"] == "took longer than 1 seconds"
+
+
+def test_too_many_jobs_are_turned_away(open_app: Open) -> None:
+    client = open_app(waiting=1, workers=1)
+    data = uploaded(client, _long_table())
+    job = {"data": data["id"], "samples": 10_000}
+    assert client.post("/api/work", json=job).status_code == 201
+    assert refused(client.post("/api/work", json=job), 429) == "too many jobs are waiting"
+
+
+def _long_table() -> str:
+    """Of a task that takes minutes with ten thousand samples."""
+    steps = [f"step {number}" for number in range(30)]
+    rows = [f"v{video},{step}\n" for video in range(40) for step in steps[video % 7 :]]
+    return "video,step\n" + "".join(rows)
+
+
+def _until(holds: Any, within: float = 20) -> None:
+    end = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

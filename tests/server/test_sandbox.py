@@ -1,0 +1,25 @@
+"""Worker tasks that misbehave: what breaks, breaks alone, and is told in one line."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from msg2.server.sandbox import ProcessLimits, run_in_process
+from tests.server import misbehaving_tasks
+
+
+def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
+    limits = ProcessLimits(20, 2000)
+    for task, words in (
+        (misbehaving_tasks.greedy, "more than 2,000 MB"),
+        (misbehaving_tasks.fatal, "the work broke off"),
+        (misbehaving_tasks.deep, "nested too deeply"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            run_in_process(task, limits=limits)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        run_in_process(misbehaving_tasks.wrong, limits=limits)
+    with pytest.raises(ValueError, match=r"longer than 0\.3 seconds"):
+        run_in_process(misbehaving_tasks.endless, limits=ProcessLimits(0.3, 2000))
+    assert client.get("/api/data").status_code == 200

@@ -1,0 +1,155 @@
+"""Who gets in: hosts, origins, tokens, sizes; and what every answer says to a browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from msg2.errors import InputError
+from msg2.server.settings import ServerSettings
+from tests.server.conftest import HERE, TOAST, Open, learnt, refused, uploaded
+
+TOKEN = "a0b1c2d3e4f5a6b7c8d9"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "[::1", "10.0.0.1"]
+)
+def test_another_host_is_refused(client: TestClient, host: str) -> None:
+    """A name that an attacker points at this machine (DNS rebinding)."""
+    answer = client.get("/api/data", headers={"Host": host})
+    assert refused(answer, 403) == "the Host header names another machine"
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1234", "127.0.0.1", "[::1]:8765"])
+def test_every_name_of_this_machine_will_do(client: TestClient, host: str) -> None:
+    assert client.get("/api/data", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://localhost:8765"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"},
+    ],
+)
+def test_another_site_is_refused(client: TestClient, headers: dict[str, str]) -> None:
+    for answer in (
+        client.get("/api/data", headers=headers),
+        client.post("/api/data?name=a.csv", content=TOAST, headers=headers),
+    ):
+        assert refused(answer, 403) == "the request comes from another site"
+    assert client.get("/api/data").json() == {"data": []}
+
+
+def test_the_app_itself_and_links_to_it_get_in(client: TestClient) -> None:
+    own = {"Origin": HERE, "Sec-Fetch-Site": "same-origin"}
+    assert client.post("/api/data?name=a.csv", content=TOAST, headers=own).status_code == 201
+    assert client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}).status_code == 200
+    assert client.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "iframe"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "options", [{"host": "0.0.0.0"}, {"host": "10.0.0.1"}, {"token": "short"}, {"token": "x y" * 9}]
+)
+def test_another_address_needs_a_token_worth_the_name(options: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="token"):
+        ServerSettings(**options)  # type: ignore[arg-type]
+
+
+def test_without_the_token_nothing_is_told(open_app: Open) -> None:
+    client = open_app(host="0.0.0.0", token=TOKEN)
+    for path in ("/", "/api/data", "/api/openapi.json", "/static/app.js", "/nowhere", "/?token=wrong"):
+        answer = client.get(path, headers={"Host": "10.0.0.1:8765"})
+        assert refused(answer, 401) == "this app wants to know its token"
+    for wrong in ("Bearer", "Bearer ", f"Basic {TOKEN}", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}x", "Bearer ä"):
+        assert client.get("/api/data", headers={"Authorization": wrong.encode()}).status_code == 401
+
+
+def test_the_token_opens_by_header_or_by_cookie(open_app: Open) -> None:
+    client = open_app(host="0.0.0.0", token=TOKEN)
+    assert client.get("/api/data", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert client.get("/api/data").status_code == 401
+    welcome = client.get(f"/?token={TOKEN}", follow_redirects=False)
+    assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+    cookie = welcome.headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+    assert client.get("/api/data").status_code == 200
+    refused(client.get("/api/data", headers={"Origin": "http://evil.example"}), 403)
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "/%0d%0aX-Evil:%20yes", "/\\evil.example"])
+def test_the_welcome_leads_nowhere_else(open_app: Open, path: str) -> None:
+    client = open_app(token=TOKEN)
+    welcome = client.get(f"{HERE}{path}?token={TOKEN}&a=b", follow_redirects=False)
+    assert welcome.status_code == 303
+    assert re.match(r"/[^/\\]|/$", welcome.headers["location"])
+    assert "x-evil" not in welcome.headers
+
+
+def test_too_much_is_refused_before_it_is_read(open_app: Open, tmp_path: Path) -> None:
+    client = open_app(upload_megabytes=1, body_megabytes=1)
+    read = 0
+
+    def endless():  # type: ignore[no-untyped-def]
+        nonlocal read
+        for _ in range(5000):
+            read += 1
+            yield b"x" * 10_000
+
+    assert "1 MB" in refused(client.post("/api/data?name=a.csv", content=b"x" * (1 << 20) + b"x"), 413)
+    assert "1 MB" in refused(client.post("/api/data?name=a.csv", content=endless()), 413)
+    assert "1 MB" in refused(client.post("/api/infer", content=b"[" * (2 << 20)), 413)
+    assert list((tmp_path / "work" / "data").iterdir()) == []
+    assert uploaded(client)
+
+
+def test_answers_tell_browsers_to_be_strict(client: TestClient) -> None:
+    work = learnt(client, uploaded(client)["id"])
+    for path in ("/", "/draw", "/static/app.js", "/api/data", "/nowhere", f"/api/work/{work['id']}/as/html"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert client.get(f"/api/work/{work['id']}/as/html").headers["content-disposition"].startswith("attachment")
+
+
+def test_the_page_of_a_graph_is_kept_apart(client: TestClient) -> None:
+    work = learnt(client, uploaded(client)["id"])
+    policy = client.get(f"/page/{work['id']}").headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts")
+    assert "allow-same-origin" not in policy
+
+
+def test_screens_ask_for_nothing_from_elsewhere(client: TestClient) -> None:
+    for name in (
+        "index.html",
+        *re.findall(r'"\./(\w+\.js)"', client.get("/static/app.js").text),
+        "app.css",
+        "page.css",
+    ):
+        text = client.get("/static/" + name).text if name != "index.html" else client.get("/").text
+        assert not re.search(r"https?://", text)
+        assert "innerHTML" not in text
+        assert "eval(" not in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/page/../../etc/passwd", "/page/" + "g" * 32,
+     "/page/" + "0" * 32, "/api/work/" + "0" * 32 + "/as/json"],
+)  # fmt: skip
+def test_paths_lead_nowhere(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code in (404, 422)

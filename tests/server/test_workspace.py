@@ -1,0 +1,173 @@
+"""Data in, graphs out; what is kept, and what a restart does to it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from msg2 import drawing
+from msg2.formats import read
+from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.inference import infer
+from msg2.server.settings import ServerSettings
+from msg2.server.workspace import Workspace
+from tests.server.conftest import TOAST, Open, finished, learnt, refused, uploaded
+
+
+def test_a_graph_is_what_the_library_learns(client: TestClient, tmp_path: Path) -> None:
+    table = tmp_path / "toast.csv"
+    table.write_text(TOAST)
+    data = uploaded(client)
+    assert data["tasks"] == [{"name": "toast", "videos": 8, "steps": ["dip", "fry", "whisk"]}]
+    work = learnt(client, data["id"], options={"delta": 0.9})
+    graph = client.get(f"/api/work/{work['id']}/as/json").json()
+    assert graph == infer(read(table), delta=0.9).to_json()
+    assert (work["steps"], work["edges"], work["videos"]) == (
+        ["whisk", "dip", "fry"],
+        len(graph["preconditions"]) + 1,
+        8,
+    )
+
+
+def test_every_format_of_graphs_and_labels_can_be_downloaded(client: TestClient) -> None:
+    data = uploaded(client)
+    work = learnt(client, data["id"])
+    choices = client.get("/api/choices").json()
+    assert choices["graph_formats"] == [suffix[1:] for suffix in drawing.SUFFIXES]
+    assert choices["label_formats"] == [suffix[1:] for suffix in WRITE_SUFFIXES]
+    for kind, id in (("graph", work["id"]), ("label", data["id"])):
+        for format in choices[f"{kind}_formats"]:
+            answer = client.get(f"/api/{'work' if kind == 'graph' else 'data'}/{id}/as/{format}")
+            assert answer.status_code == 200, (format, answer.text)
+            assert len(answer.content) > 50
+            name = answer.headers["content-disposition"]
+            assert name.startswith('attachment; filename="toast.')
+            if name.endswith('.zip"'):
+                assert zipfile.ZipFile(io.BytesIO(answer.content)).testzip() is None
+    again = client.get(f"/api/data/{data['id']}/as/csv").text
+    assert uploaded(client, again, "other.csv")["tasks"] == data["tasks"]
+
+
+def test_constraints_are_obeyed_and_contradictions_named(client: TestClient) -> None:
+    data = uploaded(client)
+    work = learnt(client, data["id"], require=[["fry", "dip"]])
+    graph = client.get(f"/api/work/{work['id']}/as/json").json()
+    assert graph["method"]["knowledge"] == {"required": [["fry", "dip"]]}
+    begun = client.post("/api/work", json={"data": data["id"], "require": [["fry", "dip"], ["dip", "fry"]]}).json()
+    failed = finished(client, begun["id"])
+    assert failed["state"] == "failed"
+    assert "circle" in failed["problem"]["error"]
+
+
+def test_an_archive_is_a_folder(client: TestClient) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for video in ("v1", "v2"):
+            archive.writestr(f"toast/{video}.csv", "step,start,end\nwhisk,0,1\ndip,1,2\n")
+    data = uploaded(client, packed.getvalue(), "my toast.zip")
+    assert data["tasks"] == [{"name": "my toast", "videos": 2, "steps": ["dip", "whisk"]}]
+
+
+def test_one_task_of_many(client: TestClient) -> None:
+    rows = "".join(f"{task},v,{step}\n" for task in ("tea", "toast") for step in "ab")
+    data = uploaded(client, f"task,video,step\n{rows}")
+    assert learnt(client, data["id"], task="tea")["task"] == "tea"
+    begun = client.post("/api/work", json={"data": data["id"]}).json()
+    assert finished(client, begun["id"])["problem"]["error"] == "holds 2 tasks"
+
+
+def test_nothing_is_lost_by_a_restart(open_app: Open) -> None:
+    first = open_app()
+    data = uploaded(first)
+    work = learnt(first, data["id"])
+    graph = first.get(f"/api/work/{work['id']}/as/json").content
+    first.__exit__(None, None, None)
+    second = open_app()
+    assert second.get("/api/data").json()["data"] == [data]
+    assert second.get("/api/work").json()["work"] == [work]
+    assert second.get(f"/api/work/{work['id']}/as/json").content == graph
+    assert second.get(f"/page/{work['id']}").status_code == 200
+
+
+def test_what_somebody_else_keeps_in_the_folder_stays(open_app: Open, tmp_path: Path) -> None:
+    theirs = [tmp_path / "elsewhere" / name / "mine" / "thesis.txt" for name in ("data", "work", "scratch")]
+    for file in theirs:
+        file.parent.mkdir(parents=True)
+        file.write_text("years of work")
+    open_app(folder=tmp_path / "elsewhere")
+    assert all(file.read_text() == "years of work" for file in theirs)
+
+
+def test_a_folder_is_one_server_s_alone(client: TestClient, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="another msg2 serve is using this folder"):
+        Workspace(ServerSettings(folder=tmp_path / "work"))
+
+
+def test_data_and_graphs_that_lie_elsewhere_are_offered(tmp_path: Path) -> None:
+    table, graph = tmp_path / "toast.csv", tmp_path / "graph.json"
+    table.write_text(TOAST)
+    graph.write_text(infer(read(table)).dumps())
+    workspace = Workspace(ServerSettings(folder=tmp_path / "work"))
+    for _ in range(2):  # the same paths are the same things
+        workspace.add_path(table)
+        workspace.add_path(graph)
+    assert [data.path for data in workspace.datasets.records()] == [str(table)]
+    assert [(work.kind, work.name, work.task) for work in workspace.graphs.records()] == [
+        ("given", "graph.json", "toast")
+    ]
+    graph.write_text('{"format": "msg2.graph/1", "preconditions": {}}')
+    with pytest.raises(ValueError, match=r"\$.task: is missing"):
+        workspace.add_path(graph)
+    workspace.close()
+
+
+def test_graph_files_are_added(client: TestClient, tmp_path: Path) -> None:
+    table = tmp_path / "toast.csv"
+    table.write_text(TOAST)
+    graph = infer(read(table))
+    given = client.post("/api/given", params={"name": "ann.json"}, content=graph.dumps())
+    assert given.status_code == 201, given.text
+    added = given.json()
+    assert (added["kind"], added["name"], added["task"]) == ("given", "ann.json", "toast")
+    assert client.get(f"/api/work/{added['id']}/as/json").json() == graph.to_json()
+    unnamed = '{"steps": {"1": "boil", "2": "pour"}, "edges": [["1", "2"]]}'
+    assert client.post("/api/given", params={"name": "tea.json"}, content=unnamed).json()["task"] == "tea"
+    for content in (TOAST, "{}", "", '{"format": "msg2.graph/1", "preconditions": {}}'):
+        answer = client.post("/api/given", params={"name": "bad.json"}, content=content)
+        refused(answer)
+        assert answer.json()["where"].startswith("bad.json")
+        assert str(tmp_path) not in answer.text
+    assert len(client.get("/api/work").json()["work"]) == 2
+
+
+def test_a_record_that_cannot_be_read_hurts_no_other(
+    open_app: Open, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = open_app()
+    data = uploaded(client)
+    works = [learnt(client, data["id"])["id"] for _ in range(3)]
+    for id, content in zip(works, ("{broken", '{"from": "the future"}'), strict=False):
+        (tmp_path / "work" / "work" / id / "record.json").write_text(content)
+    client.__exit__(None, None, None)
+    again = open_app()
+    assert [work["id"] for work in again.get("/api/work").json()["work"]] == works[2:]
+    assert refused(again.get(f"/api/work/{works[0]}"), 404) == "is no record that can be read"
+    assert sorted(caplog.messages) == sorted(
+        f"work/{id}/record.json: is no record that can be read" for id in works[:2]
+    )
+    assert (tmp_path / "work" / "work" / works[0] / "graph.json").is_file()
+
+
+def test_removed_data_is_gone_and_its_graphs_stay(client: TestClient, tmp_path: Path) -> None:
+    data = uploaded(client)
+    work = learnt(client, data["id"])
+    assert client.delete(f"/api/data/{data['id']}").status_code == 204
+    assert refused(client.get(f"/api/data/{data['id']}"), 404)
+    assert client.get(f"/page/{work['id']}").status_code == 200
+    assert list((tmp_path / "work" / "data").iterdir()) == []
+    begun = client.post("/api/work", json={"data": data["id"]})
+    assert refused(begun, 404)

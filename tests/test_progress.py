@@ -1,0 +1,62 @@
+"""Progress: one protocol, told in order and to its end by whatever takes long."""
+
+from __future__ import annotations
+
+import pytest
+
+import msg2
+from msg2.progress import no_progress, prefix_messages
+
+TASKS = {
+    name: msg2.Task(name, "abc", [msg2.Video(f"v{n}", map(msg2.Segment, "abc")) for n in range(4)]) for name in "xy"
+}
+
+
+class Recorder:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int | None, str]] = []
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        self.calls.append((done, total, message))
+
+
+@pytest.fixture
+def told() -> Recorder:
+    return Recorder()
+
+
+def test_names_come_before_messages(told: Recorder) -> None:
+    prefix_messages(told, "Make Coffee")(3, None, "epoch 3")
+    assert told.calls == [(3, None, "Make Coffee: epoch 3")]
+
+
+def test_nothing_is_shown_by_default(capfd: pytest.CaptureFixture[str]) -> None:
+    assert no_progress(1, 2, "x") is None  # type: ignore[func-returns-value]
+    msg2.infer(TASKS["x"], samples=3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_every_task_and_every_sample_is_told(told: Recorder) -> None:
+    msg2.infer_all(list(TASKS.values()), "always-before", progress=told)
+    assert told.calls == [(1, 2, "x"), (2, 2, "y")]
+    told.calls.clear()
+    msg2.infer(TASKS["x"], delta=0.9, samples=5, progress=told)
+    assert [(done, total) for done, total, _ in told.calls] == [(done, 5) for done in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    "long_work",
+    [
+        lambda show: msg2.sweep(TASKS["x"], progress=show),
+        lambda show: msg2.infer(TASKS["x"], progress=show),
+        lambda show: msg2.evaluate_next_step(TASKS["x"], splits=3, progress=show),
+    ],
+)
+def test_what_is_done_grows_up_to_the_total(told: Recorder, long_work) -> None:
+    long_work(told)
+    assert told.calls
+    done = [done for done, _, _ in told.calls]
+    assert done == sorted(done)
+    assert all(total is not None and 0 <= each <= total for each, total, _ in told.calls)
