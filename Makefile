@@ -57,11 +57,11 @@ LONG := noise graphs video-next-step rendered narration states
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
 experiments results: export OMP_NUM_THREADS := 1
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
-	for name in $(MINUTES); do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
-	for name in $(LONG); do $(BIN)/msg2 experiment $$name --jobs 2 -o docs/results || exit 1; done
+	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done
+	for name in $(LONG); do $(BIN)/python -m experiments $$name --jobs 2 -o docs/results || exit 1; done
 
 results: .venv/.run  ## those that take minutes
-	for name in $(MINUTES); do $(BIN)/msg2 experiment $$name -o docs/results || exit 1; done
+	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done
 
 docs: .venv/.test  ## the documentation as a site
 	$(BIN)/mkdocs build --strict --quiet --site-dir site

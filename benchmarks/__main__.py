@@ -7,9 +7,9 @@ import os
 import sys
 from pathlib import Path
 
-from msg2.experiments.scale import BASELINE, grown, peak_megabytes, run, timings
-from msg2.options import ExperimentOptions
-from msg2.readers import read_all
+from experiments.experiment_options import ExperimentOptions
+from experiments.graph_learning.runtime_scaling import BASELINE, growth_exponents, measure_timings, peak_megabytes, run
+from msg2.formats import read_all
 
 MOST = {"videos": 1.15, "steps": 3.0}
 """Exponents of growth of the paper's method: linear, but for noise, and cubic."""
@@ -21,13 +21,13 @@ def main() -> int:
     data = Path(os.environ.get("MSG2_DATA", "../shared/data")) / "crosstask" / "crosstask_release"
     if data.is_dir():
         print("18 CrossTask tasks together")
-        for row in timings(read_all(data)):
+        for row in measure_timings(read_all(data)):
             print(f"  {row.run:18} {row.seconds:8.3f} s   {row.ratio:6.2f} × {BASELINE}")
     else:
         print(f"CrossTask is not in {data} (set MSG2_DATA): left out")
     print(run(None, ExperimentOptions(), lambda news: print(news, file=sys.stderr)).to_markdown())
     print(f"peak memory: {peak_megabytes():.0f} MB")
-    exponents = dict(zip(MOST, grown("msg2"), strict=True))
+    exponents = dict(zip(MOST, growth_exponents("msg2"), strict=True))
     for what, most in MOST.items():
         print(f"msg2 grows with {what} to the power {exponents[what]:.2f} (at most {most})")
     return int(any(exponents[what] > most for what, most in MOST.items()))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from msg2.experiments.probe import difficulty
+from experiments.state_prediction.linear_probe import difficulty_table
+
+
+def _print_progress(done: int, total: int | None, message: str) -> None:
+    print(f"{done} of {total}: {message}", file=sys.stderr)
+
 
 if __name__ == "__main__":
-    print(difficulty(report=lambda stage: print(stage, file=sys.stderr)).to_markdown())
+    print(difficulty_table(progress=_print_progress).to_markdown())

@@ -27,8 +27,8 @@ import numpy as np
 import torch
 
 from benchmarks.training import Epochs, Work, naive, program, synthetic, work
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.training import Progress, train
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.training import EpochReport, train_model
 
 TARGET_SECONDS, TARGET_RATIO = 60.0, 7.0
 """Of one task from beginning to end, and of its epochs in the naive loop against those in the program's own."""
@@ -161,12 +161,14 @@ def whole_task(scale: Scale, model: StateModelOptions) -> WholeTask:
     training = TrainingOptions(epochs=scale.epochs, batch=scale.batch)
     stamps, losses = [time.perf_counter()], []
 
-    def report(progress: Progress) -> None:
+    def report(figures: EpochReport) -> None:
         stamps.append(time.perf_counter())
-        losses.append(progress.loss)
+        losses.append(figures.loss)
 
     with TemporaryDirectory() as folder:
-        card = train(held, Path(folder), model=model, sampling=SamplingOptions(), training=training, report=report)
+        card = train_model(
+            held, Path(folder), model=model, sampling=SamplingOptions(), training=training, on_epoch=report
+        )
         end = time.perf_counter()
     spent = np.diff(stamps)
     validated = np.arange(1, len(spent) + 1) % training.validate_every == 0
@@ -176,7 +178,7 @@ def whole_task(scale: Scale, model: StateModelOptions) -> WholeTask:
     _forget()
     other = program(held, model, replace(training, captured=False, row=0), scale.curve)
     _forget()
-    number_of = {clip.video: number for number, clip in enumerate(held.clips)}
+    number_of = {video.video: number for number, video in enumerate(held.videos)}
     numbers = [number_of[video] for video in card.videos["training"]]
     plain = naive(held, numbers, model, training, scale.curve)
     return WholeTask(

@@ -27,11 +27,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.media.job import feature_job
-from msg2.media.pictures import Descriptors, Picture, PictureEncoder
-from msg2.media.recordings import recordings
-from msg2.media.video import frame_features, frames
-from msg2.options import ExtractionOptions, FrameOptions
+from msg2.media.feature_extraction import ExtractionOptions
+from msg2.media.feature_job import extract_features
+from msg2.media.frame_sampling import BATCH_SIZE, FrameOptions, encode_frames, sample_frames
+from msg2.media.image_encoders import Image, ImageDescriptors, ImageEncoder
+from msg2.media.video_files import find_video_files
 
 MOST_MEGABYTES = 1500
 """Of the extraction of one hour."""
@@ -118,7 +118,7 @@ class Elsewhere:
     width = 1
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, images: Sequence[Picture]) -> NDArray[np.float32]:
+    def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Wait until it is done."""
         time.sleep(self.seconds * len(images))
         return np.ones((len(images), 1), np.float32)
@@ -127,28 +127,28 @@ class Elsewhere:
 def overlap(path: Path, repeats: int) -> dict[str, float]:
     """Seconds of one video, with encoding after and while it is decoded."""
     options = FrameOptions()
-    number = sum(1 for _ in frames(path, options))
-    decoding = {"decoding": lambda: sum(1 for _ in frames(path, options))}
+    number = sum(1 for _ in sample_frames(path, options))
+    decoding = {"decoding": lambda: sum(1 for _ in sample_frames(path, options))}
     per_picture = fastest(decoding, repeats)["decoding"] / number
     runs: dict[str, Callable[[], object]] = {**decoding}
-    for name, encoder in (("by descriptors", Descriptors()), ("elsewhere", Elsewhere(per_picture))):
+    for name, encoder in (("by descriptors", ImageDescriptors()), ("elsewhere", Elsewhere(per_picture))):
         runs[f"decoding, then encoding {name}"] = partial(one_after_the_other, path, encoder, options)
-        runs[f"decoding while encoding {name}"] = partial(frame_features, path, encoder, options)
+        runs[f"decoding while encoding {name}"] = partial(encode_frames, path, encoder, options)
     return fastest(runs, repeats)
 
 
-def one_after_the_other(path: Path, encoder: PictureEncoder, options: FrameOptions) -> None:
+def one_after_the_other(path: Path, encoder: ImageEncoder, options: FrameOptions) -> None:
     """A batch is decoded, then encoded, and so on."""
-    decoded = frames(path, options)
-    while batch := [frame.image for frame in islice(decoded, options.batch)]:
+    decoded = sample_frames(path, options)
+    while batch := [frame.image for frame in islice(decoded, BATCH_SIZE)]:
         encoder(batch)
 
 
 def stored(videos: Path, jobs: int, engine: str = "local") -> None:
     """Make the store of all videos, and forget it."""
     store = videos.with_name("store")
-    failed = [one for one in feature_job(recordings(videos).found, store, ExtractionOptions()).run(jobs, engine)
-              if one.failure is not None]  # fmt: skip
+    results = extract_features(find_video_files(videos).found, store, ExtractionOptions(), jobs=jobs, engine=engine)
+    failed = [result for result in results if result.failure is not None]
     rmtree(store)
     if failed:
         raise RuntimeError(failed[0].failure)

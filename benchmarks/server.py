@@ -28,7 +28,7 @@ PATIENCE = 300.0
 
 
 @dataclass
-class Client:
+class LoadClient:
     """One client: it goes on until `end`; what it saw is in its fields."""
 
     port: int
@@ -48,7 +48,24 @@ class Client:
             self.errors.append(f"client {self.seed}: {error!r}")
 
     def ask(self, what: str, method: str, path: str, body: Any = None) -> Any:
-        """The answer to one request, which must be a success."""
+        """Send one request, which must be a success, and return its answer.
+
+        Parameters
+        ----------
+        what : str
+            The kind of request, under which its time is kept.
+        method : str
+            Of HTTP.
+        path : str
+            With its query.
+        body : str or object
+            Text as it is, anything else as JSON.
+
+        Returns
+        -------
+        object
+            Parsed, where it is JSON; else its bytes.
+        """
         content = body if isinstance(body, str | None) else json.dumps(body)
         headers = {"Content-Type": "application/json" if content is not body else "application/octet-stream"}
         begin = time.monotonic()
@@ -105,7 +122,7 @@ GRAPH = {
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadResult:
     """What came of it: times in seconds by kind of request, errors, and jobs that did not come to a good end."""
 
     times: dict[str, list[float]]
@@ -114,41 +131,54 @@ class Load:
     lost: list[str]
 
 
-def load(clients: int, seconds: float) -> Load:
-    """So many clients for so many seconds, and then until the last job has ended."""
+def run_load_test(clients: int, seconds: float) -> LoadResult:
+    """Run clients against a server, and wait until the last job has ended.
+
+    Parameters
+    ----------
+    clients : int
+        Clients at the same time.
+    seconds : float
+        How long each of them goes on.
+
+    Returns
+    -------
+    LoadResult
+        What they saw.
+    """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(sys.executable).with_name("msg2")
         command = [program, "serve", "--folder", f"{folder}/work", "--port", "0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert server.stdout is not None
         try:
-            found = re.search(r":(\d+)/", server.stdout.readline())
-            assert found
-            return _loaded(int(found[1]), clients, seconds)
+            port = re.search(r":(\d+)/", server.stdout.readline())
+            assert port
+            return _run_clients(int(port[1]), clients, seconds)
         finally:
             server.terminate()
             server.communicate(timeout=30)
 
 
-def _loaded(port: int, clients: int, seconds: float) -> Load:
-    crowd = [Client(port, seed) for seed in range(clients)]
+def _run_clients(port: int, clients: int, seconds: float) -> LoadResult:
+    group = [LoadClient(port, seed) for seed in range(clients)]
     end = time.monotonic() + seconds
-    threads = [threading.Thread(target=client.run, args=(end,)) for client in crowd]
+    threads = [threading.Thread(target=client.run, args=(end,)) for client in group]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    begun = {job for client in crowd for job in client.jobs}
+    begun = {job for client in group for job in client.jobs}
     states: dict[str, str] = {}
     while time.monotonic() < end + PATIENCE:
-        states = {work["id"]: work["state"] for work in Client(port, -1).ask("", "GET", "/api/work")["work"]}
+        states = {work["id"]: work["state"] for work in LoadClient(port, -1).ask("", "GET", "/api/work")["work"]}
         if not {"waiting", "running"} & set(states.values()):
             break
         time.sleep(0.5)
-    kinds = sorted({kind for client in crowd for kind in client.times})
-    times = {kind: [time for client in crowd for time in client.times.get(kind, ())] for kind in kinds}
+    kinds = sorted({kind for client in group for kind in client.times})
+    times = {kind: [time for client in group for time in client.times.get(kind, ())] for kind in kinds}
     lost = [f"{job}: {states.get(job, 'gone')}" for job in begun if states.get(job) != "done"]
-    return Load(times, [error for client in crowd for error in client.errors], len(begun), lost)
+    return LoadResult(times, [error for client in group for error in client.errors], len(begun), lost)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,7 +187,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
     given = parser.parse_args(arguments)
-    alone, together = load(1, min(5, given.seconds)), load(given.clients, given.seconds)
+    alone = run_load_test(1, min(5, given.seconds))
+    together = run_load_test(given.clients, given.seconds)
     print(f"{given.clients} clients for {given.seconds:g} s; seconds, median and the slowest 5 %\n")
     print(f"| Request | Count | Median | 95 % | One client alone |\n|{'---|' * 5}")
     for kind, times in together.times.items():

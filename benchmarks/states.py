@@ -17,14 +17,14 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from benchmarks.training import program, synthetic
-from msg2.options import TrainingOptions
-from msg2.states.variants import variant
+from msg2.states.configuration import TrainingOptions
+from msg2.states.variants import get_variant
 
-VARIANTS = ("paper", "vision-only", "witness")
+VARIANTS = ("paper", "vision-only", "evidence")
 
 
 def one_by_one(function: Callable[[Tensor], Tensor], vectors: Tensor, places: Tensor) -> Tensor:
-    """`msg2.states.batch.mapped` as one would write it first."""
+    """`msg2.states.batch.transform_rows` as one would write it first."""
     return function(F.embedding(places.clamp(min=0), vectors))
 
 
@@ -39,8 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     training = TrainingOptions(epochs=100, validation=0, validate_every=100, save_seconds=1e9, device="cpu")
     print("| Variant | plain, s an epoch | here | times as fast |\n|---|--:|--:|--:|")
     for name in VARIANTS:
-        model, _ = variant(name).options(**({} if name == "witness" else {"encoder": "t5-tiny"}))
-        with mock.patch("msg2.states.model.mapped", one_by_one), mock.patch("msg2.states.beyond.mapped", one_by_one):
+        model, _ = get_variant(name).options(**({} if name == "evidence" else {"encoder": "t5-tiny"}))
+        with (
+            mock.patch("msg2.states.state_model.transform_rows", one_by_one),
+            mock.patch("msg2.states.evidence_model.transform_rows", one_by_one),
+        ):
             plain = median(program(held, model, replace(training, row=0), epochs).seconds[1:])
         here = median(program(held, model, training, epochs).seconds[1:])
         print(f"| {name} | {plain:.2f} | {here:.2f} | {plain / here:.1f} |", flush=True)

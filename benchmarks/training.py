@@ -17,19 +17,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from msg2.media.features import Features
-from msg2.options import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.media.video_features import VideoFeatures
 from msg2.states.batch import Batch
-from msg2.states.card import torch_seed
-from msg2.states.footage import Footage, batch, footage, in_batches
-from msg2.states.model import StateModel, training_loss
-from msg2.states.training import Progress, learning_rate, train
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.dataset import StateDataset, build_dataset, chunks, collate
+from msg2.states.losses import training_loss
+from msg2.states.model_card import torch_seed
+from msg2.states.optimizer import learning_rate
+from msg2.states.state_model import StateModel
+from msg2.states.training import EpochReport, train_model
 from msg2.task import Segment, Task, Video
 
 # -- what is trained on ---------------------------------------------------------------------------------------------
 
 
-def synthetic(videos: int, width: int, *, full: bool = False, steps: int = 12, seed: int = 0) -> Footage:
+def synthetic(videos: int, width: int, *, full: bool = False, steps: int = 12, seed: int = 0) -> StateDataset:
     """Videos of 8 to 12 steps, a frame a second; 40 to 190 labelled seconds and more, or with `full` at least 190."""
     rng = np.random.default_rng([seed, videos])
     looks, sounds = rng.normal(size=(2, steps + 1, width))
@@ -46,14 +48,14 @@ def synthetic(videos: int, width: int, *, full: bool = False, steps: int = 12, s
         )
         frames, starts = np.arange(0, ends[-1] + 5), np.arange(0, ends[-1] + 5, 3.5)
         seen, heard = (_steps_at(times, spans, steps) for times in (frames, starts))
-        held[video.id] = Features(
+        held[video.id] = VideoFeatures(
             frames,
             looks[seen] + rng.normal(size=(len(frames), width)),
             np.stack([starts, starts + 3.5], axis=1),
             sounds[heard] + rng.normal(size=(len(starts), width)),
         )
         shown.append(video)
-    return footage(Task("synthetic", [f"step {step:02d}" for step in range(steps)], shown), held.get)
+    return build_dataset(Task("synthetic", [f"step {step:02d}" for step in range(steps)], shown), held.get)
 
 
 def _steps_at(times: np.ndarray, spans: Sequence[tuple[int, float, float]], background: int) -> np.ndarray:
@@ -79,27 +81,27 @@ class _EnoughError(Exception):
     """The epochs that were wanted are done."""
 
 
-def program(held: Footage, model: StateModelOptions, training: TrainingOptions, epochs: int) -> Epochs:
+def program(held: StateDataset, model: StateModelOptions, training: TrainingOptions, epochs: int) -> Epochs:
     """The first epochs of the program's own loop, as `msg2 states train` goes it."""
     done = Epochs([], [])
     before = time.perf_counter()
 
-    def report(progress: Progress) -> None:
+    def report(figures: EpochReport) -> None:
         nonlocal before
         now = time.perf_counter()  # the loss of the epoch has been read, so the GPU is done
         done.seconds.append(now - before)
-        done.losses.append(progress.loss)
+        done.losses.append(figures.loss)
         before = now
         if len(done.losses) == epochs:
             raise _EnoughError
 
     with TemporaryDirectory() as folder, suppress(_EnoughError):
-        train(held, Path(folder), model=model, sampling=SamplingOptions(), training=training, report=report)
+        train_model(held, Path(folder), model=model, sampling=SamplingOptions(), training=training, on_epoch=report)
     return done
 
 
 def naive(
-    held: Footage, numbers: Sequence[int], model: StateModelOptions, training: TrainingOptions, epochs: int,
+    held: StateDataset, numbers: Sequence[int], model: StateModelOptions, training: TrainingOptions, epochs: int,
     *, mixed: bool = False,
 ) -> Epochs:  # fmt: skip
     """The loop that one would write first: the library's encoder, padded, unfused Adam, features copied in every step.
@@ -121,7 +123,7 @@ def naive(
         before, losses = time.perf_counter(), []
         for _, made in _batches(held, numbers, training, epoch):
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate(step, steps, training)
+                group["lr"] = learning_rate(step, steps, peak=training.learning_rate, warmup=training.warmup)
             there = made.to(device)
             with precision():
                 predicted = predictor(there, held.frames.to(device), held.sentences.to(device))
@@ -138,13 +140,13 @@ def naive(
 
 
 def _batches(
-    held: Footage, numbers: Sequence[int], training: TrainingOptions, epoch: int, row: int = 0
+    held: StateDataset, numbers: Sequence[int], training: TrainingOptions, epoch: int, row: int = 0
 ) -> Iterator[tuple[list[int], Batch]]:
     """Lengths of the videos and the batch, for every step of an epoch: the draws are those of the program."""
     order = np.random.default_rng([training.seed, epoch]).permutation(numbers).tolist()
-    for part in in_batches(order, training.batch):
+    for part in chunks(order, training.batch):
         tokens = [held.tokens(number, SamplingOptions(), [training.seed, epoch]) for number in part]
-        yield [len(one.kind) for one in tokens], batch(held, part, tokens, row=row)
+        yield [len(one.kind) for one in tokens], collate(held, part, tokens, row=row)
 
 
 # -- what a step takes --------------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ class Work:
     done: float
 
 
-def work(held: Footage, model: StateModelOptions, training: TrainingOptions, epochs: range, row: int) -> Work:
+def work(held: StateDataset, model: StateModelOptions, training: TrainingOptions, epochs: range, row: int) -> Work:
     """What the steps of these epochs take, by the formula above."""
     with torch.device("meta"):
         predictor = StateModel(len(held.steps), held.frames.shape[1], held.sentences.shape[1], model)

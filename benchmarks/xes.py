@@ -71,7 +71,7 @@ def plain_pass(path: Path) -> None:
 def measured(path: str, what: str) -> tuple[float, float]:
     """Seconds and peak megabytes of a process of its own that imports msg2, and then reads the log or does not."""
     code = (
-        "import logging, sys; logging.disable(logging.WARNING); from benchmarks import xes; import msg2.readers;"
+        "import logging, sys; logging.disable(logging.WARNING); from benchmarks import xes; import msg2.formats;"
         "print(*xes.run(*sys.argv[1:]))"
     )
     output = subprocess.run([sys.executable, "-c", code, path, what], capture_output=True, text=True, check=True).stdout
@@ -81,7 +81,7 @@ def measured(path: str, what: str) -> tuple[float, float]:
 
 def run(path: str, what: str) -> tuple[float, float]:
     """What `measured` does in its process."""
-    from msg2.readers import read_all
+    from msg2.formats import read_all
 
     start = time.perf_counter()
     if what == "read":

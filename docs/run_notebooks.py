@@ -54,7 +54,7 @@ def _pages(name: str, text: str) -> dict[str, str]:
 
 
 def _words(output: Any) -> str:
-    """What a cell prints or returns; remarks on standard error are left out."""
+    """What a cell prints or returns; messages on standard error are left out."""
     if output.output_type == "stream":
         return output.text.rstrip() if output.name == "stdout" else ""
     return str(output.get("data", {}).get("text/plain", "")).rstrip()

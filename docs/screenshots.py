@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from msg2 import drawing, infer, write
-from msg2.options import WorldOptions
-from msg2.worlds import simulate, world
+from msg2.simulation import household_world, simulate
+from msg2.simulation.simulator import SimulationOptions
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -39,7 +39,7 @@ SHOTS: dict[str, tuple[tuple[int, int], str, Callable[[Page], None]]] = {
 
 def main() -> None:
     """Draw the page of a simulated task, and take its pictures."""
-    simulation = simulate(world("Make Coffee"), WorldOptions(), 0)
+    simulation = simulate(household_world("Make Coffee"), SimulationOptions(), 0)
     task = simulation.task.with_first_labels()
     with TemporaryDirectory() as folder, sync_playwright() as started:
         file = drawing.show(infer(task), Path(folder) / "coffee.html", videos=task, compare=simulation.graph)
