@@ -98,11 +98,11 @@ def _start_worker(work: Callable[[Item], Result], ending: ExitStack) -> Connecti
     ours, theirs = spawned.Pipe()
     # At the end of the program, a daemon is not waited for.
     process = spawned.Process(target=_worker_loop, args=(work, theirs), daemon=True)
-    with _interrupts_deferred():
+    with _interrupts_deferred():  # until it is known how to end the process
         process.start()
+        for end in (ours.close, process.join, process.terminate):  # the last one comes first
+            ending.callback(end)
     theirs.close()
-    for end in (ours.close, process.join, process.terminate):  # the last one comes first
-        ending.callback(end)
     return ours
 
 
@@ -123,23 +123,22 @@ def _interrupts_deferred() -> Iterator[None]:
 def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
     """Answer with (None, result) or (error, None), in a process of its own."""
     _exit_with_parent()
-    while True:
-        answer: tuple[Exception | None, Result | None]
-        item = pipe.recv()
-        try:
-            answer = None, work(item)
-        except Exception as error:
-            answer = error, None
-        pipe.send(answer)
+    with suppress(EOFError):  # nobody is left to work for
+        while True:
+            answer: tuple[Exception | None, Result | None]
+            item = pipe.recv()
+            try:
+                answer = None, work(item)
+            except Exception as error:
+                answer = error, None
+            pipe.send(answer)
 
 
 def _exit_with_parent() -> None:
     """End this process when the one that started it does: where that is killed, it would wait for work for ever."""
 
     def watch() -> None:
-        parent = multiprocessing.parent_process()
-        assert parent is not None
-        parent.join()
+        cast(Any, multiprocessing.parent_process()).join()
         os._exit(1)
 
     Thread(target=watch, name="msg2 parent", daemon=True).start()
