@@ -1,0 +1,235 @@
+"""Random process trees with known kinds of pairs, logs of them, and noise in the logs.
+
+A process tree says in which order activities may happen: a sequence does its children one after the other, a parallel
+node interleaves them, a choice does one of them, an optional node does its child or nothing. There are no loops, and
+every activity has one leaf. The kind of an ordered pair (a, b) is defined on the language of the tree, the set of all
+its traces: *needs* where every trace with b has a before it; *exclusive* where no trace has both; *after* where every
+trace with both has a first, and b does not need a; else *free*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+PairKind: TypeAlias = Literal["needs", "after", "exclusive", "free"]
+Operator: TypeAlias = Literal["activity", "sequence", "parallel", "choice", "optional"]
+Trace: TypeAlias = tuple[str, ...]
+
+ACTIVITIES = (8, 16)
+"""Fewest and most activities of a tree, each number with equal chance."""
+CHILDREN = (2, 3)
+"""Fewest and most children of a sequence, a parallel node and a choice, each number with equal chance."""
+OPERATOR_WEIGHTS: Mapping[Operator, float] = {"sequence": 0.5, "parallel": 0.25, "choice": 0.25}
+"""How often an inner node has each operator. A child has another operator than its parent, and the root is no choice:
+that would be several processes in one log."""
+OPTIONAL_RATE = 0.15
+"""How often a child of a sequence or a parallel node is optional."""
+LEAST_SHARE = 0.2
+"""The least probability of a branch of a choice, of doing an optional part, and of not doing it."""
+DEEPEST_CHOICE = 2
+"""Most choices and optional nodes above a leaf: with two, every activity is in at least 4 % of the cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTree:
+    """A node with what is below it.
+
+    `shares` are the probabilities of the branches of a choice; of an optional node, that of doing its child.
+
+    >>> tree = ProcessTree("sequence", (activity("a"), ProcessTree("optional", (activity("b"),), shares=(0.5,))))
+    >>> tree.activities
+    ('a', 'b')
+    """
+
+    operator: Operator
+    children: tuple[ProcessTree, ...] = ()
+    label: str = ""
+    shares: tuple[float, ...] = ()
+
+    @property
+    def activities(self) -> tuple[str, ...]:
+        """The labels of the leaves, from left to right."""
+        if self.operator == "activity":
+            return (self.label,)
+        return tuple(label for child in self.children for label in child.activities)
+
+    @property
+    def certain(self) -> frozenset[str]:
+        """The activities that every trace has."""
+        if self.operator == "activity":
+            return frozenset({self.label})
+        if self.operator in ("choice", "optional"):
+            return frozenset()
+        return frozenset().union(*(child.certain for child in self.children))
+
+
+def activity(label: str) -> ProcessTree:
+    """Return the leaf that does one activity."""
+    return ProcessTree("activity", label=label)
+
+
+# -- random trees -----------------------------------------------------------------------------------------------
+
+
+def random_tree(rng: np.random.Generator) -> ProcessTree:
+    """Draw a tree; the names of its activities say nothing about their order.
+
+    >>> 8 <= len(set(random_tree(np.random.default_rng(0)).activities)) <= 16
+    True
+    """
+    count = int(rng.integers(*ACTIVITIES, endpoint=True))
+    labels = [f"activity {number + 1:02d}" for number in rng.permutation(count).tolist()]
+    return _draw_node(labels, None, 0, rng)
+
+
+def _draw_node(labels: Sequence[str], above: Operator | None, choices: int, rng: np.random.Generator) -> ProcessTree:
+    """Draw the tree of these activities, below a node with the operator `above`, under so many choices."""
+    if above in ("sequence", "parallel") and choices < DEEPEST_CHOICE and rng.random() < OPTIONAL_RATE:
+        share = float(rng.uniform(LEAST_SHARE, 1 - LEAST_SHARE))
+        return ProcessTree("optional", (_draw_node(labels, "optional", choices + 1, rng),), shares=(share,))
+    if len(labels) == 1:
+        return activity(labels[0])
+    operator = _draw_operator(above, choices, rng)
+    count = min(int(rng.integers(*CHILDREN, endpoint=True)), len(labels))
+    cuts = [0, *sorted((1 + rng.permutation(len(labels) - 1)[: count - 1]).tolist()), len(labels)]
+    below = choices + (operator == "choice")
+    parts = [labels[start:end] for start, end in pairwise(cuts)]
+    children = tuple(_draw_node(part, operator, below, rng) for part in parts)
+    if operator != "choice":
+        return ProcessTree(operator, children)
+    shares = LEAST_SHARE + (1 - count * LEAST_SHARE) * rng.dirichlet(np.ones(count))
+    return ProcessTree(operator, children, shares=tuple(shares.tolist()))
+
+
+def _draw_operator(above: Operator | None, choices: int, rng: np.random.Generator) -> Operator:
+    may_choose = above not in (None, "optional") and choices < DEEPEST_CHOICE
+    weights = {
+        operator: weight
+        for operator, weight in OPERATOR_WEIGHTS.items()
+        if operator != above and (operator != "choice" or may_choose)
+    }
+    whole = sum(weights.values())
+    return list(weights)[int(rng.choice(len(weights), p=[weight / whole for weight in weights.values()]))]
+
+
+# -- logs -------------------------------------------------------------------------------------------------------
+
+
+def sample_trace(tree: ProcessTree, rng: np.random.Generator) -> Trace:
+    """Draw a trace of the tree.
+
+    Parameters
+    ----------
+    tree : ProcessTree
+        Where its branches have shares, they are drawn with them.
+    rng : numpy.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    tuple of str
+        Activities in their order. All interleavings of parallel children are equally probable.
+    """
+    if tree.operator == "activity":
+        return (tree.label,)
+    if tree.operator == "optional":
+        return sample_trace(tree.children[0], rng) if rng.random() < tree.shares[0] else ()
+    if tree.operator == "choice":
+        return sample_trace(tree.children[int(rng.choice(len(tree.children), p=tree.shares))], rng)
+    traces = [sample_trace(child, rng) for child in tree.children]
+    if tree.operator == "sequence":
+        return tuple(label for trace in traces for label in trace)
+    turns = rng.permutation([child for child, trace in enumerate(traces) for _ in trace]).tolist()
+    waiting = [iter(trace) for trace in traces]
+    return tuple(next(waiting[child]) for child in turns)
+
+
+def disturb(trace: Trace, activities: Sequence[str], rng: np.random.Generator) -> Trace:
+    """Remove an event, insert a random activity anywhere, or swap two neighbours, whichever is possible.
+
+    Parameters
+    ----------
+    trace : tuple of str
+        What happened.
+    activities : sequence of str
+        What may be inserted.
+    rng : numpy.random.Generator
+        Random numbers.
+
+    Returns
+    -------
+    tuple of str
+        The trace after one such operation; each that is possible has the same chance.
+    """
+    possible = ["insert", *(["remove"] if trace else []), *(["swap"] if len(trace) > 1 else [])]
+    operation = possible[int(rng.integers(len(possible)))]
+    if operation == "insert":
+        place = int(rng.integers(len(trace) + 1))
+        return (*trace[:place], activities[int(rng.integers(len(activities)))], *trace[place:])
+    if operation == "remove":
+        place = int(rng.integers(len(trace)))
+        return trace[:place] + trace[place + 1 :]
+    place = int(rng.integers(len(trace) - 1))
+    return (*trace[:place], trace[place + 1], trace[place], *trace[place + 2 :])
+
+
+def simulate_log(tree: ProcessTree, cases: int, noise: float, seed: int) -> list[Trace]:
+    """Draw a log; more cases leave the earlier ones as they are, and all rates of noise disturb the same traces.
+
+    Parameters
+    ----------
+    tree : ProcessTree
+        The process.
+    cases : int
+        Number of traces.
+    noise : float
+        Probability that a case is disturbed by one operation (see `disturb`).
+    seed : int
+        0 or more; everything follows from it.
+
+    Returns
+    -------
+    list of tuple of str
+        The traces.
+    """
+    rng, noise_rng = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
+    activities = sorted(tree.activities)
+    traces = []
+    for _ in range(cases):
+        trace = sample_trace(tree, rng)
+        traces.append(disturb(trace, activities, noise_rng) if noise_rng.random() < noise else trace)
+    return traces
+
+
+# -- kinds ------------------------------------------------------------------------------------------------------
+
+
+def pair_kinds(tree: ProcessTree) -> dict[tuple[str, str], PairKind]:
+    """The kind of every ordered pair of activities, from the lowest node above both.
+
+    Below a choice two activities are exclusive, and below a parallel node they are free. In a sequence the left one is
+    first; the right one needs it where the left child does it in every trace.
+
+    >>> tree = ProcessTree("sequence", (activity("a"), ProcessTree("optional", (activity("b"),)), activity("c")))
+    >>> kinds = pair_kinds(tree)
+    >>> kinds["a", "c"], kinds["b", "c"], kinds["c", "b"]
+    ('needs', 'after', 'free')
+    """
+    kinds: dict[tuple[str, str], PairKind] = {}
+    for child in tree.children:
+        kinds.update(pair_kinds(child))
+    for (left, first), (right, second) in permutations(enumerate(tree.children), 2):
+        for a in first.activities:
+            for b in second.activities:
+                if tree.operator == "choice":
+                    kinds[a, b] = "exclusive"
+                elif tree.operator == "sequence" and left < right:
+                    kinds[a, b] = "needs" if a in first.certain else "after"
+                else:
+                    kinds[a, b] = "free"
+    return kinds
