@@ -17,10 +17,14 @@ SCHEMA = json.loads(resources.files("msg2.graph").joinpath("schema.json").read_t
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 GOOD: dict[str, Any] = {
-    "format": "msg2.graph/1",
+    "format": "msg2.graph/2",
     "task": "make coffee",
     "steps": ["boil water", "grind beans", "open ground coffee", "pour water"],
     "preconditions": {"pour water": {"all": ["boil water", {"any": ["grind beans", {"not": "open ground coffee"}]}]}},
+    "order": [["grind beans", "boil water"]],
+    "exclusive": [["grind beans", "open ground coffee"]],
+    "optional": ["open ground coffee"],
+    "repeats": {"pour water": 0.25},
     "method": {"name": "msg2", "options": {"delta": 0.96}, "videos": ["v1"], "mine": [1]},
     "evidence": {"pour water": {"videos": 51, "holds": 47, "mine": None}},
 }
@@ -55,7 +59,18 @@ def good_files(draw: st.DrawFn) -> dict[str, Any]:
     )
     optional = {key: draw(free) for key in ("method", "evidence") if draw(st.booleans())}
     task = draw(st.text(max_size=5))
-    return {"format": "msg2.graph/1", "task": task, "steps": steps, "preconditions": preconditions, **optional}
+    graph = {"task": task, "steps": steps, "preconditions": preconditions, **optional}
+    if len(steps) < 2 or draw(st.booleans()):
+        return {"format": "msg2.graph/1", **graph}
+    pairs = st.lists(st.sampled_from(steps), min_size=2, max_size=2, unique=True)
+    relations = {
+        "order": st.lists(pairs.map(lambda pair: sorted(pair, key=steps.index)), max_size=3),
+        "exclusive": st.lists(pairs, max_size=2),
+        "optional": st.lists(st.sampled_from(steps), unique=True),
+        "repeats": st.dictionaries(st.sampled_from(steps), st.floats(0, 1)),
+    }
+    drawn = {key: draw(values) for key, values in relations.items() if draw(st.booleans())}
+    return {"format": "msg2.graph/2", **graph, **drawn}
 
 
 @given(good_files())
@@ -67,7 +82,7 @@ def test_good_files_pass_both_and_come_back(value: dict[str, Any]) -> None:
 
 
 WRONG: list[tuple[tuple[Any, ...], Any]] = [
-    (("format",), "msg2.graph/2"), (("format",), None), (("format",), ...),
+    (("format",), "msg2.graph/3"), (("format",), "msg2.graph/1"), (("format",), None), (("format",), ...),
     (("task",), 3), (("task",), ...),
     (("steps",), "abc"), (("steps",), ...), (("steps", 0), ""), (("steps", 0), 7), (("steps", 0), "pour water"),
     (("preconditions",), []), (("preconditions",), ...), (("preconditions",), None),
@@ -77,6 +92,9 @@ WRONG: list[tuple[tuple[Any, ...], Any]] = [
         {"all": ["boil water"], "any": ["grind beans"]}, {"all": ["boil water", 3]},
         {"any": [{"all": [True, {"not": {}}]}]},
     )),
+    (("order",), {}), (("order", 0), "boil water"), (("order", 0), ["boil water"]), (("order", 0, 1), "grind beans"),
+    (("order", 0, 1), 3), (("exclusive",), None), (("exclusive", 0), ["boil water"]), (("optional",), "boil water"),
+    (("optional", 0), 1), (("repeats",), []), (("repeats", "pour water"), 1.5), (("repeats", "pour water"), True),
     (("method",), []), (("method",), None), (("evidence",), 3), (("evidence",), "text"), (("extra",), 1),
 ]  # fmt: skip
 

@@ -1,51 +1,67 @@
-"""A precondition and its evidence in plain words."""
+"""What a graph says about a step, and its evidence, in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from msg2.graph.formula import TRUE, Formula
-from msg2.graph.support import StepEvidence
 from msg2.task import Step
+
+if TYPE_CHECKING:
+    from msg2.graph.graph import SubtaskGraph
 
 NAMED_VIDEOS = 8
 """Videos that are named one by one; of the others only the number is given."""
 
 
-def explain(step: Step, precondition: Formula, evidence: StepEvidence) -> str:
-    """Say what a step needs and what the videos say about it.
+def explain(graph: SubtaskGraph, step: Step) -> str:
+    """Say what a step needs, what it comes after, and what the videos say about it.
 
     Parameters
     ----------
+    graph : SubtaskGraph
+        The graph, with its evidence; what is unknown is left out.
     step : str
         The name of the step.
-    precondition : Formula
-        Its precondition.
-    evidence : StepEvidence
-        What the videos say; what is unknown is left out.
 
     Returns
     -------
     str
         One sentence per line.
 
+    >>> from msg2.graph import SubtaskGraph
     >>> from msg2.graph.formula import step as s
-    >>> evidence = StepEvidence(videos=10, holds=9, violations=("v7",))
-    >>> print(explain("flip bread", s("heat pan"), evidence))
+    >>> evidence = {"flip bread": {"videos": 10, "holds": 9, "violations": ["v7"]}}
+    >>> steps = ["heat pan", "butter", "flip bread"]
+    >>> needs = {"flip bread": s("heat pan")}
+    >>> toast = SubtaskGraph("toast", steps, needs, None, evidence, order=[("butter", "flip bread")])
+    >>> print(explain(toast, "flip bread"))
     'flip bread' needs 'heat pan'.
+    It comes after 'butter', where that is done at all.
     It held in 9 of the 10 videos with this step (90 %).
     It did not hold in: v7.
     """
-    return "\n".join(_sentences(step, precondition, evidence))
+    return "\n".join(_sentences(graph, step))
 
 
-def _sentences(step: Step, precondition: Formula, evidence: StepEvidence) -> Iterator[str]:
+def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
+    precondition, evidence = graph.precondition(step), graph.step_evidence(step)
     yield f"'{step}' needs {_in_words(precondition)}."
+    if earlier := graph.order_predecessors(step):
+        those = "that is" if len(earlier) == 1 else "those are"
+        yield f"It comes after {_name_steps(earlier)}, where {those} done at all."
+    if partners := graph.partners(step):
+        yield f"A run does it or {_name_steps(partners, 'or')}, never both."
+    elif evidence.instead:
+        yield f"Videos show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
     if evidence.optional is not None:
         without, videos = evidence.optional
         yield f"It is optional: {without} of {videos} videos do without it, and no step needs it."
-    if evidence.instead:
-        yield f"Videos show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
+    elif step in graph.optional:
+        yield "It is optional: a run may leave it out."
+    if step in graph.repeats:
+        yield f"{100 * graph.repeats[step]:.0f} % of the runs that do it do it again."
     if precondition == TRUE:
         if evidence.videos == 0:
             yield "No video shows this step."
@@ -71,6 +87,11 @@ def _sentences(step: Step, precondition: Formula, evidence: StepEvidence) -> Ite
 def _name_videos(videos: tuple[str, ...]) -> str:
     more = f" and {len(videos) - NAMED_VIDEOS} more" if len(videos) > NAMED_VIDEOS else ""
     return ", ".join(videos[:NAMED_VIDEOS]) + more
+
+
+def _name_steps(steps: Iterable[Step], joint: str = "and") -> str:
+    *others, last = (f"'{name}'" for name in sorted(steps))
+    return f"{', '.join(others)} {joint} {last}" if others else last
 
 
 def _in_words(formula: Formula) -> str:

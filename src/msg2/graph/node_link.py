@@ -1,4 +1,7 @@
-"""A subtask graph as nodes and links: steps, and one node per AND, OR and NOT between them (Sec. 2)."""
+"""A subtask graph as nodes and links: steps, and one node per AND, OR and NOT between them (Sec. 2).
+
+What comes after another step if both are done is a link from step to step.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msg2.graph.formula import Formula, FormulaKind
-from msg2.graph.support import NO_SUPPORT, Support
+from msg2.graph.support import NO_SUPPORT, EdgeKind, Support
 from msg2.task import Step
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ class Link:
     """The step whose precondition it belongs to."""
     support: Support = NO_SUPPORT
     """The videos that have `before` before `after`; without evidence, a support that says nothing."""
+    kind: EdgeKind = "needs"
 
 
 def node_link_graph(graph: SubtaskGraph) -> tuple[list[Node], list[Link]]:
@@ -60,4 +64,7 @@ def node_link_graph(graph: SubtaskGraph) -> tuple[list[Node], list[Link]]:
 
     for name, formula in graph.preconditions.items():
         connect(formula, ids[name], name)
+    for before, after in graph.order:
+        support = graph.support(before, after) or NO_SUPPORT
+        links.append(Link(ids[before], ids[after], before, after, support, "after"))
     return nodes + operators, links

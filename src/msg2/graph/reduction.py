@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msg2.graph.formula import TRUE, Formula, all_of, any_of, negation
 from msg2.task import Step
+
+if TYPE_CHECKING:
+    from msg2.graph.graph import SubtaskGraph
 
 
 def transitive_reduction(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, Formula]:
@@ -102,3 +107,23 @@ def _drop_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) ->
                 operands = [other for other in operands if other is not operand]
         return any_of(operands)
     return formula
+
+
+def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
+    """Drop the pairs of the order that already follow from the rest of the graph, the longest way round first.
+
+    A pair [a, c] follows only where every run with a and c has a step between them that implies it.
+
+    >>> from msg2.graph import SubtaskGraph
+    >>> order = [("a", "b"), ("b", "c"), ("a", "c")]
+    >>> reduce_order(SubtaskGraph("t", "abc", {}, order=order))
+    (('a', 'b'), ('b', 'c'))
+    >>> reduce_order(SubtaskGraph("t", "abc", {}, order=order, optional="b"))
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    """
+    kept = graph.order
+    for pair in sorted(graph.order, key=lambda pair: graph.layer[pair[0]] - graph.layer[pair[1]]):
+        fewer = tuple(other for other in kept if other != pair)
+        if replace(graph, order=fewer).kind(*pair) != "free":
+            kept = fewer
+    return kept

@@ -17,8 +17,8 @@ from msg2.task import Step
 _TOO_LARGE = 2**63
 """Numbers beyond it, infinity included, are no evidence."""
 
-EdgeKind: TypeAlias = Literal["needs"]
-"""What an edge says: `after` needs `before`."""
+EdgeKind: TypeAlias = Literal["needs", "after"]
+"""What an edge says: `after` needs `before`, or comes after it where both are done."""
 
 
 @dataclass(frozen=True, slots=True)

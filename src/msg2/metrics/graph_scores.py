@@ -3,7 +3,8 @@
 And how noisy labels are: the share of them that violate the true graph (Sec. 3).
 
 Pure functions; scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and
-compatibility take the graph as it stands, edge scores its transitive reduction. Two graphs are compared by the names
+compatibility judge the preconditions as they stand, edge scores the transitive reduction of all edges, needs and
+after-if-done alike. Two graphs are compared by the names
 of their steps, see `match_step_names`.
 """
 
@@ -157,7 +158,9 @@ def compatibility(graph: SubtaskGraph, videos: Iterable[Video | Sequence[Step]])
 
 
 def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> EdgeScores:
-    """Precision, recall and F1 of the edges of the two transitive reductions.
+    """Precision, recall and F1 of the edges of both kinds, in the plain transitive reductions of the two graphs.
+
+    Human task graphs do not tell what a step needs from what it only comes after; so both kinds of edges count alike.
 
     Parameters
     ----------
@@ -184,8 +187,8 @@ def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> Edge
     >>> scores.precision, scores.recall
     (1.0, 0.5)
     """
-    predicted = match_step_names(graph, truth).transitive_reduction().edge_pairs(ends)
-    actual = truth.transitive_reduction().edge_pairs(ends)
+    predicted = match_step_names(graph, truth).reduced_edge_pairs(ends)
+    actual = truth.reduced_edge_pairs(ends)
     return EdgeScores(len(predicted & actual), len(predicted), len(actual))
 
 
