@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import short_repr
@@ -20,6 +20,8 @@ PREDICTED = "predicted"
 
 Step: TypeAlias = str
 """A step is its name, verbatim: never parsed, stripped or case-folded."""
+Absent: TypeAlias = Literal["unknown", "skipped"]
+"""What it means that a video does not show a step: it may only lack a label, or it was not done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,8 @@ class Video:
 class Task:
     """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
 
+    `absent` says what a missing label means: "skipped", the step was not done, as in an event log; or "unknown".
+
     >>> task = Task("toast", ["flip", "fry"], [Video("v1", [Segment("fry"), Segment("flip")])])
     >>> task.steps, len(task)
     (('flip', 'fry'), 1)
@@ -163,8 +167,9 @@ class Task:
     name: str
     steps: tuple[Step, ...]
     videos: tuple[Video, ...]
+    absent: Absent = "unknown"
 
-    def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video]) -> None:
+    def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video], absent: Absent = "unknown") -> None:
         ordered_steps, ordered_videos = tuple(sorted(steps)), tuple(sorted(videos, key=lambda v: v.id))
         for kind, names in (("step", ordered_steps), ("video", [video.id for video in ordered_videos])):
             for first, second in pairwise(names):
@@ -181,6 +186,7 @@ class Task:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "steps", ordered_steps)
         object.__setattr__(self, "videos", ordered_videos)
+        object.__setattr__(self, "absent", absent)
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -194,7 +200,7 @@ class Task:
 
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""
-        return Task(self.name, self.steps, videos)
+        return Task(self.name, self.steps, videos, self.absent)
 
     def with_first_labels(self) -> Task:
         """Only the first segment of each step in each video."""

@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         cases, timed = _read_cases(file)
         unsorted[file.path.name] = sum(map(count_unsorted_events, cases.values()))
         labels |= {(file.stem, case): events_to_segments(events, timed) for case, events in cases.items()}
-    return ReadResult(build_tasks(labels), unsorted)
+    return ReadResult(build_tasks(labels, absent="skipped"), unsorted)
 
 
 def _logs(source: Source) -> list[Source]:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.formats.source import Source
-from msg2.task import Segment, Step, Task, Video
+from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
 from msg2.validation import require
 
@@ -156,7 +156,7 @@ def count_unsorted(labels: SegmentsByVideo) -> int:
     )
 
 
-def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS) -> list[Task]:
+def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS, absent: Absent = "unknown") -> list[Task]:
     """The tasks to which some labels belong.
 
     Parameters
@@ -165,6 +165,8 @@ def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS) -> list
         (task, video) -> its segments.
     steps : mapping of str to iterable of str, optional
         Task -> steps that it has beside those that occur in its labels.
+    absent : "unknown" or "skipped"
+        What a missing label means in these data.
 
     Returns
     -------
@@ -176,7 +178,7 @@ def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS) -> list
     for (task, video), segments in labels.items():
         videos.setdefault(task, []).append(Video(video, _break_ties(segments)))
         seen.setdefault(task, set()).update(segment.step for segment in segments)
-    return [Task(task, seen[task].union(steps.get(task, ())), videos[task]) for task in videos]
+    return [Task(task, seen[task].union(steps.get(task, ())), videos[task], absent) for task in videos]
 
 
 def _break_ties(segments: list[Segment]) -> list[Segment]:

@@ -51,7 +51,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
             raise InputError("the log has no traces", where=file.path)
         log.parser.warn_of_unused(file, "attributes")
         with errors_at(file.path, hint="give every trace a name of its own"):
-            tasks.append(Task(log.name or file.stem, log.steps, log.videos))
+            tasks.append(Task(log.name or file.stem, log.steps, log.videos, "skipped"))
         unsorted[file.path.name] = log.unsorted
     for name, count in Counter(task.name for task in tasks).items():
         if count > 1:

@@ -6,11 +6,12 @@ from msg2.graph.node_link import Link, Node, node_link_graph
 from msg2.graph.normal_form import disjunctive_normal_form, is_tautology, simplify
 from msg2.graph.pair_kinds import PAIR_KINDS, PairKind, PairKinds
 from msg2.graph.probability import agreement, are_equivalent, probability
+from msg2.graph.related_pairs import RelatedPair, related_pairs
 from msg2.graph.support import Edge, StepEvidence, Support
 
 __all__ = [
     "END", "FALSE", "PAIR_KINDS", "START", "TRUE", "Edge", "Formula", "Link", "Node", "PairKind", "PairKinds",
-    "StepEvidence", "SubtaskGraph", "Support", "agreement", "all_of", "any_of", "are_equivalent",
+    "RelatedPair", "StepEvidence", "SubtaskGraph", "Support", "agreement", "all_of", "any_of", "are_equivalent",
     "disjunctive_normal_form", "formula_from_json", "is_tautology", "negation", "node_link_graph", "probability",
-    "simplify", "step",
+    "related_pairs", "simplify", "step",
 ]  # fmt: skip

@@ -57,7 +57,8 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
         yield f"Videos show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
     if evidence.optional is not None:
         without, videos = evidence.optional
-        yield f"It is optional: {without} of {videos} videos do without it, and no step needs it."
+        needed = "" if step in graph.optional else ", and no step needs it"
+        yield f"It is optional: {without} of {videos} videos do without it{needed}."
     elif step in graph.optional:
         yield "It is optional: a run may leave it out."
     if step in graph.repeats:

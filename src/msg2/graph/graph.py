@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,8 @@ from msg2.extras import optional_dependency
 from msg2.graph import explanation, reduction
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKind, PairKinds, pair_kinds
-from msg2.graph.support import NO_SUPPORT, Edge, StepEvidence, Support
+from msg2.graph.related_pairs import edge_pairs_with_support
+from msg2.graph.support import Edge, StepEvidence, Support
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -376,7 +377,7 @@ class SubtaskGraph:
         return graph
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A `pandas.DataFrame` of the edges: before, after, kind, together, share, weak, probability.
+        """A `pandas.DataFrame` of the edges: before, after, kind, together, share, weak, probability, confidence.
 
         What the evidence does not say is missing (NA).
         """
@@ -384,15 +385,10 @@ class SubtaskGraph:
             import pandas
 
         types = {
-            "before": str, "after": str, "kind": str,
-            "together": "Int64", "share": "float64", "weak": "bool", "probability": "float64",
+            "before": str, "after": str, "kind": str, "together": "Int64",
+            "share": "float64", "weak": "bool", "probability": "float64", "confidence": "float64",
         }  # fmt: skip
-        rows = []
-        for edge in self.edges():
-            support = edge.support or NO_SUPPORT
-            rows.append(
-                (edge.before, edge.after, edge.kind, support.together, support.share, support.weak, support.probability)
-            )
+        rows = [astuple(row) for row in edge_pairs_with_support(self)]
         return pandas.DataFrame(rows, columns=list(types)).astype(types)
 
     # -- words and diagrams -------------------------------------------------------------------------------------

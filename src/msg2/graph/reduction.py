@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from msg2.graph.formula import TRUE, Formula, all_of, any_of, negation
 from msg2.task import Step
 
@@ -110,7 +112,7 @@ def _drop_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) ->
 
 
 def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
-    """Drop the pairs of the order that already follow from the rest of the graph, the longest way round first.
+    """Drop the pairs of the order that already follow from the rest of the graph.
 
     A pair [a, c] follows only where every run with a and c has a step between them that implies it.
 
@@ -121,8 +123,14 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
     >>> reduce_order(SubtaskGraph("t", "abc", {}, order=order, optional="b"))
     (('a', 'b'), ('a', 'c'), ('b', 'c'))
     """
-    kept = graph.order
-    for pair in sorted(graph.order, key=lambda pair: graph.layer[pair[0]] - graph.layer[pair[1]]):
+    index = {name: place for place, name in enumerate(graph.steps)}
+    kinds = graph.pair_kinds
+    always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
+    carrier = kinds.before & (kinds.needs | always[:, None])  # [x, c]: every run with c has x, before it
+    carried = kinds.needs | (kinds.before.astype(np.float32) @ carrier.astype(np.float32) > 0)
+    kept = tuple(pair for pair in graph.order if not carried[index[pair[0]], index[pair[1]]])
+    with_or = {name for name, formula in graph.preconditions.items() if "any" in formula.kinds}
+    for pair in kept if with_or else ():  # the other branches of an OR may be ruled out
         fewer = tuple(other for other in kept if other != pair)
         if replace(graph, order=fewer).kind(*pair) != "free":
             kept = fewer

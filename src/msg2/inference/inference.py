@@ -13,6 +13,7 @@ import numpy as np
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
+from msg2.graph.reduction import reduce_order
 from msg2.inference.bootstrap import (
     GraphFrequencies,
     LearnFunction,
@@ -279,6 +280,8 @@ def run_inference(
         chosen = replace(chosen, delta=delta)
         facts["delta_chosen"] = {"rule": rule, "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in trials}}
         _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
+    if getattr(chosen, "absent", None) == "auto":
+        chosen = replace(chosen, absent=task.absent)
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
     learned, frequencies = learn(sequences), None
     if samples is not None:
@@ -286,9 +289,14 @@ def run_inference(
         facts["bootstrap"] = {"samples": samples, "confidence": confidence, "seed": seed}
         if confidence is not None:
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
+    if learned.model:
+        facts["model"] = dict(learned.model)
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(sequences.videos)}
-    graph = SubtaskGraph(task.name, task.steps, learned.preconditions, made)
-    entries = add_step_roles(dict(step_evidence(sequences, learned)), sequences, graph)
+    graph = learned.graph(task.steps, task.name, made)
+    graph = replace(graph, order=reduce_order(graph))
+    entries = dict(step_evidence(sequences, graph, learned.candidates))
+    if not learned.model:  # a method that does not tell optional steps itself
+        entries = add_step_roles(entries, sequences, graph)
     if frequencies is not None:
         entries = {n: add_probabilities(entry, n, graph.precondition(n), frequencies) for n, entry in entries.items()}
     for note in (*learned.notes, *_doubts(sequences, entries)):

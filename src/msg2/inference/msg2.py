@@ -83,7 +83,8 @@ def learn(sequences: Sequences, options: Msg2Options) -> LearnedPreconditions:
             rounds = search_rounds(sequences, layers, int(index), options, _KEPT)
             candidates[sequences.steps[index]] = rank_candidates(list(chain.from_iterable(rounds)), _KEPT)
     chosen = {name: considered[0].formula for name, considered in candidates.items()}
-    return LearnedPreconditions(chosen, candidates, order_notes(layers.critical, layers.ignored, sequences.before))
+    notes = order_notes(layers.critical, layers.ignored, sequences.before)
+    return LearnedPreconditions(chosen, candidates, notes=notes)
 
 
 def search_rounds(

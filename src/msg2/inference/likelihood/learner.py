@@ -19,11 +19,13 @@ from msg2.graph import Formula, all_of, any_of, step
 from msg2.inference.layers import purity
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
 from msg2.inference.likelihood.order_disjunctions import add_disjunctions
-from msg2.inference.likelihood.presence_disjunctions import group_alternatives
+from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions
+from msg2.inference.likelihood.structure import combine
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import Sequences
+from msg2.task import Step
 
 
 def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder | None = None) -> LearnedPreconditions:
@@ -52,20 +54,48 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     if scout is not search:
         best = search.climb(best.relation)
     best = add_disjunctions(search, best)
+    presence = PresenceModel.fit(sequences, "skipped" if options.absent == "skipped" else "unknown")
+    structure = combine(best, presence)
     preconditions, candidates = {}, {}
     for index, name in enumerate(sequences.steps):
-        parents = np.flatnonzero(best.covering_pairs[:, index]).tolist()
-        groups = [*group_alternatives(parents, index, sequences), *best.disjunctions(index)]
+        groups = structure.groups[index]
         preconditions[name] = _formula(groups, sequences)
         candidates[name] = [Candidate(preconditions[name], 0.0)]
         fewer = [
-            (search.move_to(best, best.without_pair(parent, index)).score - best.score, parent) for parent in parents
+            (search.move_to(best, best.without_pair(parent, index)).score - best.score, parent)
+            for parent in np.flatnonzero(best.covering_pairs[:, index]).tolist()
+            if frozenset({parent}) in groups
         ]
         if fewer:
             rise, dropped = max(fewer)
-            rest = [group - {dropped} for group in groups if group != {dropped}]
-            candidates[name].append(Candidate(_formula(rest, sequences), rise))
-    return LearnedPreconditions(preconditions, candidates)
+            candidates[name].append(Candidate(_formula([g for g in groups if g != {dropped}], sequences), rise))
+
+    def names(places: Iterable[int]) -> tuple[Step, ...]:
+        return tuple(sequences.steps[place] for place in places)
+
+    return LearnedPreconditions(
+        preconditions,
+        candidates,
+        order=[(before, after) for before, after in map(names, np.argwhere(structure.order).tolist())],
+        exclusive=[names(sorted(group)) for group in structure.exclusive],
+        optional=names(np.flatnonzero(structure.optional).tolist()),
+        repeats=_repeat_shares(sequences),
+        model={
+            "absent_rate": round(presence.absent_rate, 6),
+            "extra_rate": round(presence.extra_rate, 6),
+            "disorder": {
+                "levels": list(options.levels), "shares": [round(share, 6) for share in best.noise.shares.tolist()],
+            },
+        },
+    )  # fmt: skip
+
+
+def _repeat_shares(sequences: Sequences) -> dict[Step, float]:
+    """The share of the videos with a step that show it more than once; steps that none repeats are left out."""
+    videos, times = np.unique(sequences.video * len(sequences.steps) + sequences.step, return_counts=True)
+    step = videos % max(len(sequences.steps), 1)
+    once, again = (np.bincount(step[chosen], minlength=len(sequences.steps)) for chosen in (times > 0, times > 1))
+    return {sequences.steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)}
 
 
 def _formula(groups: Iterable[frozenset[int]], sequences: Sequences) -> Formula:

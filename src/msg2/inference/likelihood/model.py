@@ -4,9 +4,10 @@ Under a strict partial order the next step is one of the eligible ones, all alik
 
     p(s) = (1 − ε) · [s eligible] / |eligible| + ε / |open|
 
-Open are the steps of the video that are not begun yet. A step is eligible when none of those that must come before it
-is still waiting; what the video never shows was skipped, or done and not labelled, and keeps nobody waiting. Neither
-does a step that is late: once a step that needed it has been begun, people go on as if it had been done.
+Open are the steps of the video that have not ended before this one begins. A step is eligible when none of those that
+must come before it is still waiting; what the video never shows was skipped, or done and not labelled, and keeps nobody
+waiting. Neither does a step that is late: once a step that needed it has been begun, people go on as if it had been
+done. Steps that overlap were begun in either order: each is open when the other is begun, and neither waits.
 
 What holds of a step is kept as one bit a choice: another order is compared with all choices in a few operations.
 """
@@ -33,8 +34,8 @@ class ChoiceEvents:
     """E choices in V videos of N steps, ordered by video; moments at which one step only is left say nothing.
 
     `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. Bits of each step: where
-    it is `now` begun, is `open`, keeps others `waiting` (all that is open, but for what begins at the same
-    moment), and was `begun` earlier.
+    it is `now` begun, is `open`, keeps others `waiting` (all that is open, but for what overlaps), and was
+    `begun` earlier, and ended.
     """
 
     video: NDArray[np.intp]
@@ -57,14 +58,15 @@ class ChoiceEvents:
         """
         firsts = sequences.first_occurrences()
         order = np.lexsort((firsts.step, firsts.start, firsts.video))
-        video, step, start = firsts.video[order], firsts.step[order], firsts.start[order, None]
-        begins = np.full((len(firsts.videos), len(firsts.steps)), np.nan)
-        begins[video, step] = start[:, 0]
-        every = begins[video]
+        video, step = firsts.video[order], firsts.step[order]
+        start, end = firsts.start[order, None], firsts.end[order, None]
+        every_start, every_end = np.full((2, len(firsts.videos), len(firsts.steps)), np.nan)
+        every_start[video, step], every_end[video, step] = start[:, 0], end[:, 0]
+        starts, ends = every_start[video], every_end[video]
         with np.errstate(invalid="ignore"):
-            still_open, begun = every >= start, every < start
-        now = step[:, None] == np.arange(len(firsts.steps))
-        waiting = still_open & (every != start) | now
+            earlier, later = ends <= start, starts >= end
+        begun, now = earlier & ~later, step[:, None] == np.arange(len(firsts.steps))
+        still_open, waiting = ~np.isnan(starts) & ~begun, (later & ~earlier) | now
         telling = still_open.sum(axis=1) > 1
         bits = (pack_bits(flags[telling].T) for flags in (now, still_open, waiting, begun))
         numbers = np.unique(video[telling], return_inverse=True)[1]

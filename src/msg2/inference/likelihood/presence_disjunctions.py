@@ -19,16 +19,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.sequences import Sequences
-
 _LEAST = 1e-6
 """Nats that an OR must gain."""
 
 
-def group_alternatives(
-    parents: Sequence[int] | NDArray[np.intp], step: int, sequences: Sequences
-) -> list[frozenset[int]]:
-    """Group the parents of a step so that one of each group is enough; what has no alternative is alone.
+def group_alternatives(parents: Sequence[int], shown: NDArray[np.bool_], rate: float) -> list[frozenset[int]]:
+    """Find groups of earlier steps of which a step needs one.
 
     The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
     explains most is the answer. (Of three alternatives, two alone explain little.)
@@ -36,20 +32,18 @@ def group_alternatives(
     Parameters
     ----------
     parents : sequence of int
-        Indices of the steps that it needs.
-    step : int
-        Its own index.
-    sequences : Sequences
-        The videos.
+        Indices of steps that come before it, none of which it needs for itself.
+    shown : array of shape (videos, steps)
+        What the videos with the step show.
+    rate : float
+        How often a needed step is absent.
 
     Returns
     -------
     list of frozenset of int
+        Groups of two or more.
     """
-    shown = np.isfinite(sequences.ended)
-    shown = shown[shown[:, step]]
-    rate = omission_rate(np.delete(shown, step, axis=1))
-    groups = {frozenset({int(parent)}): _log_probability_alone(shown[:, parent], rate) for parent in parents}
+    groups = {frozenset({parent}): _log_dirichlet_integral(*_count(shown[:, parent])) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
         there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (videos,) each
@@ -65,7 +59,7 @@ def group_alternatives(
         groups[pair[0] | pair[1]] = joined[pair][0]
         if gained > best:
             best, answer = gained, list(groups)
-    return answer
+    return [group for group in answer if len(group) > 1]
 
 
 def omission_rate(shown: NDArray[np.bool_]) -> float:
@@ -78,10 +72,8 @@ def omission_rate(shown: NDArray[np.bool_]) -> float:
     return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))
 
 
-def _log_probability_alone(there: NDArray[np.bool_], rate: float) -> float:
-    """log p of the presence of a step: needed, or there at a rate of its own."""
-    present, absent = int(there.sum()), int((~there).sum())
-    return float(max(_log_probability_needed(present, absent, rate), _log_dirichlet_integral(present, absent)))
+def _count(there: NDArray[np.bool_]) -> tuple[int, int]:
+    return int(there.sum()), int((~there).sum())
 
 
 def _log_probability_together(one: NDArray[np.bool_], other: NDArray[np.bool_], rate: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ _MIN_GAIN = 1e-6
 class LikelihoodOptions:
     """`likelihood`: how the search goes; none of it is a threshold of what is found."""
 
+    absent: Literal["auto", "unknown", "skipped"] = "auto"
+    """A video lacks a step: its label may be missing ("unknown"), or it was not done ("skipped", as in event logs)."""
     levels: tuple[float, ...] = (0.0001, 0.02, 0.05, 0.1, 0.2, 0.4)
     """Probabilities of a disorderly choice; the share of videos at each level is learned."""
     starts: tuple[float, ...] = (0.95, 0.8)
