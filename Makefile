@@ -53,7 +53,7 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 # interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
 MINUTES := next-step transfer captaincook4d mistakes figures names scale calibration recovery
-LONG := noise graphs video-next-step rendered narration states
+LONG := noise kinds graphs video-next-step rendered narration states
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
 experiments results: export OMP_NUM_THREADS := 1
 experiments: .venv/.test  ## the tables and figures of the docs: all of them

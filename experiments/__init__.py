@@ -31,6 +31,8 @@ class Experiment:
     """Whether it has the paper's sizes as well."""
     takes_step: bool = False
     """Whether a task and a step of it can be chosen."""
+    held_out: bool = False
+    """Whether it has a held-out set, whose files are called NAME-held-out."""
 
 
 def _lazy_run(module: str) -> RunFunction:
@@ -66,6 +68,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "captaincook4d",
         _lazy_run("mistake_detection.online_mistakes"),
     ),
+    "accusations": Experiment(
+        "who is accused of a mistake: videos, swapped copies, recordings with errors",
+        "captaincook4d",
+        _lazy_run("mistake_detection.accusations"),
+    ),
     "graphs": Experiment(
         "twelve worlds with known graphs (Table 1)",
         None,
@@ -91,6 +98,13 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "recovery": Experiment(
         "exact recovery from noise-free random worlds", None, _lazy_run("graph_learning.exact_recovery")
+    ),
+    "kinds": Experiment(
+        "kinds of pairs in process trees and in worlds with optional steps",
+        None,
+        _lazy_run("graph_learning.learned_kinds"),
+        resumable=True,
+        held_out=True,
     ),
     "states": Experiment(
         "state prediction on twelve worlds (Table A, Table 1 again)",

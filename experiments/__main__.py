@@ -54,6 +54,9 @@ def experiment(
     step: Annotated[
         str | None, typer.Option(metavar="NAME", help="For figures: the step whose precondition is searched for.")
     ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="For kinds: the set that is run once, when nothing is changed any more.")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes, for a GPU.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small part, to see that it runs.")] = False,
 ) -> None:
@@ -81,19 +84,23 @@ def experiment(
         raise typer.BadParameter(f"{name} has no --jobs: it is done in minutes")
     if full and not chosen.full:
         raise typer.BadParameter(f"{name} has no --full")
+    if held_out and not chosen.held_out:
+        raise typer.BadParameter(f"{name} has no --held-out")
     if not chosen.takes_step and (task is not None or step is not None):
         raise typer.BadParameter(f"{name} has no {'--step' if task is None else '--task'}")
-    options = replace(ExperimentOptions.for_quick_look() if quick else ExperimentOptions(), full=full, folder=output)
+    sizes = ExperimentOptions.for_quick_look() if quick else ExperimentOptions()
+    options = replace(sizes, full=full, held_out=held_out, folder=output)
     options = replace(options, **without_none({"jobs": jobs, "text_encoder": text_encoder, "task": task, "step": step}))
     with quiet_logs(), console.progress_bar(name) as progress:
         result = chosen.run(data, options, progress)
     if output is not None:
         made_with = provenance(data / chosen.dataset if data is not None and chosen.dataset is not None else None)
         numbers = json.dumps({**result.to_json(), "made with": made_with}, ensure_ascii=False, indent=1) + "\n"
-        write_together({output / f"{name}.md": result.to_markdown(), output / f"{name}.json": numbers})
+        stem = f"{name}-held-out" if held_out else name
+        write_together({output / f"{stem}.md": result.to_markdown(), output / f"{stem}.json": numbers})
         if any(result.chart.values()):
             title = f"{chosen.summary[0].upper()}{chosen.summary[1:]}"
-            save_plot(output / f"{name}.svg", partial(dot_plot, result.chart, title))
+            save_plot(output / f"{stem}.svg", partial(dot_plot, result.chart, title))
     console.print_line(result.to_markdown())
     console.finish()
 

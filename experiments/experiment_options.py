@@ -22,6 +22,8 @@ class ExperimentOptions:
     """The paper's sizes, in the place of ones for two cores."""
     quick: bool = False
     """A small part, to see that it runs: its numbers mean nothing."""
+    held_out: bool = False
+    """The worlds that are run once, at the end, in the place of those that a method is developed on."""
     folder: Path | None = None
     """Where what was measured is kept, so that an interrupted experiment goes on."""
     text_encoder: str = "words"

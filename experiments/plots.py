@@ -96,15 +96,25 @@ def learning_curve_plot(curves: Mapping[str, Sequence[tuple[float, float]]], sho
     return stream.getvalue()
 
 
-def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float, float]]]], title: str) -> bytes:
+def grid_plot(
+    curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float, float]]]],
+    title: str,
+    *,
+    across: str = "times the usual noise",
+    logarithmic: bool = False,
+) -> bytes:
     """Small plots side by side, as the content of an SVG file: {(row, column): {name: points}}, one legend for all.
 
     Parameters
     ----------
     curves : mapping
-        By (row, column) and name: (x, y).
+        By (row, column) and name: (x, y). A name has the same colour everywhere.
     title : str
         Above the plot.
+    across : str
+        What x is.
+    logarithmic : bool
+        Whether the scale of x is, with a tick at each value.
 
     Returns
     -------
@@ -112,21 +122,32 @@ def grid_plot(curves: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float
         The content of an SVG file.
     """
     rows, columns = (list(dict.fromkeys(key[place] for key in curves)) for place in (0, 1))
+    names = list(dict.fromkeys(name for lines in curves.values() for name in lines))
+    colours = {name: f"C{number % 10}" for number, name in enumerate(names)}
+    markers = dict(zip(names, cycle("osD^vPX<>")))
+    handles = {}
     with new_figure("drawing the curves", (2.6 * len(columns) + 0.6, 2.3 * len(rows) + 1.0)) as (figure, stream):
         grid = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
         for (row, column), lines in curves.items():
             axes = grid[rows.index(row)][columns.index(column)]
-            for (name, points), marker in zip(lines.items(), cycle("osD^vPX<>")):
-                axes.plot(*zip(*points, strict=True), linewidth=1.4, marker=marker, markersize=4, label=name)
+            for name, points in lines.items():
+                (handles[name],) = axes.plot(
+                    *zip(*points, strict=True),
+                    linewidth=1.4, marker=markers[name], markersize=4, color=colours[name],
+                )  # fmt: skip
+            if logarithmic:
+                sizes = sorted({point[0] for points in lines.values() for point in points})
+                axes.set_xscale("log")
+                axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+                axes.minorticks_off()
             axes.grid(alpha=0.25)
         for axes, column in zip(grid[0], columns, strict=True):
             axes.set_title(column, fontsize=10)
         for axes, row in zip(grid[:, 0], rows, strict=True):
             axes.set_ylabel(f"{row}, percent")
         for axes in grid[-1]:
-            axes.set_xlabel("times the usual noise")
-        names, labels = grid[0][0].get_legend_handles_labels()
-        figure.legend(names, labels, loc="outside lower center", ncols=3, frameon=False)
+            axes.set_xlabel(across)
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
         figure.suptitle(truncate(one_line(title), 70))
     return stream.getvalue()
 

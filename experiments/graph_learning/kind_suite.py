@@ -20,13 +20,13 @@ from experiments.graph_learning.optional_worlds import (
     simulate_world,
 )
 from experiments.graph_learning.process_trees import (
-    PairKind,
     ProcessTree,
     Trace,
-    pair_kinds,
     random_tree,
     simulate_log,
+    tree_kinds,
 )
+from msg2.graph.pair_kinds import PairKind
 from msg2.simulation import household_worlds
 
 NOISE = (0.0, 0.05, 0.1)
@@ -62,6 +62,12 @@ class LabelledLog:
     traces: tuple[Trace, ...]
     kinds: dict[tuple[str, str], PairKind]
 
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The steps that occur."""
+        occurring = set().union(*self.traces)
+        return tuple(name for name in self.steps if name in occurring)
+
 
 def suite_tree(seed: int) -> ProcessTree:
     """Return the process tree with this seed."""
@@ -92,7 +98,7 @@ def tree_log(seed: int, cases: int, noise: float) -> LabelledLog:
     """
     tree = suite_tree(seed)
     traces = simulate_log(tree, cases, noise, seed)
-    return LabelledLog(tuple(sorted(tree.activities)), tuple(traces), pair_kinds(tree))
+    return LabelledLog(tuple(sorted(tree.activities)), tuple(traces), tree_kinds(tree))
 
 
 def world_log(seed: int, videos: int, missing: float) -> LabelledLog:

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-PairKind: TypeAlias = Literal["needs", "after", "exclusive", "free"]
+from msg2.graph.pair_kinds import PairKind
+
 Operator: TypeAlias = Literal["activity", "sequence", "parallel", "choice", "optional"]
 Trace: TypeAlias = tuple[str, ...]
 
@@ -209,20 +210,20 @@ def simulate_log(tree: ProcessTree, cases: int, noise: float, seed: int) -> list
 # -- kinds ------------------------------------------------------------------------------------------------------
 
 
-def pair_kinds(tree: ProcessTree) -> dict[tuple[str, str], PairKind]:
+def tree_kinds(tree: ProcessTree) -> dict[tuple[str, str], PairKind]:
     """The kind of every ordered pair of activities, from the lowest node above both.
 
     Below a choice two activities are exclusive, and below a parallel node they are free. In a sequence the left one is
     first; the right one needs it where the left child does it in every trace.
 
     >>> tree = ProcessTree("sequence", (activity("a"), ProcessTree("optional", (activity("b"),)), activity("c")))
-    >>> kinds = pair_kinds(tree)
+    >>> kinds = tree_kinds(tree)
     >>> kinds["a", "c"], kinds["b", "c"], kinds["c", "b"]
     ('needs', 'after', 'free')
     """
     kinds: dict[tuple[str, str], PairKind] = {}
     for child in tree.children:
-        kinds.update(pair_kinds(child))
+        kinds.update(tree_kinds(child))
     for (left, first), (right, second) in permutations(enumerate(tree.children), 2):
         for a in first.activities:
             for b in second.activities:

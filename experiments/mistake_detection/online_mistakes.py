@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from experiments.experiment_options import ExperimentOptions
 from experiments.mistake_detection.annotated_mistakes import Recipe, read_recipes
 from experiments.result_tables import Result, Table, Value
-from msg2.assist import check
+from msg2.assist import ACCUSED, check
 from msg2.assist.deviations import DeviationDetector, DeviationKind
 from msg2.assist.online_monitoring import THRESHOLD, fit_monitor
 from msg2.graph import SubtaskGraph
@@ -133,7 +133,14 @@ def mistake_detectors(
     kinds = DEVIATION_KINDS[:1] if early else DEVIATION_KINDS
 
     def check_detector(graph: SubtaskGraph) -> MistakeDetector:
-        return lambda video: _position_indicator(video, {mistake.position for mistake in check(graph, video).mistakes})
+        def detect(video: Video) -> list[float]:
+            found = check(graph, video.with_first_labels(), absent="skipped").mistakes
+            places = {segment: place for place, segment in enumerate(video.segments, start=1)}
+            first = dict(enumerate(video.with_first_labels().segments, start=1))
+            sure = {one.position for one in found if one.probability >= ACCUSED and one.position is not None}
+            return _position_indicator(video, {places[first[position]] for position in sure})
+
+        return detect
 
     def deviation_detector(graph: SubtaskGraph) -> MistakeDetector:
         def detect(video: Video) -> list[float]:
@@ -144,7 +151,7 @@ def mistake_detectors(
         return detect
 
     def online_detector(graph: SubtaskGraph) -> MistakeDetector:
-        monitor = fit_monitor(graph, training)
+        monitor = fit_monitor(graph, training, absent="skipped")
         return lambda video: [verdict.probability_of(*kinds) for verdict in monitor.video(video)]
 
     yield "all correct", lambda video: [0.0] * len(video.segments)
@@ -197,7 +204,8 @@ def pair_violations(pairs: frozenset[tuple[Step, Step]], video: Video, both: boo
 
 
 def _learn_graph(training: Task, method: str) -> SubtaskGraph:
-    return infer(training.with_first_labels(), method)  # as graphs are learnt by default
+    options: dict[str, Any] = {"absent": "skipped"} if method == "likelihood" else {}
+    return infer(training.with_first_labels(), method, **options)  # as graphs are learnt by default
 
 
 def _position_indicator(video: Video, positions: set[int]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Graphs to draw: one with every operator, and one whose names try to break out of every format."""
+"""Graphs to draw: with every operator, with every kind, and with names that try to break out of every format."""
 
 from __future__ import annotations
 
@@ -52,4 +52,29 @@ def hostile() -> SubtaskGraph:
     }
     return SubtaskGraph(
         '</title><script> "\\N" &', names, formulas, evidence={names[1]: "free text", names[2]: {"edges": 3}}
+    )
+
+
+@pytest.fixture
+def coffee() -> SubtaskGraph:
+    """It says more than what steps need: after if done, only one of these, may be left out, done again."""
+    order = {"before": 18, "together": 20}
+    return SubtaskGraph(
+        "make coffee",
+        ["boil water", "grind beans", "open ground coffee", "add sugar", "pour water", "stir"],
+        {
+            "pour water": all_of([step("boil water"), any_of([step("grind beans"), step("open ground coffee")])]),
+            "stir": step("pour water"),
+        },
+        {"name": "likelihood", "videos": [f"v{number}" for number in range(60)]},
+        {
+            "stir": {"edges": {"pour water": order, "add sugar": order}},
+            "add sugar": {"videos": 24},
+            "grind beans": {"videos": 30, "exclusive": {"open ground coffee": 2}},
+            "open ground coffee": {"videos": 22},
+        },
+        order=[("add sugar", "stir")],
+        exclusive=[["grind beans", "open ground coffee"]],
+        optional=["add sugar"],
+        repeats={"stir": 0.3},
     )

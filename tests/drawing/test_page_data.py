@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,37 @@ def test_the_graph_can_be_read_back(cpr: SubtaskGraph) -> None:
     assert entry["edges"][str(steps.index("check response"))] == {"before": 2, "together": 3, "weak": True}
 
 
+def test_kinds_are_there_where_they_say_something(cpr: SubtaskGraph, coffee: SubtaskGraph) -> None:
+    data = embedded(drawing.html_page(coffee))
+    place = {entry["name"]: number for number, entry in enumerate(data["steps"])}
+    more = {"after", "never", "both", "mayOmit", "optional", "repeats"}
+    assert {
+        entry["name"]: found for entry in data["steps"] if (found := {key: entry[key] for key in entry.keys() & more})
+    } == {
+        "add sugar": {"mayOmit": True, "optional": [36, 60]},
+        "grind beans": {
+            "never": [place["open ground coffee"]], "both": {str(place["open ground coffee"]): [2, 50]},
+        },
+        "open ground coffee": {"never": [place["grind beans"]], "both": {str(place["grind beans"]): [2, 50]}},
+        "stir": {"after": [place["add sugar"]], "repeats": 0.3},
+    }  # fmt: skip
+    (after,) = [arrow for arrow in data["arrows"] if "kind" in arrow]
+    assert (after["before"], after["after"], after["kind"]) == (place["add sugar"], place["stir"], "after")
+    assert data["groups"] == [
+        {"steps": [place["grind beans"], place["open ground coffee"]], "status": "common"},
+    ]
+    plain = embedded(drawing.html_page(cpr))
+    assert "groups" not in plain
+    assert not any(more & entry.keys() for entry in plain["steps"])
+    assert not any("kind" in arrow for arrow in plain["arrows"])
+
+
+def test_a_pair_of_another_kind(coffee: SubtaskGraph) -> None:
+    truth = SubtaskGraph(coffee.task, coffee.steps, {"stir": step("add sugar")})
+    arrows = embedded(drawing.html_page(coffee, compare=truth))["arrows"]
+    assert [(arrow["status"], arrow["trueKind"]) for arrow in arrows if "trueKind" in arrow] == [("common", "needs")]
+
+
 def test_steps_are_numbered_as_in_the_picture() -> None:
     """The reduction can move a step to an earlier layer; its id in the picture is what counts."""
     graph = SubtaskGraph("t", "abcz", {"b": step("a"), "a": step("z"), "c": any_of([step("b"), step("z")])})
@@ -79,12 +111,39 @@ def test_videos_are_what_they_were() -> None:
     fill, boil, pour = range(3)
     assert one == {
         "id": "v1", "steps": [pour, boil, pour], "times": [0, 1.235, 2, 3, 3, 4], "added": [[1, 76]],
-        "mistakes": [[0, [0, 1]], [1, [0]], [2, [1]]], "skipped": [fill],
+        "mistakes": [{"at": 1, "kind": "order", "unmet": [pour]}], "notSeen": [fill],
     }  # fmt: skip
     assert other == {"id": "v2", "steps": [fill, boil, pour], "added": [[2]], "file": "films/v2.mp4"}
     assert empty == {"id": "v3", "steps": []}
-    report = check(GRAPH, TASK)
-    assert [(m.video, m.position - 1) for m in report.mistakes] == [("v1", place) for place, _ in one["mistakes"]]
+    logged = Task("tea", TASK.steps, TASK.videos, absent="skipped")
+    assert page_data(GRAPH, build_diagram(GRAPH), logged)["videos"][0]["leftOut"] == [fill]
+
+
+def test_mistakes_of_all_kinds(coffee: SubtaskGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = {
+        "fine": ["boil water", "grind beans", "pour water", "stir"],
+        "order": ["boil water", "grind beans", "pour water", "stir", "add sugar"],
+        "exclusive": ["boil water", "grind beans", "open ground coffee", "pour water", "stir"],
+        "need": ["boil water", "pour water", "stir"],
+    }
+    task = Task("t", coffee.steps, [Video(name, map(Segment, order)) for name, order in orders.items()], "skipped")
+    graph = replace(coffee, evidence={})
+    data = page_data(graph, build_diagram(graph), task)
+    place = {entry["name"]: number for number, entry in enumerate(data["steps"])}
+    found = {video["id"]: video for video in data["videos"]}
+    assert not {"mistakes", "leftOut", "notSeen"} & found["fine"].keys()
+    assert found["order"]["mistakes"] == [{"at": 4, "kind": "order", "unmet": [place["stir"]]}]
+    assert found["exclusive"]["mistakes"] == [{"at": 2, "kind": "exclusive", "unmet": [place["grind beans"]]}]
+    ways = {"any": [place["grind beans"], place["open ground coffee"]]}
+    assert found["need"]["mistakes"] == [{"at": 1, "kind": "need", "unmet": [ways]}]
+    assert found["need"]["leftOut"] == [ways]
+    # What is probably no mistake is not shown, and how sure the others are is told.
+    report = check(graph, task)
+    for probability, shown in ((0.49, None), (0.8125, 0.812)):
+        unsure = replace(report, mistakes=[replace(one, probability=probability) for one in report.mistakes])
+        monkeypatch.setattr("msg2.drawing.page_data.check", lambda *_, unsure=unsure: unsure)
+        (video,) = [one for one in page_data(graph, build_diagram(graph), task)["videos"] if one["id"] == "order"]
+        assert [mistake["probability"] for mistake in video.get("mistakes", [])] == ([] if shown is None else [shown])
 
 
 def test_a_video_of_something_else_is_refused() -> None:

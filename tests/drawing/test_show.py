@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from msg2.drawing.mermaid import to_mermaid
 from msg2.errors import InputError
 from msg2.formats.graphml import to_graphml
 from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl
-from msg2.graph import SubtaskGraph, all_of, step
+from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.text import escape_control_characters, one_line
 
 
@@ -80,6 +81,44 @@ def test_graphml_reads_back(cpr: SubtaskGraph, hostile: SubtaskGraph) -> None:
     ]
 
 
+def from_graphml(text: str) -> SubtaskGraph:
+    """The graph in a GraphML file, by what `msg2.formats.graphml` says about it."""
+    network = networkx.read_graphml(io.BytesIO(text.encode()))
+    label = {name: node["label"] for name, node in network.nodes(data=True) if node["kind"] == "step"}
+
+    def formula(node: str) -> Formula:
+        kind = network.nodes[node]["kind"]
+        if kind == "step":
+            return step(label[node])
+        parts = [formula(before) for before in network.predecessors(node)]
+        return negation(parts[0]) if kind == "not" else {"all": all_of, "any": any_of}[kind](parts)
+
+    needs, order = {}, []
+    for before, after, edge in network.edges(data=True):
+        if edge.get("kind") == "after":
+            order.append((label[before], label[after]))
+        elif after in label:
+            needs[label[after]] = formula(before)
+    groups = json.loads(network.graph.get("exclusive", "[]"))
+    return SubtaskGraph(
+        network.graph["task"],
+        label.values(),
+        needs,
+        order=order,
+        exclusive=[[label[node] for node in group] for group in groups],
+        optional=[label[name] for name, node in network.nodes(data=True) if node.get("optional")],
+        repeats={label[name]: node["repeats"] for name, node in network.nodes(data=True) if "repeats" in node},
+    )
+
+
+def test_graphml_holds_the_whole_graph(cpr: SubtaskGraph, coffee: SubtaskGraph) -> None:
+    for graph in (cpr, coffee):
+        assert from_graphml(to_graphml(graph)) == replace(graph, method={}, evidence={})
+    assert not re.search("optional|repeats|exclusive", to_graphml(cpr))
+    read = networkx.read_graphml(io.BytesIO(to_graphml(cpr).encode()))
+    assert not any("kind" in edge for *_, edge in read.edges(data=True))
+
+
 def test_mermaid_holds_nothing_but_text_in_its_labels(hostile: SubtaskGraph) -> None:
     lines = to_mermaid(build_diagram(hostile, marks={hostile.steps[0]: hostile.steps[1]})).splitlines()
     labels = [re.fullmatch(r'  s(\d+)\("(.*)"\):::\w+', line) for line in lines]
@@ -97,6 +136,38 @@ def test_mermaid_colours_the_differences(cpr: SubtaskGraph) -> None:
     text = to_mermaid(build_diagram(bare, cpr))
     arrows = [line for line in text.splitlines() if "-.->" in line]
     assert len(arrows) == len(cpr.transitive_reduction().edges()) == text.count("stroke:#cc3311,stroke-width")
+
+
+MERMAID_LINK = re.compile(r"  (\w+) ([xo<]?--+[-xo>]|[xo<]?-?\.+-[xo>]?) (\w+)")
+"""Links as Mermaid's own lexer takes them."""
+
+
+def test_mermaid_knows_the_kinds(coffee: SubtaskGraph) -> None:
+    weak = {"stir": {"edges": {"add sugar": {"before": 2, "together": 2, "weak": True}}}}
+    for graph, end in ((coffee, "--o"), (replace(coffee, evidence=weak), "-.-o")):
+        lines = to_mermaid(build_diagram(graph)).splitlines()
+        ids = {match[2]: match[1] for line in lines if (match := re.match(r'  (s\d)\("([^"<]*)', line))}
+        links = [match.groups() for line in lines if (match := MERMAID_LINK.fullmatch(line))]
+        assert (ids["add sugar"], end, ids["stir"]) in links
+        assert (ids["pour water"], "-->", ids["stir"]) in links
+        assert '  x0["only one of these"]:::exclusive' in lines
+        bars = {link for link in links if link[0] == "x0"}
+        assert bars == {("x0", "-.-", ids[name]) for name in ("grind beans", "open ground coffee")}
+        assert f"  class {ids['add sugar']} optional" in lines
+        assert f'  {ids["stir"]}("stir<br/>#8635; 30 #37;"):::step' in lines
+        (legend,) = [line for line in lines if line.startswith("  legend")]
+        assert all(
+            words in legend for words in ("arrow: needs", "round end: after, if done", "dashed box: may be left")
+        )
+        styled = [number for line in lines if line.startswith("  linkStyle") for number in line.split()[1].split(",")]
+        assert max(map(int, styled)) == len(links) - 1
+        classes = {match[1] for line in lines if (match := re.match(r"  classDef (\w+)", line))}
+        assert {match for line in lines for match in re.findall(r":::(\w+)", line)} | {"optional"} <= classes
+
+
+def test_mermaid_without_kinds_has_no_legend(cpr: SubtaskGraph) -> None:
+    text = to_mermaid(build_diagram(cpr))
+    assert not re.search("legend|optional|exclusive|--o", text)
 
 
 # -- PDDL: read back by a parser of its own, and every action tried in every state ------------------------------------
@@ -141,6 +212,24 @@ def test_pddl_actions_are_possible_where_the_steps_are_eligible(cpr: SubtaskGrap
             if holds(action[5], {effects[done] for done in completed})
         }
         assert possible == cpr.eligible(completed)
+
+
+def test_pddl_actions_follow_order_and_exclusive_groups(coffee: SubtaskGraph) -> None:
+    """Every action in every state: `(not-done-x)` holds exactly where `(done-x)` does not."""
+    graph = replace(coffee, exclusive=[*coffee.exclusive, ["add sugar", "grind beans"]])
+    domain = expressions(to_pddl(graph))
+    assert domain[2] == [":requirements", ":strips", ":disjunctive-preconditions"]
+    predicates = {name for (name,) in domain[3][1:]}
+    actions = dict(zip(graph.steps, (part for part in domain if part[0] == ":action"), strict=True))
+    names = pddl_identifiers(graph.steps)
+    for bits in itertools.product([False, True], repeat=len(graph.steps)):
+        completed = {step for step, bit in zip(graph.steps, bits, strict=True) if bit}
+        state = {f"{'done' if step in completed else 'not-done'}-{names[step]}" for step in graph.steps} & predicates
+        assert {step for step, action in actions.items() if holds(action[5], state)} == graph.eligible(completed)
+    for name, action in actions.items():
+        effects = action[7][1:] if action[7][0] == "and" else [action[7]]
+        assert [f"done-{names[name]}"] in effects
+        assert (["not", [f"not-done-{names[name]}"]] in effects) == (f"not-done-{names[name]}" in predicates)
 
 
 def test_pddl_names_are_safe_and_unique(hostile: SubtaskGraph) -> None:
@@ -207,8 +296,33 @@ def test_the_page_explains_every_step(cpr: SubtaskGraph, tmp_path: Path) -> None
     assert "left out (1)" in chain.show(tmp_path / "chain.html").read_text("utf-8")
 
 
+def test_the_page_has_a_column_and_a_legend_for_the_kinds(cpr: SubtaskGraph, coffee: SubtaskGraph) -> None:
+    plain, text = (drawing.html_page(graph) for graph in (cpr, coffee))
+    assert Page(plain).rows[0] == ["Step", "Needs", "Held in", "Not in", "Next best"]
+    head, *rows = Page(text).rows
+    assert head == ["Step", "Needs", "Also", "Held in", "Not in", "Next best"]
+    assert {row[0]: row[2] for row in rows} == {
+        "add sugar": "may be left out: 36 of 60 videos do without it",
+        "boil water": "",
+        "grind beans": "never together with open ground coffee",
+        "open ground coffee": "never together with grind beans",
+        "pour water": "",
+        "stir": "after add sugar, if donedone again in 30 % of the runs",
+    }
+    words = ("after, if done", "only one of these", "may be left out", "done again in so many runs")
+    legends = [
+        re.sub("<script.*", "", re.findall(r'<ul class="legend">.*?</ul>', one, re.S)[0]) for one in (plain, text)
+    ]
+    assert [[word in legend for word in words] for legend in legends] == [[False] * 4, [True] * 4]
+    assert 'aria-label="stir. Needs pour water. After, if done: add sugar."' in text
+    assert 'aria-label="add sugar. Needs nothing before it. May be left out."' in text
+    assert "Never together with open ground coffee." in text
+
+
 def test_the_page_is_closed_to_the_outside(cpr: SubtaskGraph, hostile: SubtaskGraph, tmp_path: Path) -> None:
-    for number, graph in enumerate((cpr, hostile)):
+    order, optional = [(hostile.steps[0], hostile.steps[-1])], hostile.steps[:4]
+    kinds = replace(hostile, order=order, exclusive=[hostile.steps[:2], hostile.steps[4:10]], optional=optional)
+    for number, graph in enumerate((cpr, hostile, kinds)):
         text = drawing.show(graph, tmp_path / f"{number}.html").read_text("utf-8")
         page = Page(text)
         assert text.count("<script") == text.count("</script") == 2

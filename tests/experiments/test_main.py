@@ -63,6 +63,7 @@ def test_experiments_that_cannot_run(experiments, tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("MSG2_DATA", raising=False)
     assert "there is no experiment 'x'" in experiments("x").err
     assert "--data" in experiments("next-step").err
+    assert "has no --held-out" in experiments("recovery", "--held-out").err
     missing = experiments("next-step", "--data", tmp_path)
     assert (missing.code, missing.out) == (1, "")
     assert missing.err.startswith("experiments: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import Compiler, OneshotPlanner, get_environment
 
 from msg2.errors import InputError
-from msg2.formats.pddl import pddl_identifiers, problem_path
+from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl_problem
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.simulation import household_worlds, random_world
 from msg2.simulation.worlds import RandomWorldOptions
@@ -67,7 +68,10 @@ def assert_solves(graph: SubtaskGraph, steps: list[str]) -> None:
     for one in steps:
         assert one in graph.eligible(done)
         done.add(one)
-    assert {name for name, end in graph.edge_pairs(ends=True) if end == "END"} <= done
+    assert {
+        name for name in graph.required if not any(name in graph.parents(other) for other in graph.required)
+    } <= done
+    assert all(done & set(group) for group in graph.exclusive if graph.optional.isdisjoint(group))
 
 
 def test_plans_of_worlds_are_allowed_orders(tmp_path: Path) -> None:
@@ -108,11 +112,57 @@ def test_domain_and_problem_are_written_together_or_not_at_all(cpr: SubtaskGraph
     assert [path.name for path in tmp_path.iterdir()] == ["g-problem.pddl"]
 
 
-def test_a_planner_alone_solves_what_needs_no_more_than_it_knows(tmp_path: Path) -> None:
-    graph = SubtaskGraph("tea", ["boil", "pour", "drink"], {"pour": step("boil"), "drink": step("pour")})
-    domain = graph.show(tmp_path / "tea.pddl")
+def plan_with_strips_only(graph: SubtaskGraph, folder: Path) -> list[str]:
+    """The steps of a plan by a planner that knows neither "or" nor "not" in a precondition."""
+    domain = graph.show(folder / "graph.pddl")
     command = [sys.executable, "-m", "pyperplan", str(domain), str(problem_path(domain))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    solution = (tmp_path / "tea-problem.pddl.soln").read_text().split()
-    assert [name.strip("()") for name in solution] == ["boil", "pour", "drink"]
+    solution = (folder / "graph-problem.pddl.soln").read_text().split()
+    names = {name: one for one, name in pddl_identifiers(graph.steps).items()}
+    return [names[name.strip("()")] for name in solution]
+
+
+def test_a_planner_alone_solves_what_needs_no_more_than_it_knows(tmp_path: Path) -> None:
+    graph = SubtaskGraph("tea", ["boil", "pour", "drink"], {"pour": step("boil"), "drink": step("pour")})
+    assert plan_with_strips_only(graph, tmp_path) == ["boil", "pour", "drink"]
+
+
+def test_a_planner_alone_solves_order_and_exclusive_groups(tmp_path: Path) -> None:
+    needs = {"pour": step("boil"), "milk": step("pour"), "drink": step("pour"), "a": step("boil")}
+    order = [("sieve", "pour"), ("cool", "drink"), ("drink", "boast"), ("z", "a")]
+    steps = ["boil", "pour", "milk", "drink", "sieve", "cool", "boast", "a", "z"]
+    groups = [["sieve", "milk"], ["a", "z"]]
+    graph = SubtaskGraph("tea", steps, needs, order=order, exclusive=groups, optional=["milk", "sieve", "boast"])
+    found = plan_with_strips_only(graph, tmp_path)
+    assert_solves(graph, found)
+    assert {"boil", "pour", "drink", "cool"} < set(found) < set(steps)
+    assert not {"milk", "sieve", "boast"} & set(found)
+    assert found.index("cool") < found.index("drink")
+    assert len({"a", "z"} & set(found)) == 1
+
+
+def test_order_and_choice_with_alternatives(tmp_path: Path) -> None:
+    needs = {"pour": all_of([step("boil"), any_of([step("grind"), step("open")])]), "stir": step("pour")}
+    steps = ["boil", "grind", "open", "pour", "sugar", "stir", "warm"]
+    graph = SubtaskGraph(
+        "coffee", steps, needs, order=[("sugar", "stir"), ("warm", "boil")], exclusive=[["grind", "open"]],
+        optional=["sugar"],
+    )  # fmt: skip
+    found = plan(graph, tmp_path)
+    assert found is not None
+    assert_solves(graph, found)
+    assert len(found) == 5
+    assert "sugar" not in found
+    both = SubtaskGraph("t", "abc", {"c": all_of([step("a"), step("b")])}, exclusive=["ab"])
+    assert plan(both, tmp_path / "both") is None
+
+
+def test_what_must_be_done_is_in_the_goal() -> None:
+    """A step that only an optional one needs, or one branch of an "any", would else be left out."""
+    needs = {"b": step("a"), "d": any_of([step("c"), step("e")])}
+    graph = SubtaskGraph("t", "abcde", needs, optional="be")
+    goal = to_pddl_problem(graph).split("(:goal ")[1]
+    assert set(re.findall(r"\(done-(.)\)", goal)) == {"a", "c", "d"}
+    unsaid = SubtaskGraph("t", "abcde", needs)
+    assert set(re.findall(r"\(done-(.)\)", to_pddl_problem(unsaid).split("(:goal ")[1])) == {"b", "d"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.formats import read_graph
-from msg2.graph import Edge, StepEvidence, SubtaskGraph, Support, step
+from msg2.graph import Edge, RelatedPair, StepEvidence, SubtaskGraph, Support, step
 
 COUNTS = st.integers(0, 50)
 SHARES = st.floats(0, 1)
 SUPPORTS = st.builds(
-    Support, st.none() | COUNTS, st.none() | COUNTS, st.booleans(), st.none() | SHARES, st.none() | SHARES
+    Support,
+    before=st.none() | COUNTS,
+    together=st.none() | COUNTS,
+    lacking=st.none() | COUNTS,
+    weak=st.booleans(),
+    probability=st.none() | SHARES,
+    direct=st.none() | SHARES,
+    gain=st.none() | SHARES,
 )
 KEYS = st.sampled_from(
     ["before", "together", "weak", "probability", "direct", "videos", "holds", "confidence", "score", "examples",
@@ -79,10 +87,10 @@ def test_edges_are_typed_and_sorted() -> None:
 def test_edges_as_a_dataframe() -> None:
     pandas = pytest.importorskip("pandas")
     frame = TEA.to_dataframe()
-    assert list(frame.columns) == ["before", "after", "kind", "together", "share", "weak", "probability"]
+    assert list(frame.columns) == [field.name for field in fields(RelatedPair)]
     assert frame.iloc[0].to_dict() == {
         "before": "boil", "after": "pour", "kind": "needs", "together": 50, "share": 0.94, "weak": True,
-        "probability": 0.98,
+        "probability": 0.98, "confidence": 0.98,
     }  # fmt: skip
     assert pandas.isna(frame.iloc[1]["together"])
     assert pandas.isna(frame.iloc[1]["share"])

@@ -4,7 +4,7 @@ from msg2.assist.forecasting import GRAPH_RANKERS, RANKERS, NextStepForecast, Ra
 from msg2.assist.grprop import grprop
 from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.lookahead import Lookahead, fit_end_probability, look_ahead
-from msg2.assist.mistakes import CheckReport, Mistake, SkippedStep, StepTotal, check
+from msg2.assist.mistakes import ACCUSED, CheckReport, Mistake, StepTotal, check
 from msg2.assist.next_step import RankedStep, Ranker, bigram, next_steps, recency
 from msg2.assist.next_step_evaluation import (
     NextStepEvaluation,
@@ -18,9 +18,9 @@ from msg2.assist.online_monitoring import OnlineMonitor, OnlineReport, StepAsses
 from msg2.assist.waiting_times import WaitingTime, fit_waiting_times
 
 __all__ = [
-    "GRAPH_RANKERS", "RANKERS",
+    "ACCUSED", "GRAPH_RANKERS", "RANKERS",
     "CheckReport", "Lookahead", "Mistake", "NextStepEvaluation", "NextStepForecast", "NextStepScore", "OnlineMonitor",
-    "OnlineReport", "RankedStep", "Ranker", "RankerFactory", "SkippedStep", "StepAssessment", "StepTotal",
+    "OnlineReport", "RankedStep", "Ranker", "RankerFactory", "StepAssessment", "StepTotal",
     "WaitingTime",
     "bigram", "check", "check_online", "evaluate_next_step", "evaluate_ranker", "fit_end_probability", "fit_forecaster",
     "fit_monitor", "fit_waiting_times", "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions",

@@ -8,19 +8,20 @@ from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, is_tautology, negation
-from msg2.graph.formula import unmet_clauses
+from msg2.graph.formula import step, unmet_clauses
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
-DeviationKind: TypeAlias = Literal["premature", "out of order", "repeated", "never seen", "skipped"]
+DeviationKind: TypeAlias = Literal["premature", "out of order", "exclusive", "repeated", "never seen", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """One way in which a `step` deviates.
 
-    - `premature`: a `clause` of its precondition does not hold;
-    - `out of order`: an `other` step that needs it, by that `clause`, has come before it;
+    - `premature`: a `clause` of its precondition does not hold, even if all that is running is counted as done;
+    - `out of order`: an `other` step that needs it, by that `clause`, or comes after it if done, has come before it;
+    - `exclusive`: an `other` step has been done, and a run does only one of the two;
     - `repeated`: it has come before;
     - `never seen`: no training video shows it;
     - `skipped`: not this step but an `other` one, which this one needs, by that `clause`, has been left out so far.
@@ -60,9 +61,14 @@ class DeviationDetector:
         deviations = [Deviation("repeated", name)] if name in self._begun else []
         self._begun.add(name)
         late_for = self._missing.pop(name, {})
+        if name in self._steps and not deviations:
+            late_for |= {other: step(name) for other in sorted(self._graph.order_successors(name) & self._completed)}
+            partners = sorted(self._graph.partners(name) & (self._begun - {name}))
+            deviations += [Deviation("exclusive", name, other, step(other)) for other in partners]
         deviations += [Deviation("out of order", name, other, clause) for other, clause in late_for.items()]
         lacking: set[Step] = set()
-        for clause in unmet_clauses(self._graph.precondition(name), self._completed) if name in self._steps else ():
+        begun = self._completed | {earlier.step for earlier in self._running if earlier is not segment}
+        for clause in unmet_clauses(self._graph.precondition(name), begun) if name in self._steps else ():
             deviations.append(Deviation("premature", name, None, clause))
             for missing in self._find_missing(clause, lacking):
                 self._missing.setdefault(missing, {}).setdefault(name, clause)

@@ -1,96 +1,132 @@
-"""What went wrong: steps that started before their precondition held, and steps that were left out."""
+"""What went wrong: needs that were not met, steps in the wrong order, both of an exclusive pair, steps left out.
+
+A mistake has a probability, from the videos that the graph was learned from (see `msg2.assist.rule_probabilities`).
+Overlapping steps are in no order, and what may only lack a label is not seen, which is no mistake.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
+from msg2.assist.absence import absent_meaning
+from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.run_state import unknown_step_error
-from msg2.graph import Formula, SubtaskGraph, is_tautology, negation
-from msg2.graph.formula import unmet_clauses
+from msg2.assist.sequence_likelihood import SequenceLikelihood
+from msg2.graph import Formula, SubtaskGraph, any_of, step
 from msg2.json_values import fields_to_json
-from msg2.task import Segment, Step, Task, Video
+from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import short_repr
+
+MistakeKind: TypeAlias = Literal["need", "order", "exclusive", "left out", "repeated"]
+ACCUSED = 0.5
+"""A video is accused of a mistake from this probability on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One occurrence of a step that started before its precondition held."""
+    """One thing that went wrong in a video.
+
+    - `need`: the step was done without what it needs, `unmet`, which was never done;
+    - `order`: the step came too late, after the steps in `unmet` that it should have preceded;
+    - `exclusive`: the step was done although one in `unmet` had been done, and a run does only one of them;
+    - `left out`: the step is required, or one of several of which one is, and was not done;
+    - `repeated`: the step was done again, which is unusual.
+    """
 
     video: str
     step: Step
-    start: float | None
-    """Seconds; None without times."""
-    position: int
-    """Of the segment in its video; 1 is the first."""
+    kind: MistakeKind
+    probability: float
+    """That it is a mistake, and not just another way to do the task."""
     unmet: tuple[Formula, ...]
-    """The clauses of the precondition that did not hold."""
-    completed: tuple[Step, ...]
-    """What had been completed, sorted."""
+    start: float | None
+    """Seconds; None without times, and for a step that was not done."""
+    position: int | None
+    """Of the segment in its video, 1 is the first; None for a step that was not done."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; formulas as in a graph file."""
         return fields_to_json(self)
 
-
-@dataclass(frozen=True, slots=True)
-class SkippedStep:
-    """A step that a video never shows although it shows steps that are impossible without it, `needed_by`."""
-
-    video: str
-    step: Step
-    needed_by: tuple[Step, ...]
+    def to_english(self) -> str:
+        """Say what went wrong, in a few words."""
+        what = " and ".join(clause.to_english() for clause in self.unmet)
+        match self.kind:
+            case "need":
+                return f"'{self.step}' without {what}"
+            case "order":
+                return f"'{self.step}' after {what}"
+            case "exclusive":
+                return f"'{self.step}' as well as {what}"
+            case "left out":
+                return f"without {what}" if self.unmet else f"without '{self.step}'"
+            case "repeated":
+                return f"'{self.step}' again"
 
 
 @dataclass(frozen=True, slots=True)
 class StepTotal:
-    """One step over all videos: segments, those that started too early, and videos that skipped it."""
+    """One step over all videos: segments, mistakes when it was done, and videos that left it out."""
 
     step: Step
     occurrences: int
-    violations: int
-    skipped: int
+    mistakes: int
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What `check` found, in the order of videos and time; `totals` has every step of the graph."""
+    """What `check` found, in the order of videos and time; `totals` has every step of the graph.
+
+    `not_seen` has what a video does not show although it should, where labels may be missing: no mistake is claimed.
+    `fit` is log p of each video under the graph, in nats.
+    """
 
     videos: int
     mistakes: tuple[Mistake, ...]
-    skipped: tuple[SkippedStep, ...]
+    not_seen: tuple[Mistake, ...]
     totals: tuple[StepTotal, ...]
+    fit: Mapping[str, float]
+
+    @property
+    def accused(self) -> tuple[str, ...]:
+        """The videos with at least one mistake that is more probable than not."""
+        return tuple(dict.fromkeys(one.video for one in self.mistakes if one.probability >= ACCUSED))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for one JSON object."""
-        return fields_to_json(self)
+        return fields_to_json(self) | {"accused": list(self.accused)}
 
     def marks(self) -> dict[Step, str]:
         """A short note for every step that went wrong, as `msg2.drawing.show` puts them on the graph."""
         marks = {}
         for total in self.totals:
-            notes = [f"{total.violations} of {total.occurrences} too early"] if total.violations else []
-            times = "once" if total.skipped == 1 else f"{total.skipped} times"
-            notes += [f"skipped {times}"] if total.skipped else []
+            notes = [f"{total.mistakes} of {total.occurrences} wrong"] if total.mistakes else []
+            times = "once" if total.left_out == 1 else f"{total.left_out} times"
+            notes += [f"left out {times}"] if total.left_out else []
             if notes:
                 marks[total.step] = ", ".join(notes)
         return marks
 
 
-def check(graph: SubtaskGraph, data: Video | Task) -> CheckReport:
-    """Check every segment against the precondition of its step, and find the steps that were skipped.
-
-    With times, completed are the steps with a segment that ended no later than this one starts (`Segment.before`);
-    without, all earlier ones. Every occurrence of a repeated step is checked.
+def check(graph: SubtaskGraph, data: Video | Task, absent: Absent | None = None) -> CheckReport:
+    """Find what went wrong in each video.
 
     Parameters
     ----------
     graph : SubtaskGraph
-        What the steps need.
+        What the steps need, in which order they come, and the evidence for it.
     data : Video or Task
-        One video, or all videos of a task.
+        One video, or all videos of a task. Repetitions count where the data keep them.
+    absent : "unknown" or "skipped", optional
+        Whether a step without a label may only lack the label; by default as the graph was learned, else as the data
+        say.
 
     Returns
     -------
@@ -103,61 +139,155 @@ def check(graph: SubtaskGraph, data: Video | Task) -> CheckReport:
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> report = check(graph, Video("v1", [Segment("fry", 3, 9), Segment("dip", 0, 2)]))
-    >>> [(mistake.step, mistake.unmet) for mistake in report.mistakes]
-    [('dip', (<Formula whisk>,))]
-    >>> report.skipped
-    (SkippedStep(video='v1', step='whisk', needed_by=('dip', 'fry')),)
+    >>> report = check(graph, Video("v1", [Segment("fry", 0, 2), Segment("dip", 3, 9)]), absent="skipped")
+    >>> [mistake.to_english() for mistake in report.mistakes]
+    ["'dip' after 'fry'", "without 'whisk'"]
     """
     videos = (data,) if isinstance(data, Video) else data.videos
-    impossible = {name: _impossible_without(name, graph) for name in graph.steps}
-    mistakes = tuple(mistake for video in videos for mistake in _find_mistakes(graph, video))
-    skipped = tuple(step for video in videos for step in _find_skipped(video, impossible))
+    likelihood = SequenceLikelihood(graph)
+    meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
+    checker = _Checker(graph, meaning, likelihood)
+    found = [mistake for video in videos for mistake in checker.check(video)]
+    mistakes = tuple(one for one in found if meaning == "skipped" or one.position is not None)
+    not_seen = tuple(one for one in found if meaning == "unknown" and one.position is None)
     occurrences = Counter(segment.step for video in videos for segment in video.segments)
-    violations = Counter(mistake.step for mistake in mistakes)
-    absences = Counter(step.step for step in skipped)
-    totals = tuple(StepTotal(n, occurrences[n], violations[n], absences[n]) for n in graph.steps)
-    return CheckReport(len(videos), mistakes, skipped, totals)
+    sure = [one for one in mistakes if one.probability >= ACCUSED]
+    wrong = Counter(one.step for one in sure if one.kind != "left out")
+    left_out = Counter(one.step for one in sure if one.kind == "left out")
+    totals = tuple(StepTotal(n, occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
+    fit = {video.id: likelihood.log_probability(video) for video in videos}
+    return CheckReport(len(videos), mistakes, not_seen, totals, fit)
 
 
-def _find_mistakes(graph: SubtaskGraph, video: Video) -> Iterator[Mistake]:
-    steps = set(graph.steps)
-    for position, (segment, completed) in enumerate(_completions(video), start=1):
-        if segment.step not in steps:
-            raise unknown_step_error(segment.step, graph, where=f"video {short_repr(video.id)}")
-        unmet = unmet_clauses(graph.precondition(segment.step), completed)
-        if unmet:
-            yield Mistake(video.id, segment.step, segment.start, position, unmet, tuple(sorted(completed)))
+@dataclass(frozen=True)
+class _Checker:
+    """Checks videos against one graph."""
+
+    graph: SubtaskGraph
+    absent: Absent
+    likelihood: SequenceLikelihood
+
+    def check(self, video: Video) -> list[Mistake]:
+        """All mistakes of a video: in the order of time, then what it lacks."""
+        for segment in video.segments:
+            if segment.step not in self._known:
+                raise unknown_step_error(segment.step, self.graph, where=f"video {short_repr(video.id)}")
+        run = _Run.of(video, new=video.id not in self._learned_from)
+        found = [*self._order(run), *self._exclusive(run), *self._needs(run), *self._repeated(run)]
+        found.sort(key=lambda one: (one.position is None, one.position or 0, one.step))
+        return [*found, *(self._left_out(run) if run.first else ())]
+
+    def _order(self, run: _Run) -> Iterator[Mistake]:
+        """The pairs of steps, of those that the video shows, that are the wrong way round and follow from no others."""
+        shown = [name for name in self.graph.steps if name in run.first]
+        before = self.graph.pair_kinds.among(shown)
+        between = before.astype(np.float32)
+        reversed_pairs = [
+            (shown[a], shown[b])
+            for a, b in np.argwhere(before & (between @ between == 0)).tolist()
+            if run.is_before(shown[b], shown[a])
+        ]
+        for pairs in _connected(reversed_pairs):
+            cost = self.likelihood.violation_cost(run.video, self._broken(pairs, run)) if run.new else None
+            for (late, early), probability in zip(pairs, self._rules.order(pairs, cost), strict=True):
+                yield run.mistake(late, "order", probability, step(early))
+
+    def _broken(self, pairs: Sequence[tuple[Step, Step]], run: _Run) -> Iterator[tuple[Step, Step]]:
+        """All pairs of the steps in `pairs` that are the wrong way round, those that follow from others as well."""
+        names = list(dict.fromkeys(name for pair in pairs for name in pair))
+        for a, b in np.argwhere(self.graph.pair_kinds.among(names)).tolist():
+            if run.is_before(names[b], names[a]):
+                yield names[a], names[b]
+
+    def _exclusive(self, run: _Run) -> Iterator[Mistake]:
+        """Both of a pair of which a run does only one."""
+        for name, (position, _) in run.first.items():
+            for other in sorted(self.graph.partners(name) & run.first.keys()):
+                if run.first[other][0] < position:
+                    yield run.mistake(name, "exclusive", self._rules.exclusive(name, other, run.new), step(other))
+
+    def _needs(self, run: _Run) -> Iterator[Mistake]:
+        """Clauses that are not met by anything done before or at the same time; what came too late is told as order."""
+        for name in run.first:
+            others = run.first.keys() - {name}
+            done = {other for other in others if not run.is_before(name, other)}
+            for clause in self.graph.precondition(name).clauses():
+                if clause.evaluate(done) or (clause.kind == "step" and self._is_told(clause.name, name, run)):
+                    continue
+                cost = self.likelihood.unmet_cost(run.video, name) if run.new and clause.kind != "step" else 0.0
+                mistake = run.mistake(name, "need", self._rules.need(name, clause, cost if run.new else None), clause)
+                came_late = not clause.steps.isdisjoint(others)
+                yield mistake if came_late or self.absent == "skipped" else replace(mistake, start=None, position=None)
+
+    def _is_told(self, missing: Step, name: Step, run: _Run) -> bool:
+        """Whether it is said elsewhere that a step was not done in time: once is enough."""
+        if missing in run.first or missing in self.graph.required:
+            return True
+        dependants = [one for one in run.first if missing in self.graph.parents(one)]
+        return min(dependants, key=lambda one: run.first[one][0]) != name
+
+    def _repeated(self, run: _Run) -> Iterator[Mistake]:
+        """Steps that are done again, where the graph says how usual that is."""
+        for position, segment in enumerate(run.video.segments, start=1):
+            if self.graph.repeats and position != run.first[segment.step][0]:
+                probability = self._rules.repeated(segment.step, run.new)
+                yield Mistake(run.video.id, segment.step, "repeated", probability, (), segment.start, position)
+
+    def _left_out(self, run: _Run) -> Iterator[Mistake]:
+        """The required steps, and the groups of which one is required, that the video does not show."""
+        for name in self.graph.steps:
+            if name in self.graph.required and name not in run.first:
+                probability = self._rules.left_out(name, run.new)
+                yield Mistake(run.video.id, name, "left out", probability, (), None, None)
+        for group in self.graph.exclusive:
+            if self.graph.optional.isdisjoint(group) and run.first.keys().isdisjoint(group):
+                usual = max(group, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
+                probability = self._rules.left_out(usual, run.new)
+                yield Mistake(run.video.id, usual, "left out", probability, (any_of(map(step, group)),), None, None)
+
+    @cached_property
+    def _known(self) -> frozenset[Step]:
+        return frozenset(self.graph.steps)
+
+    @cached_property
+    def _rules(self) -> RuleProbabilities:
+        return RuleProbabilities(self.graph)
+
+    @cached_property
+    def _learned_from(self) -> frozenset[str]:
+        videos = self.graph.method.get("videos")
+        return frozenset(map(str, videos)) if isinstance(videos, list | tuple) else frozenset()
 
 
-def _completions(video: Video) -> Iterator[tuple[Segment, Set[Step]]]:
-    """Each segment with the steps completed when it starts."""
-    timed = video.is_timed
-    completed: set[Step] = set()
-    running: list[Segment] = []
-    for segment in video.segments:  # sorted by start: what is before this one is before all later ones
-        completed.update(earlier.step for earlier in running if not timed or earlier.before(segment))
-        running = [earlier for earlier in running if timed and not earlier.before(segment)]
-        yield segment, frozenset(completed)
-        running.append(segment)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A video, the position and first segment of each of its steps, and whether the graph was learned without it."""
+
+    video: Video
+    first: Mapping[Step, tuple[int, Segment]]
+    new: bool
+
+    @staticmethod
+    def of(video: Video, new: bool) -> _Run:
+        first: dict[Step, tuple[int, Segment]] = {}
+        for position, segment in enumerate(video.segments, start=1):
+            first.setdefault(segment.step, (position, segment))
+        return _Run(video, first, new)
+
+    def is_before(self, one: Step, other: Step) -> bool:
+        (place, segment), (other_place, other_segment) = self.first[one], self.first[other]
+        return segment.before(other_segment) if segment.is_timed else place < other_place
+
+    def mistake(self, name: Step, kind: MistakeKind, probability: float, unmet: Formula) -> Mistake:
+        position, segment = self.first[name]
+        return Mistake(self.video.id, name, kind, probability, (unmet,), segment.start, position)
 
 
-def _find_skipped(video: Video, impossible: Mapping[Step, tuple[Step, ...]]) -> Iterator[SkippedStep]:
-    shown = {segment.step for segment in video.segments}
-    for name, without in impossible.items():
-        if name not in shown and not shown.isdisjoint(without):
-            yield SkippedStep(video.id, name, tuple(filter(shown.__contains__, without)))
-
-
-def _impossible_without(missing: Step, graph: SubtaskGraph) -> tuple[Step, ...]:
-    """The steps that cannot be done in any way once `missing` is left out, in the order of the graph.
-
-    One branch of an OR can stand in for another, so a step is lost only if its precondition cannot hold while all
-    that is already lost stays undone.
-    """
-    lost = {missing: False}
-    for name in graph.steps:  # parents come first: steps are sorted by layer
-        formula = graph.precondition(name)
-        if not formula.steps.isdisjoint(lost) and is_tautology(negation(formula.substitute(lost))):
-            lost[name] = False
-    return tuple(lost)[1:]
+def _connected(pairs: Sequence[tuple[Step, Step]]) -> list[list[tuple[Step, Step]]]:
+    """Parts of the pairs that share steps, directly or through others."""
+    parts: list[list[tuple[Step, Step]]] = []
+    for pair in pairs:
+        touching = [part for part in parts if any(set(pair) & set(other) for other in part)]
+        parts = [part for part in parts if part not in touching]
+        parts.append([*(other for part in touching for other in part), pair])
+    return parts

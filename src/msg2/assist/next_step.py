@@ -34,11 +34,13 @@ class RankedStep:
     """Number of steps done since it first became eligible; None: never."""
     unmet: tuple[Formula, ...]
     """The clauses of its precondition that do not hold yet."""
+    ruled_out_by: tuple[Step, ...] = ()
+    """What has been done that it should have preceded, or that a run does in its place."""
 
     @property
     def eligible(self) -> bool:
-        """Whether the precondition of the step holds."""
-        return not self.unmet
+        """Whether the precondition of the step holds and nothing rules it out."""
+        return not self.unmet and not self.ruled_out_by
 
 
 def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | None = None) -> list[RankedStep]:
@@ -72,7 +74,13 @@ def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | 
     state = RunStateTracker(graph).state_after(done)
     probability = (ranker or recency(graph))(done)
     ranking = [
-        RankedStep(n, probability[n], state.waited.get(n), unmet_clauses(graph.precondition(n), state.completed))
+        RankedStep(
+            n,
+            probability[n],
+            state.waited.get(n),
+            unmet_clauses(graph.precondition(n), state.completed),
+            tuple(sorted(state.completed & (graph.partners(n) | graph.order_successors(n)))),
+        )
         for n in graph.steps
         if n not in state.completed
     ]

@@ -1,17 +1,10 @@
 """Mistakes while they happen: after each step, how it deviates from the graph, and how probably that is a mistake.
 
 A deviation is nothing in itself; the demonstrations say what it means. Of the n training videos that show the step, k
-have the same deviation. Either it is usual, at any rate, Beta(1, 1); or it is always a mistake, and then rarely seen,
-at a rate from Beta(1, b) with b ≥ 1 and the mean 1 / (1 + b):
-
-    H(k, n) = B(k + 1, n − k + 1),   E(k, n) = b B(k + 1, n − k + b)
-
-With w the share of the graph's clauses that are real requirements, and now that the deviation is seen once more,
-
-    p = w E(k + 1, n + 1) / (w E(k + 1, n + 1) + (1 − w) H(k + 1, n + 1))
-
-is the probability that it is a mistake. w and b are estimated from the same videos, over all clauses of the graph. A
-step is right only if all its deviations are usual, taken as independent: its own probability is 1 − Π (1 − p).
+have the same deviation; now it is seen once more, and `msg2.assist.requirement_model` says how probably k + 1 of n + 1
+is a mistake. A step is right only if all its deviations are usual, taken as independent: its own probability is
+1 − Π (1 − p). Where labels may be missing, a step that comes without what it needs claims nothing: that may follow, or
+may only lack its label.
 """
 
 from __future__ import annotations
@@ -19,22 +12,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, lgamma, log, log1p, prod
+from math import prod
 from typing import Any
 
+from msg2.assist.absence import absent_meaning
 from msg2.assist.deviations import Deviation, DeviationDetector, DeviationKind
-from msg2.graph import SubtaskGraph
+from msg2.assist.requirement_model import RequirementModel, mistake_probability
+from msg2.graph import SubtaskGraph, step
 from msg2.json_values import fields_to_json
-from msg2.task import Segment, Step, Task, Video
+from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.validation import require_probability
 
 THRESHOLD = 0.5
 """Operating point: a step is called a mistake from this probability on. Where both errors cost the same, 0.5 is the
 point with the fewest of them, whatever the data; where a missed mistake costs c false alarms, it is 1 / (1 + c)."""
-PRIOR_MISTAKE_RATE = 0.05
-"""How often a real requirement is broken, by a belief that counts as much as one clause of the graph does."""
-EM_ROUNDS = 50
-"""Of expectation maximisation, with which the videos correct that belief."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +100,14 @@ class DeviationCounts:
             deviations.update({one for segment in video.segments for one in detector.detect(segment)})
         return DeviationCounts(number, steps, deviations)
 
+    def rules(self, graph: SubtaskGraph) -> list[tuple[int, int]]:
+        """Of every clause and every pair in order: how many videos break it, of how many with the step."""
+        rules = [
+            Deviation("premature", n, None, clause) for n in graph.steps for clause in graph.precondition(n).clauses()
+        ]
+        rules += [Deviation("out of order", before, after, step(before)) for before, after in graph.order]
+        return [(self.deviations.get(one, 0), self.steps.get(one.step, 0)) for one in rules]
+
     def subtract(self, other: DeviationCounts) -> DeviationCounts:
         """The counts of the videos that are left when those of `other` are taken out."""
         return DeviationCounts(
@@ -118,49 +117,12 @@ class DeviationCounts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RequirementModel:
-    """`genuine`, w: the share of the graph's clauses that are real requirements; `rarity`, b: how seldom they break."""
-
-    genuine: float
-    rarity: float
-
-    @staticmethod
-    def fit(graph: SubtaskGraph, counts: DeviationCounts) -> RequirementModel:
-        """Expectation maximisation from full trust in the graph.
-
-        Beforehand w is Beta(2, 2), and 1 / (1 + b) is `PRIOR_MISTAKE_RATE`. A rate θ from Beta(1, b), met k times in
-        n, has the mean E[−log(1 − θ)] = Σ_{j = 0 … k} 1 / (b + n − k + j), from which b is 1 over its mean over real
-        requirements.
-
-        Parameters
-        ----------
-        graph : SubtaskGraph
-            Its clauses.
-        counts : DeviationCounts
-            They have k and n of every clause.
-
-        Returns
-        -------
-        RequirementModel
-            The most probable one.
-        """
-        clauses = [
-            Deviation("premature", n, None, clause) for n in graph.steps for clause in graph.precondition(n).clauses()
-        ]
-        pairs = [(counts.deviations.get(one, 0), counts.steps.get(one.step, 0)) for one in clauses]
-        shares = [1.0] * len(pairs)  # how probably each clause is a real requirement
-        believed = rarity = 1 / PRIOR_MISTAKE_RATE - 1
-        for _ in range(EM_ROUNDS):
-            logs = [sum(1 / (rarity + n - k + j) for j in range(k + 1)) for k, n in pairs]
-            total = 1 / believed + sum(share * log for share, log in zip(shares, logs, strict=True))
-            rarity = max(1.0, (1 + sum(shares)) / total)
-            model = RequirementModel((1 + sum(shares)) / (2 + len(shares)), rarity)
-            shares = [mistake_probability(times, chances, model) for times, chances in pairs]
-        return model
-
-
-def fit_monitor(graph: SubtaskGraph, training: Task | DeviationCounts, threshold: float = THRESHOLD) -> OnlineMonitor:
+def fit_monitor(
+    graph: SubtaskGraph,
+    training: Task | DeviationCounts,
+    threshold: float = THRESHOLD,
+    absent: Absent | None = None,
+) -> OnlineMonitor:
     """Make a monitor of one run of the task.
 
     Parameters
@@ -172,6 +134,8 @@ def fit_monitor(graph: SubtaskGraph, training: Task | DeviationCounts, threshold
         repetition is a surprise.
     threshold : float
         Operating point: the probability from which on a step is called a mistake.
+    absent : "unknown" or "skipped", optional
+        Whether a step without a label may only lack the label, as in `msg2.assist.check`.
 
     Returns
     -------
@@ -185,7 +149,7 @@ def fit_monitor(graph: SubtaskGraph, training: Task | DeviationCounts, threshold
     >>> from msg2.graph import step
     >>> seen = [Video(f"v{number}", [Segment("whisk"), Segment("dip"), Segment("fry")]) for number in range(9)]
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> monitor = fit_monitor(graph, Task("toast", graph.steps, seen))
+    >>> monitor = fit_monitor(graph, Task("toast", graph.steps, seen), absent="skipped")
     >>> [(name, monitor.step(name).mistake) for name in ["whisk", "fry"]]
     [('whisk', False), ('fry', True)]
     >>> assessment = monitor.step("dip")
@@ -194,7 +158,8 @@ def fit_monitor(graph: SubtaskGraph, training: Task | DeviationCounts, threshold
     """
     require_probability("threshold", threshold)
     counts = training if isinstance(training, DeviationCounts) else DeviationCounts.from_videos(graph, training)
-    return OnlineMonitor(graph, counts, RequirementModel.fit(graph, counts), threshold)
+    chosen = absent or absent_meaning(graph, training if isinstance(training, Task) else None)
+    return OnlineMonitor(graph, counts, RequirementModel.fit(counts.rules(graph)), threshold, chosen)
 
 
 @dataclass
@@ -205,6 +170,7 @@ class OnlineMonitor:
     counts: DeviationCounts
     model: RequirementModel
     threshold: float
+    absent: Absent
     _detector: DeviationDetector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -237,7 +203,8 @@ class OnlineMonitor:
         if name not in self.counts.steps:
             deviations.append(Deviation("never seen", name))
         assessed = [self._assess(deviation) for deviation in deviations]
-        findings = tuple(finding for finding in assessed if finding.deviation.kind != "skipped")
+        silent = ("skipped", "premature") if self.absent == "unknown" else ("skipped",)
+        findings = tuple(finding for finding in assessed if finding.deviation.kind not in silent)
         skipped = tuple(finding for finding in assessed if finding.deviation.kind == "skipped")
         probability = _combine_probabilities(findings)
         mistake = probability >= self.threshold
@@ -245,7 +212,7 @@ class OnlineMonitor:
 
     def video(self, video: Video) -> tuple[StepAssessment, ...]:
         """Assess all segments of a video, from its beginning: what came so far plays no part."""
-        fresh = OnlineMonitor(self.graph, self.counts, self.model, self.threshold)
+        fresh = OnlineMonitor(self.graph, self.counts, self.model, self.threshold, self.absent)
         return tuple(fresh.step(segment.step, segment.start, segment.end) for segment in video.segments)
 
     def _assess(self, deviation: Deviation) -> DeviationAssessment:
@@ -271,7 +238,11 @@ class OnlineReport:
 
 
 def check_online(
-    graph: SubtaskGraph, task: Task, training: Task | None = None, threshold: float = THRESHOLD
+    graph: SubtaskGraph,
+    task: Task,
+    training: Task | None = None,
+    threshold: float = THRESHOLD,
+    absent: Absent | None = None,
 ) -> OnlineReport:
     """Assess every step of every video as if it came now.
 
@@ -285,6 +256,8 @@ def check_online(
         Videos that say what is usual; by default, for each video all the others of `task` (leave-one-out).
     threshold : float
         Operating point, as in `fit_monitor`.
+    absent : "unknown" or "skipped", optional
+        Whether a step without a label may only lack the label, as in `msg2.assist.check`.
 
     Returns
     -------
@@ -295,41 +268,16 @@ def check_online(
     >>> graph = SubtaskGraph("coffee", ["boil", "pour"], {"pour": step("boil")})
     >>> usual = [Video(f"v{n}", [Segment("boil"), Segment("pour")]) for n in range(9)]
     >>> wrong = Video("wrong", [Segment("pour"), Segment("boil")])
-    >>> report = check_online(graph, Task("coffee", graph.steps, [*usual, wrong]))
+    >>> report = check_online(graph, Task("coffee", graph.steps, [*usual, wrong]), absent="skipped")
     >>> [assessment.mistake for assessment in report.videos["wrong"]]
     [True, True]
     """
     counts = DeviationCounts.from_videos(graph, task if training is None else training)
-    videos = {}
+    videos, chosen = {}, absent or absent_meaning(graph, task)
     for video in task:
         others = counts if training is not None else counts.subtract(DeviationCounts.from_videos(graph, [video]))
-        videos[video.id] = fit_monitor(graph, others, threshold).video(video)
+        videos[video.id] = fit_monitor(graph, others, threshold, chosen).video(video)
     return OnlineReport(graph.task, threshold, videos)
-
-
-def mistake_probability(times: int, chances: int, model: RequirementModel) -> float:
-    """w E / (w E + (1 − w) H): whether what some videos have is a mistake, each time, or usual.
-
-    Parameters
-    ----------
-    times : int
-        k, the videos that have it.
-    chances : int
-        n, the videos that could.
-    model : RequirementModel
-        w and b.
-
-    Returns
-    -------
-    float
-
-    >>> [round(mistake_probability(times, 16, RequirementModel(0.5, 19)), 2) for times in (1, 2, 3, 6)]
-    [0.81, 0.66, 0.46, 0.05]
-    """
-    k, n, b = times, chances, model.rarity
-    mistake = log(model.genuine) + log(b) + lgamma(n - k + b) - lgamma(n + 1 + b)
-    usual = log1p(-model.genuine) + lgamma(n - k + 1) - lgamma(n + 2)
-    return 1 / (1 + exp(min(usual - mistake, 700.0)))
 
 
 def _combine_probabilities(findings: Iterable[DeviationAssessment]) -> float:

@@ -26,7 +26,7 @@ class RunState:
 class RunStateTracker:
     """Finds the state of a run from the steps done.
 
-    The dependants of each step are looked up once per graph, so one state costs as much as the graph has edges.
+    What each step affects is looked up once per graph, so one state costs as much as the graph has edges.
 
     >>> from msg2.graph import step
     >>> tracker = RunStateTracker(SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")}))
@@ -37,9 +37,12 @@ class RunStateTracker:
 
     def __init__(self, graph: SubtaskGraph) -> None:
         self.graph = graph
-        self._dependants: dict[Step, list[Step]] = {name: [] for name in graph.steps}
-        for before, after in sorted(graph.edge_pairs()):
-            self._dependants[before].append(after)
+        self._affected: dict[Step, set[Step]] = {
+            name: set(graph.partners(name) | graph.order_predecessors(name)) for name in graph.steps
+        }
+        for after in graph.preconditions:
+            for before in graph.parents(after):
+                self._affected[before].add(after)
         self._eligible_at_start = graph.eligible(())
 
     def state_after(self, done: Iterable[Step]) -> RunState:
@@ -49,16 +52,22 @@ class RunStateTracker:
         eligible = set(self._eligible_at_start)
         since = dict.fromkeys(eligible, 0)
         for time, name in enumerate(sequence, start=1):
-            if name not in self._dependants:
+            if name not in self._affected:
                 raise unknown_step_error(name, self.graph)
             completed.add(name)
-            for dependant in self._dependants[name]:
-                if self.graph.precondition(dependant).evaluate(completed):
-                    eligible.add(dependant)
-                    since.setdefault(dependant, time)
+            for other in sorted(self._affected[name]):
+                if self._is_eligible(other, completed):
+                    eligible.add(other)
+                    since.setdefault(other, time)
                 else:
-                    eligible.discard(dependant)  # a negation: it was eligible and is no longer
+                    eligible.discard(other)  # by a negation, an exclusive partner or a step that comes after it
         return RunState(completed, eligible, {name: len(sequence) - time for name, time in since.items()})
+
+    def _is_eligible(self, name: Step, completed: Set[Step]) -> bool:
+        """As `SubtaskGraph.eligible`, of one step."""
+        graph = self.graph
+        ruled_out = completed & (graph.partners(name) | graph.order_successors(name))
+        return not ruled_out and graph.precondition(name).evaluate(completed)
 
 
 def unknown_step_error(name: Step, graph: SubtaskGraph, where: str | None = None) -> InputError:

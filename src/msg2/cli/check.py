@@ -13,6 +13,7 @@ from msg2.cli import console
 from msg2.cli.data_options import Data, GraphFile, Json, read_as_recorded, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.formats import read_graph
+from msg2.task import Absent
 
 
 @takes_reading_options("repeats", "overlap", "order")
@@ -30,13 +31,17 @@ def check(
         Path | None,
         typer.Option("--data", metavar="TRAINING", help="--online: videos to go by; else the other ones of DATA."),
     ] = None,
+    absent: Annotated[
+        Absent | None,
+        typer.Option(help="What has no label may only lack it, or was not done. Default: as the graph was learnt."),
+    ] = None,
     *,
     reading: GivenOptions,
 ) -> None:
-    """Every step that ran before its precondition held, with the unmet clause; and the steps that were skipped.
+    """What went wrong in each video: needs not met, order, both of an exclusive pair, steps left out, repetitions.
 
-    With --online every step is judged by what came before it only: premature, out of order, repeated or never seen,
-    and which steps it lacks, each with a probability from how often other videos do the same.
+    Each has a probability, from the videos that the graph was learnt from; listed are those of one half or more. With
+    --online every step is judged by what came before it only, from how often other videos do the same.
 
     Examples: `msg2 check graph.json steps.csv -o mistakes.svg`, `msg2 check graph.json new.csv --online --data old.csv`
     """
@@ -46,11 +51,12 @@ def check(
             raise typer.BadParameter("--output draws the mistakes of whole videos, without --online")
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
         usual = None if training is None else read_as_recorded(learned, training, **reading)
-        _print_online(assist.check_online(learned, read_as_recorded(learned, data, **reading), usual), json)
+        watched = read_as_recorded(learned, data, **reading)
+        _print_online(assist.check_online(learned, watched, usual, absent=absent), json)
         return
     if training is not None:
         raise typer.BadParameter("--data goes with --online")
-    report = assist.check(learned, read_as_recorded(learned, data, **reading))
+    report = assist.check(learned, read_as_recorded(learned, data, **reading), absent)
     if output is not None:
         drawing.show(learned, output, marks=report.marks())
     if json:
@@ -60,21 +66,21 @@ def check(
 
 
 def _print_report(report: assist.CheckReport) -> None:
-    for mistake in report.mistakes:
-        when = _format_time(mistake.start, mistake.position)
-        unmet = " and ".join(clause.to_english() for clause in mistake.unmet)
-        console.print_line(f"{mistake.video}  {when}: '{mistake.step}' before {unmet}")
-    for skipped in report.skipped:
-        needed_by = ", ".join(f"'{name}'" for name in skipped.needed_by)
-        console.print_line(f"{skipped.video}  without '{skipped.step}', needed by {needed_by}")
+    sure = [mistake for mistake in report.mistakes if mistake.probability >= assist.ACCUSED]
+    for mistake in sure:
+        when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
+        console.print_line(
+            f"{mistake.video}  {when}{mistake.to_english()} ({console.format_percent(mistake.probability)} %)"
+        )
     console.print_line("")
     console.print_table(
-        ["step", "labels", "too early", "skipped"],
-        [(total.step, total.occurrences, total.violations, total.skipped) for total in report.totals],
+        ["step", "labels", "mistakes", "left out"],
+        [(total.step, total.occurrences, total.mistakes, total.left_out) for total in report.totals],
     )
-    labels = sum(total.occurrences for total in report.totals)
-    early, skips = len(report.mistakes), len(report.skipped)
-    console.print_line(f"\n{early} of {labels} labels in {report.videos} videos too early, {skips} steps skipped.")
+    console.print_line(
+        f"\n{len(report.accused)} of {report.videos} videos have a mistake that is more probable than not; --json has "
+        f"{len(report.mistakes) - len(sure)} less probable ones and {len(report.not_seen)} steps that were not seen."
+    )
 
 
 def _print_online(report: assist.OnlineReport, json: bool) -> None:
@@ -108,7 +114,9 @@ def _format_reason(finding: DeviationAssessment) -> str:
         case "premature" if deviation.clause is not None:
             return f"before {deviation.clause.to_english()}{like}"
         case "out of order":
-            return f"after '{deviation.other}', which needs it{like}"
+            return f"after '{deviation.other}', which should come later{like}"
+        case "exclusive":
+            return f"as well as '{deviation.other}'{like}"
         case "repeated":
             return f"once more{like}"
     return f"never seen in {finding.chances} videos"

@@ -1,20 +1,30 @@
-"""What a diagram shows, whatever the format: boxes, operators, arrows, and how they differ from a true graph."""
+"""What a diagram shows, whatever the format: boxes, operators, arrows, groups; and how they differ from a truth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.graph import Link, SubtaskGraph, Support, node_link_graph
 from msg2.graph.formula import FormulaKind
-from msg2.graph.support import NO_SUPPORT
+from msg2.graph.support import NO_SUPPORT, EdgeKind
 from msg2.task import Step
 from msg2.text import short_repr, wrap
 
 EdgeStatus: TypeAlias = Literal["common", "redundant", "missing"]
 """Of an arrow beside the truth: in both graphs, only in the drawn one, only in the truth."""
+DrawnKind: TypeAlias = Literal["needs", "after", "exclusive", "optional", "repeats"]
+KIND_WORDS: dict[DrawnKind, str] = {
+    "needs": "needs",
+    "after": "after, if done",
+    "exclusive": "only one of these",
+    "optional": "may be left out",
+    "repeats": "done again in so many runs",
+}
+"""What a diagram can say about steps, in words for everyone."""
 
 WIDEST_LABEL = 22
 """Characters per line of a label."""
@@ -40,6 +50,10 @@ class Box:
     """Whether nothing comes before the step."""
     note: tuple[str, ...] = ()
     """A few words about the step, as lines."""
+    is_optional: bool = False
+    """Whether the step may be left out."""
+    repeats: float | None = None
+    """Share of the runs that do the step again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +66,33 @@ class Arrow:
     before: Step | None
     """The step it leaves; None for what leaves an operator."""
     after: Step
-    """The step whose precondition it belongs to."""
+    """The step it leads to, maybe through operators."""
     text: str
     """What it says, for a tooltip."""
     support: Support = NO_SUPPORT
+    status: EdgeStatus = "common"
+    kind: EdgeKind = "needs"
+    true_kind: EdgeKind | None = None
+    """What the true graph says about the two steps, where that is something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveGroup:
+    """Steps of which a run does at most one."""
+
+    id: str
+    boxes: tuple[str, ...]
+    """Their ids, what comes first, first."""
+    at_start: bool
+    """Whether nothing comes before any of them."""
+    text: str
+    """What it says, for a tooltip."""
     status: EdgeStatus = "common"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes and arrows of a task, in a fixed order."""
+    """Boxes, arrows and groups of a task, in a fixed order."""
 
     task: str
     boxes: tuple[Box, ...]
@@ -70,6 +101,21 @@ class Diagram:
     """Whether the arrows have a status beside a true graph."""
     omitted_edges: int
     """Edges that are not drawn because they follow from others."""
+    groups: tuple[ExclusiveGroup, ...] = ()
+
+    @property
+    def legend(self) -> tuple[DrawnKind, ...]:
+        """What needs to be explained: all that occurs, or nothing where no arrow says more than "needs"."""
+        kinds = {arrow.kind for arrow in self.arrows}
+        occurs: dict[DrawnKind, bool] = {
+            "needs": "needs" in kinds,
+            "after": "after" in kinds,
+            "exclusive": bool(self.groups),
+            "optional": any(box.is_optional for box in self.boxes),
+            "repeats": any(box.repeats is not None for box in self.boxes),
+        }
+        found = tuple(kind for kind, does in occurs.items() if does)
+        return () if found == ("needs",) else found
 
 
 def build_diagram(
@@ -86,7 +132,7 @@ def build_diagram(
         The graph.
     compare : SubtaskGraph, optional
         The true graph, with the same step names. Every arrow then has a status by the pair of steps it speaks of,
-        through any operator.
+        through any operator, whatever its kind; a group by whether its steps exclude each other in the other graph.
     marks : mapping from str to str, optional
         Short notes on steps.
     reduce : bool
@@ -114,9 +160,6 @@ def build_diagram(
     _check_names(graph, notes, "marks")
     _check_names(graph, () if truth is None else truth.steps, "true graph")
     nodes, links = node_link_graph(drawn)
-    ids = {node.label: node.id for node in nodes if node.kind == "step"}
-    pairs = drawn.edge_pairs()
-    true_pairs = pairs if truth is None else truth.edge_pairs()
     columns = _label_columns(drawn)
 
     def lines(text: str) -> tuple[str, ...]:
@@ -124,23 +167,39 @@ def build_diagram(
 
     boxes = [
         Box(node.id, node.kind, node.label, lines(node.label), node.layer == 0,
-            lines(notes[node.label]) if node.label in notes else ())
+            lines(notes[node.label]) if node.label in notes else (),
+            node.label in drawn.optional, drawn.repeats.get(node.label))
         if node.kind == "step"
         else Box(node.id, node.kind, node.label, (node.label,))
         for node in nodes
     ]  # fmt: skip
+    omitted = len(graph.edge_pairs() - drawn.edge_pairs())
+    groups = _exclusive_groups(drawn, truth)
+    return Diagram(graph.task, tuple(boxes), _arrows(drawn, links, truth), compare is not None, omitted, groups)
+
+
+def _arrows(drawn: SubtaskGraph, links: list[Link], truth: SubtaskGraph | None) -> tuple[Arrow, ...]:
+    """The links of the drawn graph, then the edges of the true one that it does not have."""
+    kinds = {(edge.before, edge.after): edge.kind for edge in drawn.edges()}
+    true_kinds = kinds if truth is None else {(edge.before, edge.after): edge.kind for edge in truth.edges()}
     sources = _source_steps(links)
-    arrows = [
-        Arrow(f"e{number}", link.source, link.target, link.before, link.after, _arrow_text(link), link.support,
-              "common" if any((before, link.after) in true_pairs for before in sources[link]) else "redundant")
-        for number, link in enumerate(links)
-    ]  # fmt: skip
-    missing = sorted(true_pairs - pairs, key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
-    arrows += [
-        Arrow(f"e{number}", ids[before], ids[after], before, after, f"{before} → {after}", status="missing")
-        for number, (before, after) in enumerate(missing, start=len(links))
-    ]
-    return Diagram(graph.task, tuple(boxes), tuple(arrows), compare is not None, len(graph.edge_pairs() - pairs))
+    arrows = []
+    for number, link in enumerate(links):
+        pairs = {(before, link.after) for before in sources[link]}
+        differing = {true_kinds[pair] for pair in pairs & true_kinds.keys() if true_kinds[pair] != kinds[pair]}
+        true_kind = differing.pop() if differing and link.before is not None else None
+        status: EdgeStatus = "redundant" if pairs.isdisjoint(true_kinds) else "common"
+        arrows.append(
+            Arrow(f"e{number}", link.source, link.target, link.before, link.after, _arrow_text(link, true_kind),
+                  link.support, status, link.kind, true_kind)
+        )  # fmt: skip
+    missing = sorted(true_kinds.keys() - kinds.keys(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
+    for number, (before, after) in enumerate(missing, start=len(links)):
+        kind = true_kinds[before, after]
+        source, target = (f"s{drawn.steps.index(name)}" for name in (before, after))
+        text = _pair_text(before, after, kind)
+        arrows.append(Arrow(f"e{number}", source, target, before, after, text, status="missing", kind=kind))
+    return tuple(arrows)
 
 
 def _label_columns(graph: SubtaskGraph) -> int:
@@ -154,12 +213,38 @@ def _check_names(graph: SubtaskGraph, names: Mapping[Step, str] | tuple[Step, ..
         raise InputError(f"{short_repr(name)} is not a step of the graph", where=where)
 
 
-def _arrow_text(link: Link) -> str:
+def _exclusive_groups(drawn: SubtaskGraph, truth: SubtaskGraph | None) -> tuple[ExclusiveGroup, ...]:
+    """The groups of the drawn graph, then those of the true one that it does not have."""
+
+    def excludes(graph: SubtaskGraph, group: tuple[Step, ...]) -> bool:
+        known = set(group) <= set(graph.steps)
+        return known and all(graph.kind(one, other) == "exclusive" for one, other in combinations(group, 2))
+
+    found: list[tuple[tuple[Step, ...], EdgeStatus]] = [
+        (group, "common" if truth is None or excludes(truth, group) else "redundant") for group in drawn.exclusive
+    ]
+    found += [(group, "missing") for group in (truth.exclusive if truth else ()) if not excludes(drawn, group)]
+    groups = []
+    for number, (group, status) in enumerate(found):
+        places = sorted(map(drawn.steps.index, group))
+        text = f"{KIND_WORDS['exclusive']}: {', '.join(drawn.steps[place] for place in places)}"
+        at_start = not any(drawn.layer[name] for name in group)
+        groups.append(ExclusiveGroup(f"x{number}", tuple(f"s{place}" for place in places), at_start, text, status))
+    return tuple(groups)
+
+
+def _arrow_text(link: Link, true_kind: EdgeKind | None) -> str:
     if link.before is None:
         return f"→ {link.after}"
     share = link.support.share
     order = "" if share is None else f": in this order in {100 * share:.0f} % of the videos with both"
-    return f"{link.before} → {link.after}{order}{', little support' if link.support.weak else ''}"
+    weak = ", little support" if link.support.weak else ""
+    other = "" if true_kind is None else f"; in the true graph: {KIND_WORDS[true_kind]}"
+    return f"{_pair_text(link.before, link.after, link.kind)}{order}{weak}{other}"
+
+
+def _pair_text(before: Step, after: Step, kind: EdgeKind) -> str:
+    return f"{before} → {after}" if kind == "needs" else f"{before} → {after} ({KIND_WORDS[kind]})"
 
 
 def _source_steps(links: list[Link]) -> dict[Link, frozenset[Step]]:

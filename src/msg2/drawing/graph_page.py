@@ -5,11 +5,11 @@ It asks for nothing from outside. Without its script it is still there to be rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from string import Template
 
-from msg2.drawing import html_document
-from msg2.drawing.diagram import Diagram
+from msg2.drawing import html_document, style
+from msg2.drawing.diagram import KIND_WORDS, Diagram, DrawnKind
 from msg2.drawing.page_data import page_data, steps_in_diagram
 from msg2.drawing.page_sections import scores_section
 from msg2.drawing.page_table import evidence_table
@@ -61,6 +61,7 @@ def render_page(
     body = Template(html_document.asset("page.html")).substitute(
         summary=_summary(graph),
         picture=html_document.inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
+        kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.legend),
         legend=_COMPARISON_LEGEND if diagram.compared else "",
         omitted_edges=f" Arrows that follow from others are left out ({diagram.omitted_edges})."
         if diagram.omitted_edges
@@ -76,6 +77,15 @@ _COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>
 <li><span class="line missing"></span>missing: only in the true graph</li>
 <li><span class="line redundant"></span>redundant: not in the true graph</li>
 """
+_LINE = '<svg class="sample {kind}" width="30" height="10" aria-hidden="true"><path d="{path}"/></svg>'
+_KIND_SAMPLES: dict[DrawnKind, str] = {
+    "needs": _LINE.format(kind="needs", path="M1 5H20M20 1.5 28 5 20 8.5Z"),
+    "after": _LINE.format(kind="after", path="M1 5H20M20 1.5 28 5 20 8.5Z"),
+    "exclusive": _LINE.format(kind="exclusive", path="M2 1V9M2 5H26M26 1V9"),
+    "optional": '<span class="key optional"></span>',
+    "repeats": f'<span class="key repeats">{style.REPEATS_SYMBOL}</span>',
+}
+"""How each kind is drawn, for the legend."""
 
 
 def _summary(graph: SubtaskGraph) -> str:
@@ -91,4 +101,15 @@ def _accessible_label(graph: SubtaskGraph, step: Step) -> str:
     """A step for those who hear the page."""
     formula = graph.precondition(step)
     needs = "nothing before it" if formula == TRUE else formula.text(" and ", " or ", "not ", one_line)
-    return truncate(f"{one_line(step)}. Needs {needs}.", _LONGEST_LABEL)
+    sentences = [f"{one_line(step)}. Needs {needs}."]
+    if before := graph.order_predecessors(step):
+        sentences.append(f"After, if done: {_names(before)}.")
+    if partners := graph.partners(step):
+        sentences.append(f"Never together with {_names(partners)}.")
+    if step in graph.optional:
+        sentences.append("May be left out.")
+    return truncate(" ".join(sentences), _LONGEST_LABEL)
+
+
+def _names(steps: Iterable[Step]) -> str:
+    return ", ".join(map(one_line, sorted(steps)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msg2.drawing import style
-from msg2.drawing.diagram import Arrow, Box, Diagram
+from msg2.drawing.diagram import KIND_WORDS, Arrow, Box, Diagram, DrawnKind, ExclusiveGroup
 from msg2.text import one_line
 
 _CLASSES = (
@@ -15,6 +15,14 @@ _CLASSES = (
         for kind, fill in style.OPERATOR_FILL.items()
     ),
 )
+_CLASSES_OF_KINDS: dict[DrawnKind, str] = {
+    "exclusive": f"classDef exclusive fill:none,stroke:none,color:{style.EXCLUSIVE['common']}",
+    "optional": "classDef optional stroke-dasharray:5",
+}
+_SIGNS: dict[DrawnKind, str] = {
+    "needs": "arrow", "after": "round end", "optional": "dashed box", "repeats": style.REPEATS_SYMBOL,
+}  # fmt: skip
+"""How the kinds are drawn that the chart itself does not explain: Mermaid has no legends."""
 
 
 def to_mermaid(diagram: Diagram) -> str:
@@ -31,12 +39,20 @@ def to_mermaid(diagram: Diagram) -> str:
     <BLANKLINE>
     """
     lines = [*map(_box, diagram.boxes), *map(_arrow, diagram.arrows)]
+    lines += [line for group in diagram.groups for line in _exclusive_group(group)]
     lines += [
         f"linkStyle {number} stroke:{style.ARROW[arrow.status]},stroke-width:{style.arrow_width(arrow):g}px"
         for number, arrow in enumerate(diagram.arrows)
-        if arrow.support.share is not None or arrow.status != "common"
+        if arrow.support.share is not None or arrow.status != "common" or arrow.kind == "after"
     ]
-    return "\n  ".join(["flowchart LR", *lines, *_CLASSES]) + "\n"
+    drawn = len(diagram.arrows)
+    for group in diagram.groups:
+        numbers = ",".join(str(drawn + place) for place in range(len(group.boxes)))
+        lines.append(f"linkStyle {numbers} stroke:{style.EXCLUSIVE[group.status]},stroke-width:1.5px")
+        drawn += len(group.boxes)
+    optional = ",".join(box.id for box in diagram.boxes if box.is_optional)
+    lines += [f"class {optional} optional"] if optional else []
+    return "\n  ".join(["flowchart LR", *lines, *_legend(diagram), *_CLASSES]) + "\n"
 
 
 def quote(text: str) -> str:
@@ -51,9 +67,28 @@ def quote(text: str) -> str:
 def _box(box: Box) -> str:
     if box.kind != "step":
         return f"{box.id}(({quote(box.name)})):::{box.kind}"
-    label = "<br/>".join(quote(text)[1:-1] for text in (*box.lines, *box.note))
+    again = () if box.repeats is None else (style.repeats_note(box.repeats),)
+    label = "<br/>".join(quote(text)[1:-1] for text in (*box.lines, *again, *box.note))
     return f'{box.id}("{label}"):::{"marked" if box.note else "start" if box.is_start else "step"}'
 
 
 def _arrow(arrow: Arrow) -> str:
-    return f"{arrow.source} {'-.->' if style.is_dashed(arrow) else '-->'} {arrow.target}"
+    line, end = "-.-" if style.is_dashed(arrow) else "--", "o" if arrow.kind == "after" else ">"
+    return f"{arrow.source} {line}{end} {arrow.target}"
+
+
+def _exclusive_group(group: ExclusiveGroup) -> list[str]:
+    """A few words, with a dotted line to every step: a line from step to step would put one behind the other."""
+    words = f"{group.id}[{quote(KIND_WORDS['exclusive'])}]:::exclusive"
+    return [words, *(f"{group.id} -.- {box}" for box in group.boxes)]
+
+
+def _legend(diagram: Diagram) -> list[str]:
+    """A box with what lines and boxes mean, and the classes of what occurs."""
+    if not diagram.legend:
+        return []
+    lines = [f"{sign}: {KIND_WORDS[one]}" for one, sign in _SIGNS.items() if one in diagram.legend]
+    words = "<br/>".join(quote(line)[1:-1] for line in lines)
+    classes = [text for kind, text in _CLASSES_OF_KINDS.items() if kind in diagram.legend]
+    look = f"classDef legend fill:none,stroke:none,color:{style.QUIET_INK},text-align:left"
+    return [f'legend["{words}"]:::legend', *classes, look]

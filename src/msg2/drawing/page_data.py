@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from msg2.assist import check
+from msg2.assist import Mistake, check
+from msg2.assist.mistakes import ACCUSED
 from msg2.assist.next_step import RHO
-from msg2.drawing.diagram import Arrow, Diagram
-from msg2.graph import Formula, SubtaskGraph, Support
+from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
+from msg2.graph import Formula, SubtaskGraph, Support, related_pairs
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 from msg2.text import one_line
 
@@ -50,13 +51,17 @@ def page_data(
     """
     steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
+    counts = _exclusive_counts(graph)
     return {
         "task": one_line(graph.task),
         "key": hashlib.sha256("\0".join([graph.task, *steps]).encode("utf-8", "surrogatepass")).hexdigest()[:16],
         "compared": diagram.compared,
         "rho": RHO,
-        "steps": [_step(graph, name, place, named=videos is None) for name in steps],
+        "steps": [
+            _step(graph, name, place, named=videos is None) | _relations(graph, name, place, counts) for name in steps
+        ],
         "arrows": [_arrow(arrow, place) for arrow in diagram.arrows],
+        **({"groups": [_group(group) for group in diagram.groups]} if diagram.groups else {}),
         "videos": [] if videos is None else _videos(graph, videos, place, media or {}),
     }
 
@@ -74,8 +79,8 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> d
     entry |= {key: value for key, value in numbers.items() if value is not None}
     if named and evidence.violations is not None:
         entry["violations"] = [one_line(video) for video in evidence.violations]
-    if evidence.optional is not None:
-        entry["optional"] = list(evidence.optional)
+    if (without := videos_without(graph, name)) is not None:
+        entry["optional"] = list(without)
     if evidence.instead is not None:
         entry["instead"] = [place[other] for other in evidence.instead if other in place]
     edges = {place[before]: _support(support) for before, support in evidence.edges.items() if before in place}
@@ -88,6 +93,65 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> d
     return entry
 
 
+def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
+    """Count the videos that leave out a step which may be left out.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph with its evidence.
+    step : str
+        One of its steps.
+
+    Returns
+    -------
+    tuple of (int, int) or None
+        The videos without the step, and the videos in all; None where the step is not optional or nothing is known.
+
+    >>> graph = SubtaskGraph("t", "ab", {}, {"videos": ["v1", "v2"]}, {"b": {"videos": 1}}, optional="b")
+    >>> videos_without(graph, "a"), videos_without(graph, "b")
+    (None, (1, 2))
+    """
+    evidence, videos = graph.step_evidence(step), graph.method.get("videos")
+    if evidence.optional is not None or step not in graph.optional:
+        return evidence.optional
+    if evidence.videos is None or not isinstance(videos, list) or evidence.videos > len(videos):
+        return None
+    return len(videos) - evidence.videos, len(videos)
+
+
+def _relations(
+    graph: SubtaskGraph, name: Step, place: StepNumbers, counts: Mapping[frozenset[Step], tuple[int, int]]
+) -> dict[str, Any]:
+    """What the graph says about a step beyond what it needs: of most steps, nothing."""
+    entry: dict[str, Any] = {}
+    if graph.order_predecessors(name):
+        entry["after"] = sorted(place[other] for other in graph.order_predecessors(name))
+    if graph.partners(name):
+        entry["never"] = sorted(place[other] for other in graph.partners(name))
+        both = {place[other]: counts.get(frozenset({name, other})) for other in graph.partners(name)}
+        entry["both"] = {other: list(found) for other, found in sorted(both.items()) if found}
+    if name in graph.optional:
+        entry["mayOmit"] = True
+    if name in graph.repeats:
+        entry["repeats"] = graph.repeats[name]
+    return entry
+
+
+def _exclusive_counts(graph: SubtaskGraph) -> dict[frozenset[Step], tuple[int, int]]:
+    """Per pair of exclusive steps, the videos with both and those with either, where the graph knows them."""
+    pairs = related_pairs(graph) if graph.exclusive else []
+    return {
+        frozenset({pair.before, pair.after}): (round(pair.together * (1 - pair.share)), pair.together)
+        for pair in pairs
+        if pair.kind == "exclusive" and pair.together is not None and pair.share is not None
+    }
+
+
+def _group(group: ExclusiveGroup) -> dict[str, Any]:
+    return {"steps": [int(box[1:]) for box in group.boxes], "status": group.status}
+
+
 def _support(support: Support) -> dict[str, Any]:
     """What is known about a step that must come before: in how many videos it did, of how many with both, …"""
     known = support.to_json()
@@ -96,6 +160,8 @@ def _support(support: Support) -> dict[str, Any]:
 
 def _arrow(arrow: Arrow, place: StepNumbers) -> dict[str, Any]:
     entry = {"source": arrow.source, "target": arrow.target, "after": place[arrow.after], "status": arrow.status}
+    entry |= {} if arrow.kind == "needs" else {"kind": arrow.kind}
+    entry |= {} if arrow.true_kind is None else {"trueKind": arrow.true_kind}
     return entry if arrow.before is None else entry | {"before": place[arrow.before]}
 
 
@@ -114,13 +180,16 @@ def _formula_with_numbers(formula: Formula, place: StepNumbers) -> Any:
 
 def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[dict[str, Any]]:
     report = check(graph, task)
-    mistakes: defaultdict[str, list[Any]] = defaultdict(list)
-    for mistake in report.mistakes:
-        clauses = graph.precondition(mistake.step).clauses()
-        mistakes[mistake.video].append([mistake.position - 1, [clauses.index(clause) for clause in mistake.unmet]])
-    skipped: defaultdict[str, list[int]] = defaultdict(list)
-    for left_out in report.skipped:
-        skipped[left_out.video].append(place[left_out.step])
+    mistakes, left_out, not_seen = (defaultdict[str, list[Any]](list) for _ in range(3))
+    for reported, absences in ((report.mistakes, left_out), (report.not_seen, not_seen)):
+        for mistake in reported:
+            absent = absences[mistake.video]
+            if mistake.probability < ACCUSED:
+                continue
+            if mistake.position is not None:
+                mistakes[mistake.video].append(_mistake(mistake, place))
+            else:
+                absent += [formula for formula in _absent_formulas(mistake, place) if formula not in absent]
     return [
         _drop_empty(
             {
@@ -129,12 +198,25 @@ def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[
                 "times": _times(video),
                 "added": _predicted_segments(video.segments),
                 "mistakes": mistakes[video.id],
-                "skipped": skipped[video.id],
+                "leftOut": left_out[video.id],
+                "notSeen": not_seen[video.id],
                 "file": media.get(video.id),
             }
         )
         for video in task
     ]
+
+
+def _mistake(mistake: Mistake, place: StepNumbers) -> dict[str, Any]:
+    """What went wrong in a segment of a video."""
+    entry: dict[str, Any] = {"at": (mistake.position or 0) - 1, "kind": mistake.kind}
+    entry |= {"unmet": [_formula_with_numbers(clause, place) for clause in mistake.unmet]} if mistake.unmet else {}
+    return entry | ({} if mistake.probability == 1 else {"probability": round(mistake.probability, 3)})
+
+
+def _absent_formulas(mistake: Mistake, place: StepNumbers) -> list[Any]:
+    """What a video lacks: steps, or formulas of which one step would do."""
+    return [_formula_with_numbers(clause, place) for clause in mistake.unmet] or [place[mistake.step]]
 
 
 def _times(video: Video) -> list[float]:

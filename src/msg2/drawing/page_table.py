@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msg2.drawing.html_document import escape_name
+from msg2.drawing.page_data import videos_without
 from msg2.graph import StepEvidence, SubtaskGraph
 from msg2.graph.explanation import NAMED_VIDEOS
 from msg2.graph.formula import TRUE, Formula
@@ -15,6 +16,8 @@ _NOTHING = '<span class="quiet">nothing before it</span>'
 
 def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
     """Make the table of steps, with one row per step; the row of the n-th has the id `step-n`.
+
+    Where the graph says more than what steps need, a column has it.
 
     Parameters
     ----------
@@ -29,10 +32,11 @@ def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
         HTML.
     """
     places = {step: number for number, step in enumerate(steps)}
-    rows = "\n".join(_row(graph, step, places) for step in steps)
+    more = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
+    rows = "\n".join(_row(graph, step, places, more) for step in steps)
     return f"""<div class="scroll">
 <table class="steps">
-<thead><tr><th scope="col">Step</th><th scope="col">Needs</th>
+<thead><tr><th scope="col">Step</th><th scope="col">Needs</th>{'<th scope="col">Also</th>' if more else ""}
 <th scope="col">Held in</th><th scope="col">Not in</th><th scope="col">Next best</th></tr></thead>
 <tbody>
 {rows}
@@ -42,10 +46,11 @@ def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
 """
 
 
-def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> str:
+def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int], more: bool) -> str:
     precondition, evidence = graph.precondition(step), graph.step_evidence(step)
     cells = (
         _needs(precondition, rows),
+        *(["<br>".join(_relations(graph, step, rows))] if more else []),
         _holds_cell(precondition, evidence),
         _violations_cell(precondition, evidence),
         _runner_up_cell(evidence, rows),
@@ -59,11 +64,30 @@ def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> str:
 
 def _needs(formula: Formula, rows: Mapping[Step, int]) -> str:
     """The formula with every step a link to its row."""
+    if formula == TRUE:
+        return _NOTHING
+    return formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", lambda step: _link(step, rows))
 
-    def link(step: Step) -> str:
-        return f'<a href="#step-{rows[step]}">{escape_name(step)}</a>' if step in rows else escape_name(step)
 
-    return _NOTHING if formula == TRUE else formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", link)
+def _link(step: Step, rows: Mapping[Step, int]) -> str:
+    return f'<a href="#step-{rows[step]}">{escape_name(step)}</a>' if step in rows else escape_name(step)
+
+
+def _relations(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> Iterator[str]:
+    """What the graph says about a step beyond what it needs."""
+
+    def links(steps: Iterable[Step]) -> str:
+        return ", ".join(_link(other, rows) for other in sorted(steps))
+
+    if before := graph.order_predecessors(step):
+        yield f"after {links(before)}, if done"
+    if partners := graph.partners(step):
+        yield f"never together with {links(partners)}"
+    if step in graph.optional:
+        counts = videos_without(graph, step)
+        yield "may be left out" + (f": {counts[0]} of {counts[1]} videos do without it" if counts else "")
+    if step in graph.repeats:
+        yield f"done again in {100 * graph.repeats[step]:.0f} % of the runs"
 
 
 def _holds_cell(precondition: Formula, evidence: StepEvidence) -> str:

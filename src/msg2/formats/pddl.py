@@ -1,4 +1,9 @@
-"""A graph as PDDL, for planners: a domain with one action per step, and the problem that goes with it."""
+"""A graph as PDDL, for planners: a domain with one action per step, and the problem that goes with it.
+
+Order and exclusive groups are negative preconditions: a step cannot be done once a step is done that comes after it, or
+that it excludes. They are written with predicates of their own, (not-done-x), which doing x takes away: so plain STRIPS
+planners read them too, and only a `not` in a precondition asks for more.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from pathlib import Path
 
 from msg2.graph import SubtaskGraph
 from msg2.graph.formula import Formula
+from msg2.graph.reduction import necessary_steps
 from msg2.task import Step
 from msg2.text import one_line
 
@@ -18,7 +24,7 @@ _RESERVED = ("and", "or", "not", "when", "imply", "forall", "exists", "either", 
 
 
 def to_pddl(graph: SubtaskGraph) -> str:
-    """The domain of `graph` as it stands: doing a step needs its precondition and makes `(done-step)` true.
+    """The domain of `graph` as it stands: a step can be done where it is eligible, and that makes `(done-step)` true.
 
     >>> from msg2.graph import step
     >>> print(to_pddl(SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})))
@@ -46,8 +52,20 @@ def to_pddl(graph: SubtaskGraph) -> str:
     kinds = frozenset().union(*(formula.kinds for formula in graph.preconditions.values()))
     beyond = {"any": ":disjunctive-preconditions", "not": ":negative-preconditions"}
     requirements = " ".join([":strips", *(need for kind, need in beyond.items() if kind in kinds)])
+    hindering, choices = _hindering_steps(graph), _choices(graph)
     predicates = "".join(f"\n    (done-{names[step]})" for step in graph.steps)
-    actions = "".join(_action(graph, step, names) for step in graph.steps)
+    predicates += "".join(f"\n    (not-done-{names[step]})" for step in hindering)
+    predicates += "".join(f"\n    ({choice})" for choice in choices)
+    actions = ""
+    for step in graph.steps:
+        effects = [f"(done-{names[step]})"]
+        effects += [f"(not (not-done-{names[step]}))"] if step in hindering else []
+        effects += [f"({choice})" for choice, group in choices.items() if step in group]
+        effect = effects[0] if len(effects) == 1 else f"(and {' '.join(effects)})"
+        actions += (
+            f"\n\n  ; {one_line(step)}\n  (:action {names[step]}\n    :parameters ()\n"
+            f"    :precondition {_precondition(graph, step, names)}\n    :effect {effect})"
+        )
     return (
         f"; {one_line(graph.task)}\n(define (domain {_domain_name(graph)})\n"
         f"  (:requirements {requirements})\n"
@@ -56,7 +74,11 @@ def to_pddl(graph: SubtaskGraph) -> str:
 
 
 def to_pddl_problem(graph: SubtaskGraph) -> str:
-    """The problem that goes with the domain: nothing is done yet, and every step that no other one needs is to be.
+    """The problem that goes with the domain: nothing is done yet, and what a run must do is to be done.
+
+    The goal has every required step, but for those that others in it need anyway, and one step of every exclusive
+    group without optional steps. A graph that says nothing of either leaves it to the planner which branch of an "any"
+    is done.
 
     >>> from msg2.graph import step
     >>> print(to_pddl_problem(SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})))
@@ -68,11 +90,17 @@ def to_pddl_problem(graph: SubtaskGraph) -> str:
     <BLANKLINE>
     """
     names = pddl_identifiers(graph.steps)
-    needed = {parent for parent, _ in graph.edge_pairs()}
-    goal = " ".join(["and", *(f"(done-{names[step]})" for step in graph.steps if step not in needed)])
+    needs = necessary_steps(graph.steps, graph.preconditions)
+    if not graph.optional and not graph.exclusive:
+        needs = {step: graph.parents(step) for step in graph.steps}
+    needed = frozenset().union(*(needs[step] for step in graph.required))
+    goal = [f"(done-{names[step]})" for step in graph.steps if step in graph.required - needed]
+    goal += [f"({choice})" for choice in _choices(graph)]
+    init = [f"(not-done-{names[step]})" for step in _hindering_steps(graph)]
     return (
         f"; {one_line(graph.task)}\n(define (problem do-{_domain_name(graph)})\n"
-        f"  (:domain {_domain_name(graph)})\n  (:init)\n  (:goal ({goal})))\n"
+        f"  (:domain {_domain_name(graph)})\n"
+        f"  ({' '.join([':init', *init])})\n  (:goal ({' '.join(['and', *goal])})))\n"
     )
 
 
@@ -110,11 +138,29 @@ def _domain_name(graph: SubtaskGraph) -> str:
     return pddl_identifiers([graph.task])[graph.task]
 
 
-def _action(graph: SubtaskGraph, step: Step, names: Mapping[Step, str]) -> str:
-    return (
-        f"\n\n  ; {one_line(step)}\n  (:action {names[step]}\n    :parameters ()\n"
-        f"    :precondition {_condition(graph.precondition(step), names)}\n    :effect (done-{names[step]}))"
-    )
+def _hindering_steps(graph: SubtaskGraph) -> dict[Step, None]:
+    """The steps after which another one cannot be done, in the order of the graph."""
+    hindering = frozenset().union(*(_hindered_by(graph, step) for step in graph.steps))
+    return dict.fromkeys(step for step in graph.steps if step in hindering)
+
+
+def _hindered_by(graph: SubtaskGraph, step: Step) -> frozenset[Step]:
+    return graph.partners(step) | graph.order_successors(step)
+
+
+def _choices(graph: SubtaskGraph) -> Mapping[str, tuple[Step, ...]]:
+    """The groups of which one step must be done, by the predicate that says so."""
+    groups = [group for group in graph.exclusive if graph.optional.isdisjoint(group)]
+    return {f"one-of-{number}": group for number, group in enumerate(groups, start=1)}
+
+
+def _precondition(graph: SubtaskGraph, step: Step, names: Mapping[Step, str]) -> str:
+    formula = graph.precondition(step)
+    hindering = sorted(_hindered_by(graph, step))
+    if not hindering:
+        return _condition(formula, names)
+    clauses = [_condition(clause, names) for clause in formula.clauses()]
+    return f"(and {' '.join([*clauses, *(f'(not-done-{names[other]})' for other in hindering)])})"
 
 
 def _condition(formula: Formula, names: Mapping[Step, str]) -> str:

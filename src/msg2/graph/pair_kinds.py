@@ -10,7 +10,7 @@ The kind of the ordered pair (a, b) speaks of all runs that the graph allows:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -57,6 +57,11 @@ class PairKinds:
         if self.exclusive[pair]:
             return "exclusive"
         return "needs" if self.needs[pair] else "after" if self.before[pair] else "free"
+
+    def among(self, steps: Sequence[Step]) -> NDArray[np.bool_]:
+        """`before` of some of the steps, in their order."""
+        places = [self.steps.index(name) for name in steps]
+        return self.before[np.ix_(places, places)]
 
 
 def pair_kinds(graph: SubtaskGraph) -> PairKinds:

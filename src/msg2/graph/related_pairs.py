@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -66,11 +65,9 @@ def _row(before: Step, after: Step, kind: RelationKind, support: Support) -> Rel
 
 def _exclusive_support(graph: SubtaskGraph, one: Step, other: Step) -> Support:
     """The videos with either of two steps, and those of them with only one."""
-    entry = graph.evidence.get(one)
-    counts = entry.get("exclusive") if isinstance(entry, Mapping) else None
-    both = counts.get(other) if isinstance(counts, Mapping) else None
-    videos = [graph.step_evidence(name).videos for name in (one, other)]
-    if type(both) is not int or None in videos:
+    ours, theirs = graph.step_evidence(one), graph.step_evidence(other)
+    both = ours.exclusive.get(other)
+    if both is None or ours.videos is None or theirs.videos is None:
         return NO_SUPPORT
-    either = sum(count for count in videos if count is not None) - both
+    either = ours.videos + theirs.videos - both
     return Support(either - both, either)

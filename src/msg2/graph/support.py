@@ -34,12 +34,16 @@ class Support:
     """Videos in which the edge's first step comes before its second."""
     together: int | None = None
     """Videos that order the two steps, either way round."""
+    lacking: int | None = None
+    """Videos with the edge's second step that lack its first."""
     weak: bool = False
     """Whether these videos are so few that the edge may be chance."""
     probability: float | None = None
     """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
     direct: float | None = None
     """Share of the bootstrap samples whose graph has this edge itself."""
+    gain: float | None = None
+    """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
 
     @property
     def share(self) -> float | None:
@@ -55,15 +59,17 @@ class Support:
         return Support(
             _count(entry.get("before")),
             _count(entry.get("together")),
+            _count(entry.get("lacking")),
             entry.get("weak") is True,
             _number(entry.get("probability")),
             _number(entry.get("direct")),
+            _number(entry.get("gain")),
         )
 
     def to_json(self) -> dict[str, bool | int | float]:
         """The entry of an edge in a graph file: what is known, in a fixed order."""
-        counts = {"before": self.before, "together": self.together, "weak": self.weak or None}
-        shares = {"probability": self.probability, "direct": self.direct}
+        counts = {"before": self.before, "together": self.together, "lacking": self.lacking, "weak": self.weak or None}
+        shares = {"probability": self.probability, "direct": self.direct, "gain": self.gain}
         return {key: value for key, value in (counts | shares).items() if value is not None}
 
 
@@ -118,6 +124,10 @@ class StepEvidence:
     """Where the step is optional: videos without it, and videos in all."""
     instead: tuple[Step, ...] | None = None
     """Steps that take its place in other videos."""
+    exclusive: Mapping[Step, int] = field(default_factory=dict)
+    """Of each exclusive partner, the videos that show both."""
+    any_gain: float | None = None
+    """As `Support.gain`, of the weakest OR in the precondition."""
 
     @staticmethod
     def from_json(value: object) -> StepEvidence:
@@ -140,6 +150,12 @@ class StepEvidence:
             },
             None if without is None or videos is None else (without, videos),
             _texts(entry.get("instead")),
+            {
+                partner: both
+                for partner, value in _mapping(entry.get("exclusive")).items()
+                if (both := _count(value)) is not None
+            },
+            _number(entry.get("any_gain")),
         )
 
 

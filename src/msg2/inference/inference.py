@@ -294,7 +294,7 @@ def run_inference(
     made = {"name": method, "options": asdict(chosen), **facts, "videos": list(sequences.videos)}
     graph = learned.graph(task.steps, task.name, made)
     graph = replace(graph, order=reduce_order(graph))
-    entries = dict(step_evidence(sequences, graph, learned.candidates))
+    entries = dict(step_evidence(sequences, graph, learned))
     if not learned.model:  # a method that does not tell optional steps itself
         entries = add_step_roles(entries, sequences, graph)
     if frequencies is not None:

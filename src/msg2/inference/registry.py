@@ -53,7 +53,7 @@ METHODS: dict[str, Method] = {
         reads_names=True,
     ),
 }
-DEFAULT_METHOD = "msg2"
+DEFAULT_METHOD = "likelihood"
 RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
 """Arguments of `msg2.infer`, which no option of a method can be called."""
 

@@ -47,6 +47,10 @@ class LearnedPreconditions:
     """The share of the runs with a step that do it again."""
     model: Mapping[str, Any] = field(default_factory=dict)
     """What else was estimated, for the graph file: plain values."""
+    gains: Mapping[tuple[Step, Step], float] = field(default_factory=dict)
+    """By how much each pair (before, after) makes the videos more probable (nats); see `msg2.graph.Support`."""
+    any_gains: Mapping[Step, float] = field(default_factory=dict)
+    """The same of the weakest OR in the precondition of a step."""
     notes: Sequence[str] = ()
     """What the user should be told about how the result came about."""
 
@@ -115,7 +119,7 @@ def _tie_break(candidate: Candidate) -> tuple[int, list[Step], str]:
 
 
 def step_evidence(
-    sequences: Sequences, graph: SubtaskGraph, candidates: Mapping[Step, Sequence[Candidate]]
+    sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions
 ) -> Iterator[tuple[Step, dict[str, Any]]]:
     """Count what the videos say about every step of a graph.
 
@@ -125,8 +129,8 @@ def step_evidence(
         The videos.
     graph : SubtaskGraph
         What a method made of them.
-    candidates : mapping of str to sequence of Candidate
-        The preconditions that were considered, the chosen one first.
+    learned : LearnedPreconditions
+        With the preconditions that were considered, and what each pair explains.
 
     Yields
     ------
@@ -138,7 +142,7 @@ def step_evidence(
     shown = np.isfinite(sequences.ended)
     labelled = int(shown.any(axis=1).sum())
     index = {name: position for position, name in enumerate(sequences.steps)}
-    tells_kinds = bool(graph.order or graph.exclusive or graph.optional)
+    tells_kinds = bool(learned.model)
     for position, name in enumerate(sequences.steps):
         formula = graph.precondition(name)
         rows = sequences.observations(position)
@@ -151,18 +155,25 @@ def step_evidence(
             entry["examples"] = [sequences.videos[v] for v in agreeing]
             entry["violations"] = [sequences.videos[v] for v in violating]
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
-            entry["edges"] = {
-                parent: _edge_support(before[index[parent], position], before[position, index[parent]])
+            counts = {
+                parent: (
+                    int(before[index[parent], position]),
+                    int(before[position, index[parent]]),
+                    int((shown[:, position] & ~shown[:, index[parent]]).sum()) if tells_kinds else None,
+                )
                 for parent in parents
             }
-        for parent in parents if tells_kinds else ():
-            entry["edges"][parent]["lacking"] = int((shown[:, position] & ~shown[:, index[parent]]).sum())
+            entry["edges"] = {
+                parent: _edge_support(*numbers, learned.gains.get((parent, name))) for parent, numbers in counts.items()
+            }
         if partners := sorted(graph.partners(name)):
             both = {partner: int((shown[:, position] & shown[:, index[partner]]).sum()) for partner in partners}
             entry["exclusive"] = both
         if name in graph.optional:
             entry["optional"] = {"without": labelled - videos, "videos": labelled}
-        considered = candidates.get(name, ())
+        if name in learned.any_gains:
+            entry["any_gain"] = round(learned.any_gains[name], 6)
+        considered = learned.candidates.get(name, ())
         if considered:
             entry["score"] = round(considered[0].score, 9)
         if len(considered) > 1:
@@ -171,6 +182,7 @@ def step_evidence(
         yield name, entry
 
 
-def _edge_support(before: int, after: int) -> dict[str, Any]:
-    together = int(before + after)
-    return Support(int(before), together, weak=together < WEAK_BELOW).to_json()
+def _edge_support(before: int, after: int, lacking: int | None, gain: float | None) -> dict[str, Any]:
+    together = before + after
+    shown = None if gain is None else round(gain, 6)
+    return Support(before, together, lacking, weak=together < WEAK_BELOW, gain=shown).to_json()

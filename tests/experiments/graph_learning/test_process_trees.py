@@ -12,16 +12,16 @@ from experiments.graph_learning.kind_suite import DEVELOPMENT, HELD_OUT, suite_t
 from experiments.graph_learning.process_trees import (
     DEEPEST_CHOICE,
     LEAST_SHARE,
-    PairKind,
     ProcessTree,
     Trace,
     activity,
     disturb,
-    pair_kinds,
     random_tree,
     sample_trace,
     simulate_log,
+    tree_kinds,
 )
+from msg2.graph.pair_kinds import PairKind
 
 
 def interleavings(first: Trace, second: Trace) -> set[Trace]:
@@ -69,7 +69,7 @@ def test_kinds_are_those_of_the_language(seed: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(process_trees, "ACTIVITIES", (3, 7))
     monkeypatch.setattr(process_trees, "OPTIONAL_RATE", 0.4)
     tree = random_tree(np.random.default_rng(seed))
-    assert pair_kinds(tree) == kinds_by_definition(language(tree), tree.activities)
+    assert tree_kinds(tree) == kinds_by_definition(language(tree), tree.activities)
 
 
 def test_samples_are_traces_and_all_are_drawn() -> None:

@@ -32,7 +32,7 @@ function tick(step) {
   const undone = ticked.includes(step);
   keep(undone ? ticked.filter((other) => other !== step) : [...ticked, step]);
   LIST.querySelector("input")?.focus({ preventScroll: true });
-  const [best] = forecast(NEEDS, ticked, DATA.rho);
+  const [best] = sorted(ticked).next;
   const next = best ? `Next: ${STEPS[best.step].name}` : "All steps are done.";
   say(`${STEPS[step].name} ${undone ? "not done" : "done"}. ${next}`);
 }
@@ -43,33 +43,76 @@ function entry(step, ...note) {
   return make("li", {}, make("label", {}, box, words));
 }
 
+/** What is left after some steps, the most probable first: what is due, what has to wait, and what is ruled out. */
+function sorted(steps) {
+  const done = new Set(steps);
+  const [ready, out] = [due(RULES, done), ruledOut(RULES, done)];
+  const left = forecast(RULES, steps, DATA.rho);
+  return {
+    next: left.filter(({ step }) => ready.has(step)),
+    later: left.filter(({ step }) => !ready.has(step) && !out.has(step)),
+    out: left.filter(({ step }) => out.has(step)),
+  };
+}
+
+/** Steps as clauses: of those that exclude each other, any one is enough. */
+function asClauses(steps) {
+  const groups = [];
+  for (const step of steps) {
+    const partners = groups.find((group) => group.every((other) => RULES[step].never.includes(other)));
+    if (partners) partners.push(step);
+    else groups.push([step]);
+  }
+  return groups.map((group) => (group.length > 1 ? { any: group } : group[0]));
+}
+
 /** What a step still waits for, in words. */
 function waits(step, done) {
-  const unmet = clauses(NEEDS[step]).filter((clause) => !holds(clause, done));
-  const words = inWords(unmet.length > 1 ? { all: unmet } : unmet[0], (other) => named(STEPS[other].name));
+  const unmet = clauses(RULES[step].needs).filter((clause) => !holds(clause, done));
+  const first = toCome(RULES, step, done).filter((other) => !unmet.includes(other));
+  const waiting = [...unmet, ...asClauses(first)];
+  const words = inWords(waiting.length > 1 ? { all: waiting } : waiting[0], (other) => named(STEPS[other].name));
   return ["after ", ...words];
 }
 
-function group(title, items) {
-  return items.length ? [make("h3", {}, title), make("ul", { className: title.toLowerCase() }, ...items)] : [];
+/** Whether a step may be left out, and what comes before it if it is done at all. */
+function notes(step, done) {
+  const first = RULES[step].after.filter((other) => !done.has(other) && mayBeDone(RULES[other], done));
+  return [
+    ...(RULES[step].mayOmit ? [" · may be left out"] : []),
+    ...(first.length ? [" · first, if at all: ", ...names(first)] : []),
+  ];
+}
+
+/** Why a step is no longer possible. */
+function obstacle(step, done) {
+  const [partner] = RULES[step].never.filter((other) => done.has(other));
+  const [later] = RULES[step].then.filter((other) => done.has(other));
+  if (partner !== undefined) return ["not together with ", ...names([partner])];
+  return later === undefined ? ["it needs a step that is left out"] : ["it would come before ", ...names([later])];
+}
+
+const names = (steps) => joined(steps, (step) => named(STEPS[step].name));
+
+function group(title, items, className = title.toLowerCase()) {
+  return items.length ? [make("h3", {}, title), make("ul", { className }, ...items)] : [];
 }
 
 function drawList() {
   const done = new Set(ticked);
-  const possible = eligible(NEEDS, done);
-  const ranked = forecast(NEEDS, ticked, DATA.rho);
-  const next = ranked.filter(({ step }) => possible.has(step));
-  const later = ranked.filter(({ step }) => !possible.has(step));
+  const { next, later, out } = sorted(ticked);
+  const all = STEPS.length - out.length;
   const again = make("button", { type: "button", disabled: !ticked.length, onclick: () => keep([]) }, "Start again");
-  const shown = make("progress", { max: STEPS.length || 1, value: ticked.length, ariaLabel: "Steps done" });
+  const shown = make("progress", { max: all || 1, value: ticked.length, ariaLabel: "Steps done" });
   LIST.replaceChildren(
     make("div", { className: "head" }, make("h2", {}, "Checklist"), again),
-    make("p", { className: "measured" }, shown, ` ${ticked.length} of ${STEPS.length} done`),
-    ...group("Next", next.map(({ step, probability }) => entry(step, percent(probability)))),
+    make("p", { className: "measured" }, shown, ` ${ticked.length} of ${all} done`),
+    ...group("Next", next.map(({ step, probability }) => entry(step, percent(probability), ...notes(step, done)))),
     ...group("Later", later.map(({ step }) => entry(step, ...waits(step, done)))),
+    ...group("Left out", out.map(({ step }) => entry(step, ...obstacle(step, done))), "out"),
     ...group("Done", ticked.map((step) => entry(step)).reverse()),
   );
-  light(states(done));
+  light(states(done, new Set(), due(RULES, done)));
 }
 
 /** Goes to the checklist, or back to the graph and the videos. */

@@ -4,6 +4,7 @@ const FIGURE = at("graph");
 const PICTURE = FIGURE.querySelector("svg");
 const BOXES = STEPS.map((_, step) => at(`s${step}`));
 const LINES = ARROWS.map((_, arrow) => at(`e${arrow}`));
+const BARS = GROUPS.map((_, group) => [...PICTURE.querySelectorAll(`[id="x${group}"], [id^="x${group}_"]`)]);
 const LINKS = BOXES.map((box) => box.querySelector("a"));
 
 const STATES = { done: "done", now: "in progress", eligible: "possible now", later: "not yet possible" };
@@ -19,20 +20,20 @@ function light(states, mistakes = new Set()) {
   document.body.toggleAttribute("data-lit", Boolean(states));
 }
 
-/** The state of every step where these are done and those in progress. */
-function states(done, now = new Set()) {
-  const possible = eligible(NEEDS, done);
+/** The state of every step where these are done, those in progress, and those possible. */
+function states(done, now = new Set(), possible = eligible(RULES, done)) {
   return STEPS.map((_, step) =>
     now.has(step) ? "now" : done.has(step) ? "done" : possible.has(step) ? "eligible" : "later",
   );
 }
 
-/** Marks a step or an arrow as chosen; arrows that have nothing to do with it fade. */
-function mark(element, isNear = () => false) {
+/** Marks what is chosen (a step, an arrow or the bars of a group); what has nothing to do with it fades. */
+function mark(chosen, isNear = () => false, isNearGroup = () => false) {
   for (const old of PICTURE.querySelectorAll(".chosen")) old.classList.remove("chosen");
-  element?.classList.add("chosen");
+  for (const element of [chosen ?? []].flat()) element.classList.add("chosen");
   LINES.forEach((line, arrow) => line.classList.toggle("near", isNear(arrow)));
-  PICTURE.classList.toggle("choosing", Boolean(element));
+  BARS.forEach((bars, group) => bars.forEach((bar) => bar.classList.toggle("near", isNearGroup(group))));
+  PICTURE.classList.toggle("choosing", Boolean(chosen));
 }
 
 /** The arrows to a step, and those from it, through any operator. */
@@ -95,6 +96,7 @@ PICTURE.addEventListener("click", (event) => {
   event.preventDefault();
   const number = Number(group.id.slice(1));
   if (group.id.startsWith("e")) showArrow(number);
+  else if (group.id.startsWith("x")) showGroup(parseInt(group.id.slice(1), 10));
   else if (group.id.startsWith("o")) showStep(ARROWS.find((arrow) => arrow.source === group.id).after);
   else if (following()) tick(number);
   else showStep(number);
@@ -102,8 +104,9 @@ PICTURE.addEventListener("click", (event) => {
 });
 
 // Thin lines are hard to hit: each gets a broad one that is not seen.
-for (const line of LINES) {
+for (const line of [...LINES, ...BARS.flat()]) {
   const path = line.querySelector("path");
+  if (!path) continue; // the words of a group
   const broad = path.cloneNode();
   broad.setAttribute("class", "hit");
   broad.removeAttribute("stroke-dasharray");

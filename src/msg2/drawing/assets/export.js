@@ -8,7 +8,7 @@ function standalone() {
     for (const name of ["href", "role", "aria-label"]) element.removeAttribute(name);
   }
   copy.removeAttribute("class");
-  copy.setAttribute("viewBox", `${WHOLE.x} ${WHOLE.y} ${WHOLE.width} ${WHOLE.height}`);
+  copy.setAttribute("viewBox", `${DRAWN.x} ${DRAWN.y} ${DRAWN.width} ${DRAWN.height}`);
   return new XMLSerializer().serializeToString(copy);
 }
 

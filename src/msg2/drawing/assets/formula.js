@@ -1,4 +1,6 @@
-// The graph at work. A formula is true, the number of a step, {all: […]}, {any: […]} or {not: f}.
+// The graph at work. A formula is true, the number of a step, {all: […]}, {any: […]} or {not: f}. Of a step, `needs` is
+// its precondition, `after` the steps that come before it if both are done, `never` those that are not done as well,
+// and `mayOmit` whether it may be left out; all but the first may be absent.
 
 /** f(c): whether a formula holds where exactly the steps in the set `done` are completed. */
 function holds(formula, done) {
@@ -23,18 +25,67 @@ function support(formula) {
   return [...new Set(parts.flatMap(support))];
 }
 
+/** The rules of all steps: as above, and `then`, the steps that come after it if both are done. */
+function rulesOf(steps) {
+  const rules = steps.map(({ needs, after = [], never = [], mayOmit = false }) => (
+    { needs, after, never, mayOmit, then: [] }
+  ));
+  rules.forEach(({ after }, step) => after.forEach((before) => rules[before].then.push(step)));
+  return rules;
+}
+
+/** Whether a step may be done: what it needs is done, but nothing that excludes it or comes after it. */
+function mayBeDone({ needs, never, then }, done) {
+  return holds(needs, done) && !never.some((other) => done.has(other)) && !then.some((other) => done.has(other));
+}
+
 /** The eligible steps, e = f(c). */
-function eligible(needs, done) {
-  return new Set([...needs.keys()].filter((step) => holds(needs[step], done)));
+function eligible(rules, done) {
+  return new Set([...rules.keys()].filter((step) => mayBeDone(rules[step], done)));
+}
+
+/** The steps before `step`, if done, that are still to come: not done, not to be left out, and not excluded. */
+function toCome(rules, step, done) {
+  const excluded = (other) => rules[other].never.some((partner) => done.has(partner));
+  return rules[step].after.filter((other) => !done.has(other) && !rules[other].mayOmit && !excluded(other));
+}
+
+/** The steps that are due: eligible, not done, and with nothing still to come before them. */
+function due(rules, done) {
+  const open = [...eligible(rules, done)].filter((step) => !done.has(step) && !toCome(rules, step, done).length);
+  return new Set(open);
+}
+
+/** Whether a formula could hold some day if the steps in the set `out` are never done. */
+function couldHold(formula, out) {
+  if (formula === true) return true;
+  if (typeof formula === "number") return !out.has(formula);
+  if ("not" in formula) return true;
+  return formula.all
+    ? formula.all.every((part) => couldHold(part, out))
+    : formula.any.some((part) => couldHold(part, out));
+}
+
+/** The steps that are no longer possible: what excludes them or comes after them is done, or what they need is out. */
+function ruledOut(rules, done) {
+  const out = new Set();
+  const isOut = ({ needs, never, then }) =>
+    [...never, ...then].some((other) => done.has(other)) || !couldHold(needs, out);
+  let size = -1;
+  while (size < out.size) {
+    size = out.size;
+    rules.forEach((rule, step) => !done.has(step) && isOut(rule) && out.add(step));
+  }
+  return out;
 }
 
 /** Per step that has ever been eligible, Δ: the number of steps done since it first was. */
-function waited(needs, sequence) {
+function waited(rules, sequence) {
   const done = new Set();
   const since = new Map();
   const look = () =>
-    needs.forEach((formula, step) => {
-      if (!since.has(step) && holds(formula, done)) since.set(step, done.size);
+    rules.forEach((rule, step) => {
+      if (!since.has(step) && mayBeDone(rule, done)) since.set(step, done.size);
     });
   look();
   for (const step of new Set(sequence)) {
@@ -45,11 +96,11 @@ function waited(needs, sequence) {
 }
 
 /** What comes next: p[n] ∝ e[n] (1 − c[n]) ρ^Δ[n], the most probable first; all alike where nothing is possible. */
-function forecast(needs, sequence, rho) {
+function forecast(rules, sequence, rho) {
   const done = new Set(sequence);
-  const possible = eligible(needs, done);
-  const delta = waited(needs, sequence);
-  const left = [...needs.keys()].filter((step) => !done.has(step));
+  const possible = eligible(rules, done);
+  const delta = waited(rules, sequence);
+  const left = [...rules.keys()].filter((step) => !done.has(step));
   const open = left.filter((step) => possible.has(step));
   const freshest = Math.min(...open.map((step) => delta.get(step)));
   const weight = (step) => (possible.has(step) ? rho ** (delta.get(step) - freshest) : 0);

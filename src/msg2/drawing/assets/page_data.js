@@ -1,8 +1,8 @@
 // What the page holds, and how elements are made of it. Names are data: they become text, never HTML.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const { steps: STEPS, arrows: ARROWS, videos: VIDEOS } = DATA;
-const NEEDS = STEPS.map((step) => step.needs);
+const { steps: STEPS, arrows: ARROWS, groups: GROUPS = [], videos: VIDEOS } = DATA;
+const RULES = rulesOf(STEPS);
 
 /** What the graph knows about one step before another. */
 const evidence = (before, after) => STEPS[after].edges?.[before] ?? {};

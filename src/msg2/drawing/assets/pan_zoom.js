@@ -1,9 +1,22 @@
 // Pan and zoom: the part of the picture that is seen, as the viewBox of the SVG.
 
-const WHOLE = (({ x, y, width, height }) => ({ x, y, width, height }))(PICTURE.viewBox.baseVal);
+const DRAWN = (({ x, y, width, height }) => ({ x, y, width, height }))(PICTURE.viewBox.baseVal);
+const WHOLE = withoutLegend();
 const LIFE = 4 / 3; // pixels per unit of a picture as large as in print
 const [LEGIBLE, READABLE] = [0.5 * LIFE, 0.66 * LIFE];
 const view = { scale: 1, x: 0, y: 0, moved: false, paper: false };
+
+/** The part of the picture with boxes and arrows: the page has a legend of its own. */
+function withoutLegend() {
+  const boxes = [...PICTURE.querySelectorAll(".node, .edge")].map((element) => element.getBBox());
+  if (!boxes.length || !PICTURE.querySelector(".graph > g > a > text")) return DRAWN;
+  const { e, f } = PICTURE.querySelector(".graph").transform.baseVal.consolidate().matrix;
+  const [left, top] = [Math.min(...boxes.map(({ x }) => x)), Math.min(...boxes.map(({ y }) => y))];
+  const right = Math.max(...boxes.map(({ x, width }) => x + width));
+  const bottom = Math.max(...boxes.map(({ y, height }) => y + height));
+  const room = 11;
+  return { x: left + e - room, y: top + f - room, width: right - left + 2 * room, height: bottom - top + 2 * room };
+}
 
 /** Draws the view; the picture never leaves the frame altogether. On paper all of it is seen. */
 function draw() {

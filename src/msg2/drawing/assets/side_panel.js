@@ -36,6 +36,7 @@ function bar(share, words) {
 
 /** What a step needs, as a list where it is more than one thing, each with what the videos say. */
 function needed(formula, step) {
+  if (formula === true && RULES[step].after.length) return quiet("Nothing.");
   if (formula === true) return quiet("Nothing before it: it can be done at once.");
   const parts = formula.all ?? formula.any;
   if (!parts) return make("p", {}, ...withCounts(formula, step));
@@ -62,73 +63,119 @@ function nextBest({ second, score }) {
   return fact("Next best", make("p", {}, ...inWords(second.needs)), words ? quiet(`score ${words}`) : null);
 }
 
-/** That a step may be left out, or which others take its place. */
-function part({ optional, instead = [] }) {
+/** What a step comes after, if that is done at all, each with what the videos say. */
+function comesAfter(step) {
+  return list("After, if done", RULES[step].after.map((before) => withCounts(before, step)));
+}
+
+/** Which steps are not done together with a step. */
+function excluded({ never = [], both = {}, instead = [] }) {
+  const counts = (other) => (both[other] ? ` (both in ${both[other][0]} of ${plural(both[other][1], "video")})` : "");
+  if (!never.length) return list("Hardly ever together with", instead.map((other) => [stepButton(other)]));
+  return list("Never together with", never.map((other) => [stepButton(other), counts(other)]));
+}
+
+function list(title, items) {
+  const lines = items.map((item) => make("li", {}, ...item));
+  return lines.length && fact(title, make("div", { className: "needed" }, make("ul", {}, ...lines)));
+}
+
+/** That a step may be left out, and how many videos do. */
+function omission({ optional, mayOmit }) {
   const [without, videos] = optional ?? [];
-  const left = optional && make("p", {}, `Optional: ${without} of ${plural(videos, "video")} do without it.`);
-  const others = instead.length && make("p", {}, "Hardly ever together with ", ...instead.map(stepButton), ".");
-  return (left || others) && fact("Its part", ...[left, others].filter(Boolean));
+  const words = optional ? `${without} of ${plural(videos, "video")} do without it.` : "A run can do without it.";
+  return (optional || mayOmit) && fact("May be left out", make("p", {}, words));
 }
 
 /** Why a step stands where it stands. */
 function showStep(step) {
-  const { name, needs, videos, holds: held, confidence, violations = [] } = STEPS[step];
+  const { name, needs, videos, holds: held, confidence, repeats, violations = [] } = STEPS[step];
   const shows = VIDEOS.filter((video) => video.steps.includes(step));
-  const against = shows.filter((video) => video.mistakes?.some(([place]) => video.steps[place] === step));
+  const against = shows.filter((video) => isAgainst(video, step));
   const rest = shows.filter((video) => !against.includes(video));
-  const after = [...drawnAfter[step]];
+  const leadsTo = (kind) => [...drawnAfter[step]].filter((after) => kindOf(step, after) === kind);
+  const buttons = (title, steps) =>
+    steps.length && fact(title, make("p", { className: "chips" }, ...steps.map(stepButton)));
   const [seen, free] = [plural(videos ?? 0, "video"), needs === true];
   show(
     [named(name)],
     fact("Needs", needed(needs, step)),
+    comesAfter(step),
+    excluded(STEPS[step]),
+    omission(STEPS[step]),
+    repeats !== undefined && fact("Done again", make("p", {}, `in ${percent(repeats)} of the runs`)),
     free && videos !== undefined && fact("Seen", make("p", {}, `in ${seen}`)),
     !free && videos > 0 && held !== undefined && fact("Support", bar(held / videos, `held in ${held} of ${seen}`)),
     !free && confidence !== undefined && fact("Confidence", bar(confidence, "so say samples of the videos")),
     nextBest(STEPS[step]),
-    part(STEPS[step]),
-    after.length && fact("Leads to", make("p", { className: "chips" }, ...after.map(stepButton))),
+    buttons("Leads to", leadsTo("needs")),
+    buttons("Comes before, if done", leadsTo("after")),
     chips("Videos against it", against),
     chips("Videos against it", violations),
     chips(free ? "Videos with it" : "Videos for it", rest),
     make("p", {}, make("a", { href: `#step-${step}` }, "Its row in the table")),
   );
   const near = around(step);
-  mark(BOXES[step], (arrow) => near[arrow]);
+  mark(BOXES[step], (arrow) => near[arrow], (group) => GROUPS[group].steps.includes(step));
   bringIntoView(BOXES[step]);
   say(LINKS[step].getAttribute("aria-label"));
 }
 
-// -- an arrow ----------------------------------------------------------------------------------------------------
+// -- an arrow, a group -------------------------------------------------------------------------------------------
 
 const STATUS = {
   missing: "Missing: only in the true graph.",
   redundant: "Redundant: not in the true graph.",
   common: "In both graphs.",
 };
+const KINDS = { needs: "needs", after: "after, if done" };
+
+/** What the graph says about one step before another: that the second needs the first, or comes after it if done. */
+const kindOf = (before, after) => (support(RULES[after].needs).includes(before) ? "needs" : "after");
+
+/** Whether the true graph has it too, and of the same kind. */
+function status({ status: found, trueKind }) {
+  const words = trueKind ? `In both graphs. In the true one: ${KINDS[trueKind]}.` : STATUS[found];
+  return DATA.compared && make("p", { className: `status ${found}` }, words);
+}
+
+/** Steps of which a run does at most one. */
+function showGroup(group) {
+  const { steps } = GROUPS[group];
+  show(
+    ["Only one of these"],
+    status(GROUPS[group]),
+    quiet("A run does at most one of these steps."),
+    make("p", { className: "chips" }, ...steps.map(stepButton)),
+  );
+  mark(BARS[group], () => false, (other) => other === group);
+  say(`Only one of these: ${steps.map((step) => STEPS[step].name).join(", ")}`);
+}
 
 /** Why an arrow is there; one that leaves an operator speaks of all that its step needs. */
 function showArrow(arrow) {
   const { before, after } = ARROWS[arrow];
   if (before === undefined) showStep(after);
-  else showPair(before, after);
+  else showPair(before, after, arrow);
 }
 
 /** Why one step comes before another, drawn as an arrow or not. */
-function showPair(before, after) {
-  const arrow = ARROWS.findIndex((one) => one.before === before && one.after === after);
-  const status = ARROWS[arrow]?.status;
+function showPair(before, after, arrow = ARROWS.findIndex((one) => one.before === before && one.after === after)) {
+  const kind = arrow < 0 ? kindOf(before, after) : (ARROWS[arrow].kind ?? "needs");
   const { before: first, together, probability, direct, weak } = evidence(before, after);
   const order = VIDEOS.map((video) => orderIn(video, before, after));
   const inOrder = (way) => VIDEOS.filter((_, number) => order[number] === way);
   const agreed = `in this order in ${first} of ${plural(together, "video")} with both`;
   show(
     [named(STEPS[before].name), " → ", named(STEPS[after].name)],
-    DATA.compared && status && make("p", { className: `status ${status}` }, STATUS[status]),
+    arrow >= 0 && status(ARROWS[arrow]),
     arrow < 0 && quiet("It follows from other arrows, so it is not drawn."),
+    kind === "after" && fact("After, if done", make("p", {}, "Where both are done, ", stepButton(before),
+      " comes first. ", stepButton(after), " does not need it.")),
     together > 0 && fact("Support", bar(first / together, agreed), weak ? quiet("Few videos tell.") : null),
     probability !== undefined && fact("Confidence", bar(probability, "comes first, say samples of the videos"),
       direct === undefined ? null : quiet(`directly before it in ${percent(direct)}`)),
-    fact("All that it needs", make("p", {}, stepButton(after), " needs"), needed(NEEDS[after], after)),
+    fact("All that it needs", make("p", {}, stepButton(after), " needs"), needed(RULES[after].needs, after)),
     chips("Videos the other way round", inOrder(-1)),
     chips("Videos in this order", inOrder(1)),
     chips("Both at the same time", inOrder(0)),

@@ -26,13 +26,26 @@ function openVideo(number, scroll = false) {
   say(`Video ${video.id}: ${plural(video.steps.length, "label")}. ${at("remarks").textContent}`);
 }
 
-function remark(video) {
-  const early = video.mistakes?.length ?? 0;
-  at("remarks").replaceChildren(early ? `${plural(early, "step")} too early.` : "No step is too early.");
-  if (video.skipped) at("remarks").append(" Left out, though later steps need it: ", ...joined(video.skipped), ".");
+const WRONG = {
+  need: (unmet) => `without ${unmet}`,
+  order: (unmet) => `too late: after ${unmet}`,
+  exclusive: (unmet) => `as well as ${unmet}`,
+  repeated: () => "done again, which is unusual",
+};
+
+/** What went wrong, in words, and how sure that is. */
+function wrong({ kind, unmet = [], probability }) {
+  return WRONG[kind](unmet.map(asText).join(" and ")) + (probability === undefined ? "" : ` (${percent(probability)})`);
 }
 
-const joined = (steps) => steps.flatMap((step, number) => [...(number ? [", "] : []), stepButton(step)]);
+function remark({ mistakes = [], leftOut = [], notSeen = [] }) {
+  at("remarks").replaceChildren(mistakes.length ? `${plural(mistakes.length, "mistake")} when a step was done.` : "");
+  if (leftOut.length) at("remarks").append(" Left out: ", ...joined(leftOut, inWords), ".");
+  if (notSeen.length) at("remarks").append(" Not seen: ", ...joined(notSeen, inWords), ".");
+  if (!at("remarks").textContent) at("remarks").append("Nothing went wrong.");
+}
+
+const joined = (items, shown) => items.flatMap((item, number) => [...(number ? [", "] : []), ...[shown(item)].flat()]);
 
 // -- the timeline ------------------------------------------------------------------------------------------------
 
@@ -50,12 +63,12 @@ function lane(one, row) {
   const timed = Boolean(current().times);
   const when = timed ? `${clock(one.start, true)} to ${clock(one.end, true)}` : clock(one.start, false);
   const how = one.added ? `, predicted${one.sure === undefined ? "" : ` (${one.sure} %)`}` : "";
-  const wrong = one.unmet.length ? `, too early: not yet ${one.unmet.map(asText).join(" and ")}` : "";
-  const words = `${STEPS[one.step].name}, ${when}${how}${wrong}`;
+  const flaws = one.mistakes.map((mistake) => `, ${wrong(mistake)}`).join("");
+  const words = `${STEPS[one.step].name}, ${when}${how}${flaws}`;
   const button = make("button", { type: "button", className: "segment", title: words, ariaLabel: words });
   button.append(named(STEPS[one.step].name));
   button.classList.toggle("predicted", one.added);
-  button.classList.toggle("mistake", one.unmet.length > 0);
+  button.classList.toggle("mistake", one.mistakes.length > 0);
   button.style.left = `${(100 * one.start) / watching.length}%`;
   button.style.width = `${(100 * (one.end - one.start)) / watching.length}%`;
   button.style.top = `${row * 26}px`;
@@ -96,7 +109,7 @@ function arrive(time) {
 /** The next step by the graph, as bars; what really came is marked. */
 function predict(begun) {
   const came = watching.segments.find((one) => !begun.includes(one.step))?.step;
-  const ranked = forecast(NEEDS, begun, DATA.rho).filter(({ probability }, rank) => probability > 0 && rank < 6);
+  const ranked = forecast(RULES, begun, DATA.rho).filter(({ probability }, rank) => probability > 0 && rank < 6);
   at("forecast").replaceChildren(...ranked.map(({ step, probability }) => chance(step, probability, step === came)));
   if (!ranked.length) at("forecast").replaceChildren(make("li", { className: "quiet" }, "Nothing is left."));
 }
@@ -168,7 +181,7 @@ at("file").onchange = () => at("file").files.length && load(URL.createObjectURL(
 
 // -- choosing ----------------------------------------------------------------------------------------------------
 
-const flawed = (video) => (video.mistakes?.length ?? 0) + (video.skipped?.length ?? 0);
+const flawed = (video) => (video.mistakes?.length ?? 0) + (video.leftOut?.length ?? 0);
 
 /** The videos that are searched for, the first ones of them. */
 function listVideos() {

@@ -3,7 +3,6 @@
 /** The segments of a video in order, with what is known about each. */
 function spans(video) {
   const added = new Map(video.added?.map(([place, sure]) => [place, sure]));
-  const unmet = new Map(video.mistakes);
   return video.steps.map((step, place) => ({
     step,
     place,
@@ -11,7 +10,7 @@ function spans(video) {
     end: video.times ? video.times[2 * place + 1] : place + 1,
     added: added.has(place),
     sure: added.get(place),
-    unmet: unmet.get(place)?.map((number) => clauses(NEEDS[step])[number]) ?? [],
+    mistakes: video.mistakes?.filter((mistake) => mistake.at === place) ?? [],
   }));
 }
 
@@ -23,8 +22,16 @@ function moment(segments, time) {
     done: new Set(begun.filter((one) => one.end <= time).map((one) => one.step)),
     now: new Set(running.map((one) => one.step)),
     begun: [...new Set(begun.map((one) => one.step))],
-    mistakes: new Set(begun.filter((one) => one.unmet.length).map((one) => one.step)),
+    mistakes: new Set(begun.filter((one) => one.mistakes.length).map((one) => one.step)),
   };
+}
+
+/** Whether a step is done somewhere in a video before what it needs is done. */
+function isAgainst(video, step) {
+  const { times, steps } = video;
+  const isDone = (place, now) => (times ? times[2 * place + 1] <= times[2 * now] : place < now);
+  const doneAt = (now) => new Set(steps.filter((_, place) => place !== now && isDone(place, now)));
+  return steps.some((other, now) => other === step && !holds(RULES[step].needs, doneAt(now)));
 }
 
 /** 1 where the first segment of one step ends before that of another starts, −1 the other way round, 0 in between. */

@@ -20,7 +20,7 @@ from msg2.inference.layers import purity
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
 from msg2.inference.likelihood.order_disjunctions import add_disjunctions
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions
+from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions, ScoredOrder
 from msg2.inference.likelihood.structure import combine
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
 from msg2.inference.result import Candidate, LearnedPreconditions
@@ -56,19 +56,22 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     best = add_disjunctions(search, best)
     presence = PresenceModel.fit(sequences, "skipped" if options.absent == "skipped" else "unknown")
     structure = combine(best, presence)
-    preconditions, candidates = {}, {}
+    gains = {
+        (a, b): best.score - search.move_to(best, best.without_pair(a, b)).score
+        for a, b in np.argwhere(structure.needs | structure.order).tolist()
+    }
+    preconditions, candidates, any_gains = {}, {}, {}
     for index, name in enumerate(sequences.steps):
-        groups = structure.groups[index]
+        alone = [frozenset({parent}) for parent in np.flatnonzero(structure.needs[:, index]).tolist()]
+        alternatives = structure.alternatives[index] | _disjunction_gains(search, best, index)
+        groups = [*alone, *alternatives]
         preconditions[name] = _formula(groups, sequences)
         candidates[name] = [Candidate(preconditions[name], 0.0)]
-        fewer = [
-            (search.move_to(best, best.without_pair(parent, index)).score - best.score, parent)
-            for parent in np.flatnonzero(best.covering_pairs[:, index]).tolist()
-            if frozenset({parent}) in groups
-        ]
-        if fewer:
-            rise, dropped = max(fewer)
-            candidates[name].append(Candidate(_formula([g for g in groups if g != {dropped}], sequences), rise))
+        if alone:
+            rise, dropped = max((-gains[parent, index], {parent}) for (parent,) in alone)
+            candidates[name].append(Candidate(_formula([g for g in groups if g != dropped], sequences), rise))
+        if alternatives:
+            any_gains[name] = min(alternatives.values())
 
     def names(places: Iterable[int]) -> tuple[Step, ...]:
         return tuple(sequences.steps[place] for place in places)
@@ -76,7 +79,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     return LearnedPreconditions(
         preconditions,
         candidates,
-        order=[(before, after) for before, after in map(names, np.argwhere(structure.order).tolist())],
+        order=[(sequences.steps[a], sequences.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
         exclusive=[names(sorted(group)) for group in structure.exclusive],
         optional=names(np.flatnonzero(structure.optional).tolist()),
         repeats=_repeat_shares(sequences),
@@ -87,7 +90,18 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
                 "levels": list(options.levels), "shares": [round(share, 6) for share in best.noise.shares.tolist()],
             },
         },
+        gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
+        any_gains=any_gains,
     )  # fmt: skip
+
+
+def _disjunction_gains(search: HillClimbing, order: ScoredOrder, step: int) -> dict[frozenset[int], float]:
+    """The ORs that the order of the steps tells, and by how much each raises the score."""
+    found = {}
+    for group in order.disjunctions(step):
+        rest = order.eligible.disjunctions - {(step, group)}
+        found[group] = order.score - search.move_to(order, order.relation, rest).score
+    return found
 
 
 def _repeat_shares(sequences: Sequences) -> dict[Step, float]:

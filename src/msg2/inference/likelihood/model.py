@@ -4,10 +4,10 @@ Under a strict partial order the next step is one of the eligible ones, all alik
 
     p(s) = (1 − ε) · [s eligible] / |eligible| + ε / |open|
 
-Open are the steps of the video that have not ended before this one begins. A step is eligible when none of those that
-must come before it is still waiting; what the video never shows was skipped, or done and not labelled, and keeps nobody
-waiting. Neither does a step that is late: once a step that needed it has been begun, people go on as if it had been
-done. Steps that overlap were begun in either order: each is open when the other is begun, and neither waits.
+Open are the steps of the video that are still to come. A step is eligible when none of those that must come before it
+is open; what the video never shows was skipped, or done and not labelled, and keeps nobody waiting. Neither does a step
+that is late: once a step that needed it has been begun, people go on as if it had been done. Steps that overlap were
+begun in either order: when one is begun, the other is neither open nor done.
 
 What holds of a step is kept as one bit a choice: another order is compared with all choices in a few operations.
 """
@@ -34,8 +34,8 @@ class ChoiceEvents:
     """E choices in V videos of N steps, ordered by video; moments at which one step only is left say nothing.
 
     `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. Bits of each step: where
-    it is `now` begun, is `open`, keeps others `waiting` (all that is open, but for what overlaps), and was
-    `begun` earlier, and ended.
+    it is `now` begun, is `open` (begun now or later, and after this one has ended), and was `begun`, and
+    ended, earlier.
     """
 
     video: NDArray[np.intp]
@@ -43,7 +43,6 @@ class ChoiceEvents:
     open_count: NDArray[np.int16]
     now: Bits
     open: Bits
-    waiting: Bits
     begun: Bits
 
     @staticmethod
@@ -65,10 +64,10 @@ class ChoiceEvents:
         starts, ends = every_start[video], every_end[video]
         with np.errstate(invalid="ignore"):
             earlier, later = ends <= start, starts >= end
-        begun, now = earlier & ~later, step[:, None] == np.arange(len(firsts.steps))
-        still_open, waiting = ~np.isnan(starts) & ~begun, (later & ~earlier) | now
+        now = step[:, None] == np.arange(len(firsts.steps))
+        still_open, begun = (later & ~earlier) | now, earlier & ~later
         telling = still_open.sum(axis=1) > 1
-        bits = (pack_bits(flags[telling].T) for flags in (now, still_open, waiting, begun))
+        bits = (pack_bits(flags[telling].T) for flags in (now, still_open, begun))
         numbers = np.unique(video[telling], return_inverse=True)[1]
         return ChoiceEvents(numbers, step[telling], still_open[telling].sum(axis=1, dtype=np.int16), *bits)
 
@@ -83,15 +82,13 @@ class ChoiceEvents:
     def eligible_under(self, relation: Relation) -> EligibleSteps:
         """Find what is eligible under `relation`, shape (N, N)."""
         none = np.zeros_like(relation)
-        free = EligibleSteps(
-            none, frozenset(), self.waiting, self.open, np.bitwise_or.reduce(self.now), self.open_count
-        )
+        free = EligibleSteps(none, frozenset(), self.open, self.open, np.bitwise_or.reduce(self.now), self.open_count)
         return free.eligible_under(relation, frozenset(), self)
 
     def none_begun(self, steps: frozenset[int]) -> Bits:
         """Mark the choices before which none of the steps has been begun, and one of them is still to come."""
         chosen = [*steps]
-        return np.asarray(np.bitwise_or.reduce(self.waiting[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
+        return np.asarray(np.bitwise_or.reduce(self.open[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +129,7 @@ class EligibleSteps:
         affected[[step for step, _ in self.disjunctions ^ disjunctions]] = True
         for source in np.flatnonzero(differs.any(axis=1)):
             late = np.bitwise_or.reduce(events.begun[other[source]])
-            blocking[source] = events.waiting[source] & ~late
+            blocking[source] = events.open[source] & ~late
             if not np.array_equal(blocking[source], self.blocking[source]):
                 affected |= self.relation[source] | other[source]
         steps, hit, count = self.steps.copy(), self.hit.copy(), self.count

@@ -104,7 +104,7 @@ def _candidate_moves(search: HillClimbing, order: ScoredOrder, step: int, rises:
         count = np.bitwise_count(search.events.begun[free] & early).sum(axis=1)
         yield step, group | {int(free[count.argmax()])}, group
     begun = search.to_dense(search.events.begun[free], search.stride)
-    absent = (1 - begun) * (1 - search.to_dense(search.events.waiting[free], search.stride))
+    absent = (1 - begun) * (1 - search.to_dense(search.events.open[free], search.stride))
     # Both keep the step waiting where neither is begun, but for where neither ever is.
     promise = np.triu(((1 - begun) * rises) @ (1 - begun).T - (absent * rises) @ absent.T, k=1)
     for place in np.argsort(-promise, axis=None, kind="stable")[:_PAIRS].tolist():

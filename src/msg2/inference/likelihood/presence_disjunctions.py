@@ -23,7 +23,9 @@ _LEAST = 1e-6
 """Nats that an OR must gain."""
 
 
-def group_alternatives(parents: Sequence[int], shown: NDArray[np.bool_], rate: float) -> list[frozenset[int]]:
+def group_alternatives(
+    parents: Sequence[int], shown: NDArray[np.bool_], rate: float
+) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one.
 
     The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
@@ -40,8 +42,8 @@ def group_alternatives(parents: Sequence[int], shown: NDArray[np.bool_], rate: f
 
     Returns
     -------
-    list of frozenset of int
-        Groups of two or more.
+    tuple of (list of frozenset of int, float)
+        Groups of two or more, and the nats that they gain.
     """
     groups = {frozenset({parent}): _log_dirichlet_integral(*_count(shown[:, parent])) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
@@ -59,7 +61,7 @@ def group_alternatives(parents: Sequence[int], shown: NDArray[np.bool_], rate: f
         groups[pair[0] | pair[1]] = joined[pair][0]
         if gained > best:
             best, answer = gained, list(groups)
-    return [group for group in answer if len(group) > 1]
+    return [group for group in answer if len(group) > 1], best
 
 
 def omission_rate(shown: NDArray[np.bool_]) -> float:

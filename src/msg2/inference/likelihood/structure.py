@@ -23,11 +23,13 @@ from msg2.inference.relations import Relation, transitive_closure, transitive_re
 class Structure:
     """What a graph of N steps says.
 
-    `groups`: of each step, the groups of steps of which it needs one each. `order` (N, N): [a, b] where b comes after a
-    if both are done, without what follows from others. `exclusive`: groups. `optional` (N,).
+    `needs` (N, N): [a, b] where b needs a, without what follows from others. `alternatives`: of each step, the groups
+    of steps of which it needs one each, and the nats that each group gains. `order` (N, N): [a, b] where b comes after
+    a if both are done, without what follows from others. `exclusive`: groups. `optional` (N,).
     """
 
-    groups: list[list[frozenset[int]]]
+    needs: Relation
+    alternatives: list[dict[frozenset[int], float]]
     order: Relation
     exclusive: list[frozenset[int]]
     optional: NDArray[np.bool_]
@@ -50,26 +52,25 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     before = order.relation & ~presence.exclusive
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)
-    groups = []
-    for step in range(len(before)):
-        alone = [frozenset({parent}) for parent in np.flatnonzero(transitive_reduction(needs)[:, step]).tolist()]
-        groups.append([*alone, *_alternatives(step, before, needs, presence), *order.disjunctions(step)])
+    alternatives = [_alternatives(step, before, needs, presence) for step in range(len(before))]
     # [a, c] follows from [a, x] and [x, c] where every run with a and c has x.
     carried = before.astype(np.float32) @ (before & (needs | required[:, None])).astype(np.float32) > 0
     exclusive = _cliques(presence.exclusive)
     one_of = [group for group in exclusive if _is_always_there(group, presence)]
     optional = ~required
     optional[[step for group in one_of for step in group]] = False
-    return Structure(groups, before & ~needs & ~carried, exclusive, optional)
+    return Structure(transitive_reduction(needs), alternatives, before & ~needs & ~carried, exclusive, optional)
 
 
-def _alternatives(step: int, before: Relation, needs: Relation, presence: PresenceModel) -> list[frozenset[int]]:
-    """Groups of steps before `step`, none of which it needs for itself, of which it needs one."""
-    parents = np.flatnonzero(before[:, step] & ~needs[:, step])
+def _alternatives(step: int, before: Relation, needs: Relation, presence: PresenceModel) -> dict[frozenset[int], float]:
+    """Groups of steps before `step`, none of which it needs for itself, of which it needs one; and what they gain."""
+    behind = before[:, needs[:, step]].any(axis=1)  # what a needed step comes after is that step's own affair
+    parents = np.flatnonzero(before[:, step] & ~needs[:, step] & ~behind)
     # Of steps that always come together, the last one stands for all.
     last = [a for a in parents if not (before[a, parents] & presence.implied[parents, a]).any()]
     shown = presence.shown[presence.shown[:, step]]
-    return group_alternatives([int(a) for a in last], shown, presence.absent_rate)
+    groups, gain = group_alternatives([int(a) for a in last], shown, presence.absent_rate)
+    return dict.fromkeys(groups, gain)
 
 
 def _is_always_there(group: Iterable[int], presence: PresenceModel) -> bool:

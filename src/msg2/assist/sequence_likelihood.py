@@ -1,0 +1,201 @@
+"""How probable a video is under a graph: log p of which steps it shows, in which order, and how often.
+
+    log p(video) = Σ_n log p(n shown | what it needs) + log Σ_j share_j Π_choices p(choice | ε_j) + Σ_n log p(repeats)
+
+A choice is orderly, one of the steps that may come next, all alike; or, with the probability ε_j, any that is still to
+come. The shares of the levels ε_j, the rates and the counts are those of the graph's own videos; a graph without them
+is given a little of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from msg2.arrays import FloatArray
+from msg2.graph import SubtaskGraph
+from msg2.graph.reduction import necessary_steps
+from msg2.task import Segment, Step, Video
+
+_USUAL_RATE = 0.05
+"""Of what is absent, extra or in disorder, where a graph does not say."""
+_LEAST_RATE = 1e-4
+
+
+@dataclass(frozen=True)
+class SequenceLikelihood:
+    """The likelihood of videos under one graph.
+
+    >>> from msg2.graph import step
+    >>> likelihood = SequenceLikelihood(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))
+    >>> right, wrong = ([Segment(name) for name in order] for order in (["boil", "pour"], ["pour", "boil"]))
+    >>> likelihood.log_probability(Video("v", right)) > likelihood.log_probability(Video("w", wrong))
+    True
+    """
+
+    graph: SubtaskGraph
+
+    def log_probability(self, video: Video) -> float:
+        """log p of a video, in nats; every segment counts. It has no step that the graph does not have."""
+        first = _first_segments(video)
+        times = Counter(segment.step for segment in video.segments)
+        return self._presence(first) + self._order(first) + self._repeats(times)
+
+    def violation_cost(self, video: Video, pairs: Iterable[tuple[Step, Step]]) -> float:
+        """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round.
+
+        Parameters
+        ----------
+        video : Video
+            The video.
+        pairs : iterable of (str, str)
+            Pairs (late, early) of its steps, of which the first should have come before the second.
+
+        Returns
+        -------
+        float
+            log p of the order, less what it would be if these pairs were in no order; in nats.
+        """
+        first = _first_segments(video)
+        return self._order(first) - self._order(first, frozenset(pairs))
+
+    def unmet_cost(self, video: Video, name: Step) -> float:
+        """Say how improbable it makes the order of a video that a step came before all branches of an OR that it needs.
+
+        Parameters
+        ----------
+        video : Video
+            The video.
+        name : str
+            One of its steps.
+
+        Returns
+        -------
+        float
+            As in `violation_cost`.
+        """
+        first = _first_segments(video)
+        return self._order(first) - self._order(first, without_or=name)
+
+    def _presence(self, shown: Mapping[Step, Segment]) -> float:
+        """Each step given what it needs: at its own rate where that is there, else as one too many."""
+        total = 0.0
+        for name in self.graph.steps:
+            possible = self._needed[name] <= shown.keys() and not any(
+                partner in shown for partner in self.graph.partners(name) if self._index[partner] < self._index[name]
+            )
+            rate = self._rates[name] if possible else self._number("extra_rate")
+            total += float(np.log(rate if name in shown else 1 - rate))
+        return total
+
+    def _order(
+        self,
+        first: Mapping[Step, Segment],
+        excused: frozenset[tuple[Step, Step]] = frozenset(),
+        without_or: Step | None = None,
+    ) -> float:
+        """The choices in the order of time; some pairs are excused, and the ORs of a step. Late steps block nobody."""
+        names, segments = list(first), list(first.values())
+        place = {name: index for index, name in enumerate(names)}
+        before = self.graph.pair_kinds.among(names).copy()
+        for a, b in excused:
+            before[place[a], place[b]] = False
+        groups = [
+            (place[name], [place[one] for one in clause.steps if one in place])
+            for name in names
+            if name != without_or
+            for clause in self.graph.precondition(name).clauses()
+            if clause.kind == "any"
+        ]
+        earlier = np.array([[a.before(b) for b in segments] for a in segments], dtype=np.bool_)
+        by_level = np.log(self._shares)
+        for now in range(len(segments)):
+            begun, still_open = earlier[:, now], earlier[now].copy()
+            still_open[now] = True
+            late = (before & begun).any(axis=1)
+            blocked = (before & (still_open & ~late)[:, None]).any(axis=0)
+            for owner, group in groups:
+                blocked[owner] |= still_open[group].any() and not begun[group].any()
+            eligible = still_open & ~blocked
+            orderly = 1 / eligible.sum() if eligible[now] else 0.0
+            by_level = by_level + np.log((1 - self._levels) * orderly + self._levels / still_open.sum())
+        highest = by_level.max()
+        return float(highest + np.log(np.exp(by_level - highest).sum()))
+
+    def _repeats(self, times: Mapping[Step, int]) -> float:
+        """A step is done again, and again, each time at the rate at which it is repeated."""
+        total = 0.0
+        for name, number in times.items():
+            rate = min(max(self.graph.repeats.get(name, 0.0), _LEAST_RATE), 1 - _LEAST_RATE)
+            total += (number - 1) * float(np.log(rate)) + float(np.log1p(-rate))
+        return total
+
+    # -- what the graph's own videos say -------------------------------------------------------------------------
+
+    @cached_property
+    def _index(self) -> Mapping[Step, int]:
+        return {name: place for place, name in enumerate(self.graph.steps)}
+
+    @cached_property
+    def _needed(self) -> Mapping[Step, frozenset[Step]]:
+        return necessary_steps(self.graph.steps, self.graph.preconditions)
+
+    @cached_property
+    def _rates(self) -> Mapping[Step, float]:
+        """The rate of each step where all that it needs is there."""
+        videos = self.graph.method.get("videos")
+        total = len(videos) if isinstance(videos, list | tuple) else 0
+        counts = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
+        rates = {}
+        for name in self.graph.steps:
+            chances = min((counts[one] or 0 for one in self._needed[name]), default=total)
+            count = counts[name]
+            if count is None or not chances:
+                rates[name] = 0.5 if name in self.graph.optional else 1 - _USUAL_RATE
+            else:
+                rates[name] = (min(count, chances) + 0.5) / (chances + 1)
+        return rates
+
+    @cached_property
+    def _model(self) -> Mapping[str, Any]:
+        model = self.graph.method.get("model")
+        return model if isinstance(model, Mapping) else {}
+
+    def _number(self, key: str) -> float:
+        value = self._model.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            return _USUAL_RATE
+        return max(value, _LEAST_RATE)
+
+    @cached_property
+    def _disorder(self) -> tuple[FloatArray, FloatArray]:
+        entry: Any = self._model.get("disorder")
+        try:
+            levels, shares = (np.array(entry[key], dtype=np.float64) for key in ("levels", "shares"))
+            if len(levels) == len(shares) and ((levels > 0) & (levels < 1) & (shares >= 0)).all() and shares.sum() > 0:
+                return levels, np.maximum(shares / shares.sum(), 1e-12)
+        except (TypeError, ValueError, KeyError):
+            pass
+        return np.array([_USUAL_RATE]), np.ones(1)
+
+    @property
+    def _levels(self) -> FloatArray:
+        return self._disorder[0]
+
+    @property
+    def _shares(self) -> FloatArray:
+        return self._disorder[1]
+
+
+def _first_segments(video: Video) -> dict[Step, Segment]:
+    """Step -> its first segment, with times; without, its place and the next."""
+    first: dict[Step, Segment] = {}
+    for place, segment in enumerate(video.segments):
+        timed = segment if segment.is_timed else Segment(segment.step, place, place + 1)
+        first.setdefault(segment.step, timed)
+    return first
