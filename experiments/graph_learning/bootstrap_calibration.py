@@ -1,9 +1,10 @@
-"""Whether the probabilities of the bootstrap are true: ancestor relations of worlds whose graph is known."""
+"""Whether the probabilities of the bootstrap are true: of ancestor relations, and of the kinds of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment_options import ExperimentOptions
-from experiments.result_tables import Result, Table, save_plot
+from experiments.graph_learning.kind_suite import DEVELOPMENT, LabelledLog, tree_log, world_log
+from experiments.result_tables import Result, Table, Value, save_plot
+from msg2.formats.conversion import to_task
 from msg2.graph import SubtaskGraph
 from msg2.inference import run_inference
 from msg2.inference.bootstrap import GraphFrequencies
@@ -20,6 +23,7 @@ from msg2.progress import Progress
 from msg2.simulation import random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.simulation.worlds import RandomWorldOptions
+from msg2.task import Absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +161,56 @@ def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Re
         ["method", "predicted, percent", "true, percent", "relations"],
         [[row, 100 * b.confidence, 100 * b.accuracy, b.count] for row, some in bins.items() for b in some],
     )
-    return Result("calibration", [summary, per_bin], {"options": asdict(chosen)})
+    return Result("calibration", [summary, _kind_table(chosen, progress), per_bin], {"options": asdict(chosen)})
+
+
+def kind_forecasts(log: LabelledLog, absent: Absent, samples: int) -> RelationForecasts:
+    """Compare the kinds of pairs in bootstrap samples of `likelihood` with the true ones.
+
+    Parameters
+    ----------
+    log : LabelledLog
+        What was seen, and the true kinds.
+    absent : "unknown" or "skipped"
+        What a missing label means.
+    samples : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    RelationForecasts
+        Of every ordered pair of steps and every kind: how probable it is, and whether it is so.
+    """
+    task = to_task({f"{number:05d}": trace for number, trace in enumerate(log.traces)})
+    frequencies = run_inference(task, "likelihood", samples=samples, absent=absent).frequencies
+    assert frequencies is not None
+    found = [
+        (share, log.kinds[pair] == kind)
+        for pair in permutations(task.steps, 2)
+        for kind, share in frequencies.kind(*pair).items()
+    ]
+    return RelationForecasts(np.array([share for share, _ in found]), np.array([true for _, true in found]))
+
+
+def _kind_table(options: CalibrationOptions, progress: Progress) -> Table:
+    """The calibration of kinds: needs, after if done, exclusive, free."""
+    settings: Mapping[str, Callable[[int], tuple[LabelledLog, Absent]]] = {
+        "process trees, 100 cases, 5 % noise": lambda seed: (tree_log(seed, 100, 0.05), "skipped"),
+        "process trees, 30 cases": lambda seed: (tree_log(seed, 30, 0.0), "skipped"),
+        "random worlds, 54 videos, 20 % of the labels missing": lambda seed: (world_log(seed, 54, 0.2), "unknown"),
+    }
+    rows: list[list[Value]] = []
+    for number, (row, draw) in enumerate(settings.items()):
+        progress(number, len(settings), f"kinds: {row}")
+        parts = [kind_forecasts(*draw(seed), options.samples) for seed in DEVELOPMENT.trees[: options.worlds]]
+        found = RelationForecasts(
+            np.concatenate([part.probability for part in parts]), np.concatenate([part.truth for part in parts])
+        )
+        trivial = RelationForecasts(np.full(len(found.truth), 0.25), found.truth)
+        rows.append([row, 100 * found.error(options.bins), found.brier(), trivial.brier(), len(found.truth)])
+    return Table(
+        "Probabilities of the kinds of pairs against the truth, likelihood",
+        ["data", "calibration error, percent", "Brier score", "of all kinds alike", "pairs × kinds"],
+        rows,
+        [f"{options.worlds} trees or worlds of the development set, {options.samples} samples."],
+    )

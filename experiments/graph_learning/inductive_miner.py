@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from experiments.graph_learning.process_trees import Trace
 from msg2.errors import InputError
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "pm4py_peer.py"
 DEFAULT_ENVIRONMENT = Path(__file__).parents[2] / ".venv-pm4py"

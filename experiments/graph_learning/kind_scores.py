@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 from typing import TypeAlias
 
 from experiments.graph_learning.process_trees import Trace
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 
 PairMap: TypeAlias = Mapping[tuple[str, str], PairKind]
 """Of every ordered pair of steps its kind."""

@@ -26,7 +26,7 @@ from experiments.graph_learning.process_trees import (
     simulate_log,
     tree_kinds,
 )
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 from msg2.simulation import household_worlds
 
 NOISE = (0.0, 0.05, 0.1)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from experiments.graph_learning.kind_scores import FOUND
 from experiments.result_cache import Measurement
 from experiments.result_tables import Table, Value
-from msg2.graph.pair_kinds import PAIR_KINDS
+from msg2.graph import PAIR_KINDS
 
 FAMILIES = {
     "trees": "process trees",

@@ -16,8 +16,7 @@ from itertools import chain, combinations, permutations, product
 import numpy as np
 
 from experiments.graph_learning.process_trees import Trace
-from msg2.graph import Formula
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import Formula, PairKind
 from msg2.simulation import World, simulate
 from msg2.simulation.demonstration_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions

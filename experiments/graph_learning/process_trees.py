@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 
 Operator: TypeAlias = Literal["activity", "sequence", "parallel", "choice", "optional"]
 Trace: TypeAlias = tuple[str, ...]

@@ -83,6 +83,7 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
         put(page, f"{NASTY}.csv", TOAST.replace("fry", f'"{NASTY.replace(chr(34), chr(34) * 2)}"'))
         page.get_by_role("link", name="Learn a graph").click()
         assert NASTY in page.text_content("h1")
+        page.get_by_label("Method").select_option("msg2")
         page.get_by_label("delta").fill("0.9")
         page.get_by_role("button", name="Learn the graph").click()
         inner = page.frame_locator("iframe")
@@ -93,7 +94,7 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
         page.get_by_label("Another step").select_option("whisk")
         page.get_by_role("button", name="Add and learn again").click()
         page.wait_for_url(lambda url: url != first)
-        page.get_by_text("dip must come before whisk").wait_for()
+        page.get_by_text("dip is needed for whisk").wait_for()
         _, content = downloaded(page, page.get_by_role("link", name=".json").click)
         assert json.loads(content)["method"]["knowledge"] == {"required": [["dip", "whisk"]]}
         refitted = page.url.rpartition("/")[2]
@@ -101,7 +102,7 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
     with serving(tmp_path) as address:
         page = tab(address)
         page.locator(f"a[href='/graph/{refitted}']").click()
-        page.get_by_text("dip must come before whisk").wait_for()
+        page.get_by_text("dip is needed for whisk").wait_for()
         for format in ("svg", "pddl", "html"):
             _, content = downloaded(page, page.get_by_role("link", name=f".{format}", exact=True).click)
             assert len(content) > 100
@@ -180,7 +181,12 @@ def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     page.locator(".diagram .edge").wait_for()
     node.filter(has_text="pour").click()
     page.get_by_label("needs …").select_option("boil")
-    expect(status).to_have_text("$.preconditions: the preconditions form a cycle: 'boil' needs 'pour' needs 'boil'")
+    expect(status).to_have_text("the preconditions form a cycle: 'boil' needs 'pour' needs 'boil'")
+    assert page.locator(".diagram .edge").count() == 1
+    page.get_by_label("after, if done").check()
+    page.get_by_label("comes after …").select_option("boil")
+    expect(status).to_have_text("the preconditions and the order form a cycle: 'boil' needs 'pour' comes after 'boil'")
+    expect(page.get_by_label("comes after …")).to_have_value("")
     assert page.locator(".diagram .edge").count() == 1
     page.goto(f"{address}nowhere")
     assert "Not Found" in page.content()
@@ -224,9 +230,97 @@ def test_draw_a_graph_with_undo_and_merge_three(tab: Tab, address: str) -> None:
     page.get_by_role("button", name="Merge the chosen ones").click()
     page.get_by_role("heading", name="What they disagree on").wait_for()
     cells = page.locator("section tbody td").all_text_contents()
-    assert cells == ["pour", "grind", "1 of 3", "dropped", "Cem"]
+    assert cells == ["pour", "needs grind", "1 of 3", "dropped", "Cem"]
     _, content = downloaded(page, page.get_by_role("link", name=".json").click)
     assert json.loads(content)["preconditions"] == {"pour": {"all": ["boil", {"any": ["grind", "open"]}]}}
+
+
+def saved_graph(page: Any) -> dict[str, Any]:
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved.").wait_for()
+    _, content = downloaded(page, page.get_by_role("link", name="Download").click)
+    return dict(json.loads(content))
+
+
+def test_draw_every_kind_and_undo_it(tab: Tab, address: str) -> None:
+    page = tab(f"{address}draw")
+    page.get_by_label("Task").fill("coffee")
+    page.get_by_label("Steps, one per line").fill("grind\nopen\npod\npour\nstir\nsugar")
+    page.get_by_role("button", name="Go on").click()
+    node, chips = page.locator(".diagram .node"), page.locator(".chip")
+    undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
+
+    node.filter(has_text="stir").click()
+    page.get_by_label("needs …").select_option("sugar")
+    expect(chips).to_have_text(["sugar×"])
+    page.get_by_text("needs all of these:").wait_for()
+    page.get_by_label("after, if done").check()
+    page.get_by_label("comes after …").select_option("sugar")  # the same arrow, of the other kind
+    page.get_by_text("comes after these, where they are done:").wait_for()
+    expect(chips).to_have_text(["sugar×"])
+    undo.click()
+    page.get_by_text("needs all of these:").wait_for()
+    redo.click()
+    page.get_by_text("comes after these").wait_for()
+    node.filter(has_text="pour").click(modifiers=["Shift"])
+    expect(chips).to_have_text(["pour×", "sugar×"])
+    page.get_by_role("button", name="No longer after pour").click()
+    expect(chips).to_have_text(["sugar×"])
+
+    node.filter(has_text="sugar").click()
+    optional = page.get_by_label("may be left out")
+    optional.check()
+    undo.click()
+    expect(optional).not_to_be_checked()
+    redo.click()
+    expect(optional).to_be_checked()
+
+    node.filter(has_text="grind").click()
+    page.get_by_label("never done with …").select_option("open")
+    page.get_by_text("Only one of these is done:").wait_for()
+    page.get_by_label("or …").select_option("pod")
+    expect(chips).to_have_text(["grind×", "open×", "pod×"])
+    undo.click()
+    expect(chips).to_have_text(["grind×", "open×"])
+    redo.click()
+    expect(chips).to_have_count(3)
+    graph = saved_graph(page)
+    assert (graph["format"], graph["preconditions"]) == ("msg2.graph/2", {})
+    assert graph["order"] == [["sugar", "stir"]]
+    assert (graph["optional"], graph["exclusive"]) == (["sugar"], [["grind", "open", "pod"]])
+
+    page.reload()  # what was saved is what is edited
+    node.filter(has_text="sugar").click()
+    expect(optional).to_be_checked()
+    page.get_by_role("button", name="Remove this step").click()
+    expect(node).to_have_count(5)
+    node.filter(has_text="open").click()
+    page.get_by_role("button", name="Take open out of the group").click()
+    page.get_by_label("never done with …").wait_for()
+    graph = saved_graph(page)
+    assert graph["exclusive"] == [["grind", "pod"]]
+    assert not {"order", "optional"} & graph.keys()
+
+
+def test_what_must_hold_knows_both_kinds(tab: Tab, address: str) -> None:
+    page = tab(address)
+    page.get_by_role("row", name="toast.csv").get_by_role("link", name="Learn a graph").click()
+    page.get_by_role("button", name="Learn the graph").click()
+    page.frame_locator("iframe").locator("svg .node.step").first.wait_for()
+    first = page.url
+    page.get_by_text("What must hold").click()
+    page.get_by_label("One step").select_option("fry")
+    page.get_by_label("Relation").select_option("(if done) comes before")
+    page.get_by_label("Another step").select_option("whisk")
+    page.get_by_role("button", name="Add and learn again").click()
+    page.wait_for_url(lambda url: url != first)
+    page.get_by_text("fry (if done) comes before whisk").wait_for()
+    _, content = downloaded(page, page.get_by_role("link", name=".json").click)
+    graph = json.loads(content)
+    assert graph["method"]["knowledge"] == {"required_order": [["fry", "whisk"]]}
+    assert ["fry", "whisk"] in graph["order"]
+    page.get_by_role("button", name="Remove").first.click()
+    page.wait_for_url(lambda url: url != first)
 
 
 def test_drawing_by_keyboard_alone(tab: Tab, address: str) -> None:

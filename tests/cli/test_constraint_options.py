@@ -16,7 +16,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_what_is_known_is_obeyed_and_recorded(msg2, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "g.json"
-    learn = ("infer", table, "-o", out, "--delta", "0.9")
+    learn = ("infer", table, "-o", out, "--method", "msg2", "--delta", "0.9")
     assert msg2(*learn, "--require", "heat<fry", "--require", " heat < dip ", "--forbid", "whisk<dip").code == 0
     graph = package.load(out)
     assert graph.edge_pairs() == {("heat", "dip"), ("dip", "fry"), ("whisk", "fry")}
@@ -37,7 +37,8 @@ def test_what_is_known_is_obeyed_and_recorded(msg2, table: Path, tmp_path: Path)
 def test_weights_are_hints(msg2, table: Path, tmp_path: Path) -> None:
     told = tmp_path / "told.csv"
     told.write_text("kind,before,after,weight\nforbid,whisk,dip,8\nrequire,heat,fry,2\n")
-    assert msg2("infer", table, "-o", tmp_path / "g.json", "--delta", "0.9", "--knowledge", told).code == 0
+    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--delta", "0.9")
+    assert msg2(*learn, "--knowledge", told).code == 0
     graph = package.load(tmp_path / "g.json")
     assert graph.method["knowledge"] == {"hints": [["dip", "whisk", 8], ["heat", "fry", 2]]}
     assert ("whisk", "dip") not in graph.edge_pairs()
@@ -62,6 +63,50 @@ def test_names_with_the_sign(msg2, tmp_path: Path) -> None:
     assert "can be read in 2 ways" in msg2(*learn, "--require", "a<b<c").complaint
 
 
+def test_two_signs(msg2, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "g.json"
+    learn = ("infer", table, "-o", out, "--method", "always-before")
+    assert msg2(*learn, "--require", "heat<<fry", "--require", " dip << heat ", "--forbid", "whisk<<fry").code == 0
+    graph = package.load(out)
+    assert (graph.kind("heat", "fry"), graph.kind("dip", "heat")) == ("after", "after")
+    assert graph.order == (("dip", "heat"), ("heat", "fry"))
+    assert not graph.ancestors("fry") & {"whisk"}
+    assert graph.method["knowledge"] == {
+        "required_order": [["dip", "heat"], ["heat", "fry"]],
+        "forbidden_order": [["whisk", "fry"]],
+    }
+    told, recorded = tmp_path / "told.csv", tmp_path / "told.json"
+    told.write_text("kind,before,after\nrequire-order,heat,fry\nrequire-order,dip,heat\nforbid-order,whisk,fry\n")
+    recorded.write_text(json.dumps(dict(graph.method["knowledge"])))
+    for path in (told, recorded):
+        text = out.read_text()
+        assert msg2(*learn, "--knowledge", path).code == 0
+        assert out.read_text() == text
+
+
+def test_a_weight_makes_a_hint_of_either_sign(msg2, table: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told.csv"
+    told.write_text("kind,before,after,weight\nforbid-order,whisk,dip,8\nrequire-order,heat,fry,2\n")
+    assert msg2("infer", table, "-o", tmp_path / "g.json", "--method", "msgi", "--knowledge", told).code == 0
+    known = package.load(tmp_path / "g.json").method["knowledge"]
+    assert known == {"hints": [["dip", "whisk", 8], ["heat", "fry", 2]]}
+
+
+def test_the_longer_sign_is_tried_first(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("video,step\nv,a\nv,b\nv,<b\nv,a<<c\n")
+    learn = ("infer", path, "-o", tmp_path / "g.json", "--method", "msgi")
+
+    def known(text: str) -> object:
+        assert msg2(*learn, "--require", text).code == 0
+        return dict(package.load(tmp_path / "g.json").method["knowledge"])
+
+    assert known("a<<b") == {"required_order": [["a", "b"]]}
+    assert known("b<a<<c") == {"required": [["b", "a<<c"]]}
+    assert known("<b<<a<<c") == {"required_order": [["<b", "a<<c"]]}
+    assert "'z' is no step of the data" in msg2(*learn, "--require", "a<<z").complaint
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -69,6 +114,9 @@ def test_names_with_the_sign(msg2, tmp_path: Path) -> None:
          "runs in a circle: dip<fry, fry<whisk, whisk<dip"),
         (("--require", "whisk<dip", "--require", "dip<fry", "--forbid", "whisk<fry"),
          "whisk<fry is forbidden, but it follows from what is required: whisk<dip, dip<fry"),
+        (("--require", "whisk<dip", "--require", "dip<<whisk"), "runs in a circle: dip<<whisk, whisk<dip"),
+        (("--require", "whisk<<dip", "--require", "dip<fry", "--forbid", "whisk<<fry"),
+         "whisk<<fry is forbidden, but it follows from what is required: whisk<<dip, dip<fry"),
         (("--forbid", "whisk<whisk"), "whisk<whisk speaks of one step only"),
         (("--forbid", "whisk<bake"), "'bake' is no step of the data"),
     ],
@@ -91,7 +139,7 @@ def test_contradictions(msg2, table: Path, tmp_path: Path, arguments: tuple[str,
         ('{"required": [["whisk"]]}', "$.required[0]: is no relation"),
         ('{"required": 7}', "$.required[0]: is no relation"),
         ('{"hints": [["whisk", "dip", 1.5]]}', "$.hints[0]: the weight is '1.5'"),
-        ('{"need": []}', "is not an object of required, forbidden and hints"),
+        ('{"need": []}', "is not an object of required, forbidden, required_order"),
     ],
 )  # fmt: skip
 def test_files_of_knowledge_that_cannot_be_used(msg2, table: Path, tmp_path: Path, text: str, complaint: str) -> None:

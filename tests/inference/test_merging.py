@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, are_equivalent, negation, step
 from msg2.inference.merging import conjunctive_normal_form, merge_graphs
 from msg2.task import Step
+from tests.graph.test_pair_kinds import allowed_runs
 from tests.inference.test_constraints import preconditions
 
 STEPS = "abcde"
@@ -120,3 +122,109 @@ def test_the_names_of_steps_are_matched() -> None:
         merge_graphs([one, SubtaskGraph("t", ["Boil", "pour", "x"], {})])
     with pytest.raises(InputError, match="no graphs"):
         merge_graphs([])
+
+
+# -- order, exclusive, optional, repeats --------------------------------------------------------------------------
+
+
+@st.composite
+def related(draw: st.DrawFn) -> SubtaskGraph:
+    """A graph with relations of all kinds, in which every step can be done."""
+    formulas = draw(preconditions(STEPS, kinds="and or"))
+    plain = SubtaskGraph("t", STEPS, formulas)
+    forward = list(combinations(plain.steps, 2))
+    order = draw(st.lists(st.sampled_from(forward), max_size=3))
+    exclusive = draw(st.lists(st.sampled_from(forward), max_size=2))
+    optional = draw(st.sets(st.sampled_from(STEPS)))
+    graph = SubtaskGraph("t", STEPS, formulas, order=order, exclusive=exclusive, optional=optional)
+    assume(frozenset(STEPS) == frozenset().union(*reachable(graph)))
+    return graph
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(related(), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_votes_on_pairs_are_those_of_their_kinds(many: list[SubtaskGraph], randomness: random.Random) -> None:
+    found = merge_graphs(many)
+    for vote in found.votes:
+        if vote.kind == "after":
+            says = [graph.kind(vote.clause.name, vote.step) in ("needs", "after") for graph in many]
+        elif vote.kind == "exclusive":
+            says = [graph.kind(vote.clause.name, vote.step) == "exclusive" for graph in many]
+        elif vote.kind == "optional":
+            says = [vote.step in graph.optional for graph in many]
+            assert (vote.step in found.graph.optional) == (2 * sum(says) > len(many))
+        else:
+            continue
+        assert vote.voters == tuple(place for place, voter in enumerate(says) if voter)
+        if vote.outcome == "kept" and vote.kind != "optional":
+            assert found.graph.kind(vote.clause.name, vote.step) != "free"
+    mixed = merge_graphs(randomness.sample(many, len(many)))
+    assert mixed.graph.to_json() | {"method": {}} == found.graph.to_json() | {"method": {}}
+
+
+@settings(max_examples=80, deadline=None)
+@given(related(), st.integers(1, 3))
+def test_people_who_agree_on_all_kinds_are_left_as_they_are(graph: SubtaskGraph, people: int) -> None:
+    found = merge_graphs([graph] * people)
+    assert set(allowed_runs(found.graph)) == set(allowed_runs(graph))
+    assert found.graph.optional == graph.optional
+    assert found.disagreements == ()
+
+
+def test_an_order_may_have_a_majority_where_the_need_has_none() -> None:
+    many = [
+        SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")}),
+        SubtaskGraph("t", "abc", {"c": step("b")}, order=["ab"]),
+        SubtaskGraph("t", "abc", {"c": step("b")}),
+    ]
+    found = merge_graphs(many)
+    assert found.graph.order == (("a", "b"),)
+    assert found.graph.preconditions == {"c": step("b")}
+    assert [(v.kind, v.step, str(v.clause), v.voters, v.outcome) for v in found.disagreements] == [
+        ("needs", "b", "a", (0,), "dropped"),
+        ("after", "b", "a", (0, 1), "kept"),
+    ]
+    assert found.graph.evidence["b"]["clauses"][1] == {
+        "kind": "after", "clause": "a", "agreement": 0.666667, "outcome": "kept",
+    }  # fmt: skip
+
+
+def test_majorities_of_both_kinds_that_run_in_a_circle_are_named() -> None:
+    need = {"b": step("a")}
+    rings = [
+        SubtaskGraph("t", "abc", need, order=["bc"]),
+        SubtaskGraph("t", "abc", {}, order=["bc", "ca"]),
+        SubtaskGraph("t", "abc", need, order=["ca"]),
+    ]
+    found = merge_graphs(rings)
+    assert (found.graph.preconditions, found.graph.order) == (need, (("b", "c"),))
+    assert [(v.kind, v.step) for v in found.votes if v.outcome == "contradiction"] == [("after", "a")]
+    found = merge_graphs([*rings, *rings, rings[1]])  # the need has four votes of seven, each order five
+    assert (found.graph.preconditions, found.graph.order) == ({}, (("b", "c"), ("c", "a")))
+
+
+def test_exclusive_pairs_become_the_largest_groups() -> None:
+    groups = [[["a", "b", "c"]], [["a", "b"], ["b", "c"], ["a", "c"], ["c", "d"]], [["a", "b", "c", "d"]]]
+    found = merge_graphs([SubtaskGraph("t", "abcd", {}, exclusive=each) for each in groups])
+    assert found.graph.exclusive == (("a", "b", "c"), ("c", "d"))
+    assert {(v.step, str(v.clause)): len(v.voters) for v in found.votes} == {
+        ("a", "b"): 3, ("a", "c"): 3, ("b", "c"): 3, ("c", "d"): 2, ("a", "d"): 1, ("b", "d"): 1,
+    }  # fmt: skip
+
+
+def test_majorities_that_leave_a_step_impossible_are_named() -> None:
+    many = [
+        SubtaskGraph("t", "abc", {"c": all_of([step("a"), step("b")])}),
+        SubtaskGraph("t", "abc", {"c": step("a")}, exclusive=["ab"]),
+        SubtaskGraph("t", "abc", {"c": step("b")}, exclusive=["ab"]),
+    ]
+    found = merge_graphs(many)
+    assert [(v.kind, v.step) for v in found.votes if v.outcome == "contradiction"] == [("exclusive", "a")]
+    assert found.graph.exclusive == ()
+    assert are_equivalent(found.graph.precondition("c"), all_of([step("a"), step("b")]))
+
+
+def test_repeats_are_the_mean_of_a_majority() -> None:
+    shares = [{"a": 0.1, "b": 0.5}, {"a": 0.3}, {}]
+    found = merge_graphs([SubtaskGraph("t", "ab", {}, repeats=each) for each in shares])
+    assert found.graph.repeats == {"a": 0.2}

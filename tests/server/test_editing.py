@@ -72,6 +72,25 @@ def test_drawings_are_merged_and_disagreement_is_kept(client: TestClient) -> Non
     }  # fmt: skip
 
 
+def test_every_kind_is_kept_and_voted_on(client: TestClient) -> None:
+    relations = [
+        {"order": ["ab"], "exclusive": ["cd"], "optional": "c", "repeats": {"d": 0.25}},
+        {"order": ["ab"], "exclusive": ["cd"], "optional": "cd"},
+        {},
+    ]
+    graphs = [SubtaskGraph("tea", "abcd", {}, {"name": "by hand"}, **each) for each in relations]  # type: ignore[arg-type]
+    kept = [client.post("/api/drawn", json={"graph": graph.to_json()}).json() for graph in graphs]
+    assert client.get(f"/api/work/{kept[0]['id']}/as/json").json() == graphs[0].to_json()
+    assert kept[0]["edges"] == 1
+    made = client.post("/api/merged", json={"work": [work["id"] for work in kept]}).json()
+    merged = client.get(f"/api/work/{made['id']}/as/json").json()
+    assert (merged["order"], merged["exclusive"], merged["optional"]) == ([["a", "b"]], [["c", "d"]], ["c"])
+    assert [(v["kind"], v["step"], v["clause"], v["outcome"]) for v in made["votes"]] == [
+        ("after", "b", "a", "kept"), ("exclusive", "c", "d", "kept"), ("optional", "c", True, "kept"),
+        ("optional", "d", True, "dropped"),
+    ]  # fmt: skip
+
+
 def test_graphs_of_other_steps_are_not_merged(client: TestClient) -> None:
     toast = learnt(client, uploaded(client)["id"])
     answer = client.post("/api/merged", json={"work": [drawn(client, A, "Ann")["id"], toast["id"]]})

@@ -45,7 +45,7 @@ def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: P
 def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: Open, tmp_path: Path) -> None:
     first = open_app(workers=1)
     data = uploaded(first, _long_table())
-    begun = first.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    begun = first.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
     _until(lambda: "samples of the videos" in (first.get(f"/api/work/{begun['id']}").json()["news"] or ""))
     first.__exit__(None, None, None)
     record = json.loads((tmp_path / "work" / "work" / begun["id"] / "record.json").read_text())
@@ -54,7 +54,7 @@ def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: 
 
 def test_a_job_says_how_far_it_is(client: TestClient) -> None:
     data = uploaded(client, _long_table())
-    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    begun = client.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
     assert (begun["done"], begun["total"]) == (None, None)
     shown: list[tuple[int, int]] = []
 
@@ -73,7 +73,7 @@ def test_a_job_says_how_far_it_is(client: TestClient) -> None:
 
 def test_a_job_can_be_given_up(client: TestClient) -> None:
     data = uploaded(client, _long_table())
-    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    begun = client.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
     _until(lambda: client.get(f"/api/work/{begun['id']}").json()["state"] == "running")
     assert client.delete(f"/api/work/{begun['id']}").status_code == 204
     assert refused(client.get(f"/api/work/{begun['id']}"), 404)
@@ -84,14 +84,14 @@ def test_a_job_can_be_given_up(client: TestClient) -> None:
 def test_a_job_that_takes_too_long_is_ended(open_app: Open) -> None:
     client = open_app(job_seconds=1)
     data = uploaded(client, _long_table())
-    begun = client.post("/api/work", json={"data": data["id"], "samples": 10_000}).json()
+    begun = client.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
     assert finished(client, begun["id"])["problem"]["error"] == "took longer than 1 seconds"
 
 
 def test_too_many_jobs_are_turned_away(open_app: Open) -> None:
     client = open_app(waiting=1, workers=1)
     data = uploaded(client, _long_table())
-    job = {"data": data["id"], "samples": 10_000}
+    job = {"data": data["id"], "method": "msg2", "samples": 10_000}
     assert client.post("/api/work", json=job).status_code == 201
     assert refused(client.post("/api/work", json=job), 429) == "too many jobs are waiting"
 

@@ -103,13 +103,14 @@ def test_what_a_method_does_not_take_is_refused_at_once(
 def test_options_mean_what_they_mean_in_the_library(
     client: TestClient, given: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    answer = client.post("/api/infer", json={"labels": ROWS, "task": "toast", "options": given})
+    answer = client.post("/api/infer", json={"labels": ROWS, "task": "toast", "method": "msg2", "options": given})
     assert answer.status_code == 200, answer.text
-    assert answer.json() == infer(TASK, **expected).to_json()
+    assert answer.json() == infer(TASK, "msg2", **expected).to_json()
 
 
 def test_a_job_keeps_its_options(client: TestClient) -> None:
-    work = learnt(client, uploaded(client)["id"], options={"delta": 0.9, "max_literals": "none"})
-    assert work["job"]["options"] == {"delta": 0.9, "max_literals": "none"}
+    options = {"delta": 0.9, "max_literals": "none"}
+    work = learnt(client, uploaded(client)["id"], method="msg2", options=options)
+    assert work["job"]["options"] == options
     graph = client.get(f"/api/work/{work['id']}/as/json").json()
     assert (graph["method"]["options"]["delta"], graph["method"]["options"]["max_literals"]) == (0.9, None)

@@ -23,9 +23,9 @@ def test_a_graph_is_what_the_library_learns(client: TestClient, tmp_path: Path) 
     table.write_text(TOAST)
     data = uploaded(client)
     assert data["tasks"] == [{"name": "toast", "videos": 8, "steps": ["dip", "fry", "whisk"]}]
-    work = learnt(client, data["id"], options={"delta": 0.9})
+    work = learnt(client, data["id"], method="msg2", options={"delta": 0.9})
     graph = client.get(f"/api/work/{work['id']}/as/json").json()
-    assert graph == infer(read(table), delta=0.9).to_json()
+    assert graph == infer(read(table), "msg2", delta=0.9).to_json()
     assert (work["steps"], work["edges"], work["videos"]) == (
         ["whisk", "dip", "fry"],
         len(graph["preconditions"]) + 1,
@@ -128,7 +128,7 @@ def test_data_and_graphs_that_lie_elsewhere_are_offered(tmp_path: Path) -> None:
 def test_graph_files_are_added(client: TestClient, tmp_path: Path) -> None:
     table = tmp_path / "toast.csv"
     table.write_text(TOAST)
-    graph = infer(read(table))
+    graph = infer(read(table), "msg2")
     given = client.post("/api/given", params={"name": "ann.json"}, content=graph.dumps())
     assert given.status_code == 201, given.text
     added = given.json()

@@ -60,7 +60,8 @@ class DeviationDetector:
         name = segment.step
         deviations = [Deviation("repeated", name)] if name in self._begun else []
         self._begun.add(name)
-        late_for = self._missing.pop(name, {})
+        without = self._missing.pop(name, {}).items()
+        late_for = {other: clause for other, clause in without if other in self._completed}  # overlaps say nothing
         if name in self._steps and not deviations:
             late_for |= {other: step(name) for other in sorted(self._graph.order_successors(name) & self._completed)}
             partners = sorted(self._graph.partners(name) & (self._begun - {name}))

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msg2.assist.absence import absent_meaning
 from msg2.assist.rule_probabilities import RuleProbabilities
@@ -181,12 +182,11 @@ class _Checker:
         """The pairs of steps, of those that the video shows, that are the wrong way round and follow from no others."""
         shown = [name for name in self.graph.steps if name in run.first]
         before = self.graph.pair_kinds.among(shown)
-        between = before.astype(np.float32)
-        reversed_pairs = [
-            (shown[a], shown[b])
-            for a, b in np.argwhere(before & (between @ between == 0)).tolist()
-            if run.is_before(shown[b], shown[a])
-        ]
+        wrong = before & run.earlier(shown).T
+        # A pair that follows from others is told by them, if one of these is the wrong way round: overlaps are not.
+        chain = before.astype(np.float32)
+        follows = wrong @ chain + chain @ wrong > 0
+        reversed_pairs = [(shown[a], shown[b]) for a, b in np.argwhere(wrong & ~follows).tolist()]
         for pairs in _connected(reversed_pairs):
             cost = self.likelihood.violation_cost(run.video, self._broken(pairs, run)) if run.new else None
             for (late, early), probability in zip(pairs, self._rules.order(pairs, cost), strict=True):
@@ -212,19 +212,28 @@ class _Checker:
             others = run.first.keys() - {name}
             done = {other for other in others if not run.is_before(name, other)}
             for clause in self.graph.precondition(name).clauses():
-                if clause.evaluate(done) or (clause.kind == "step" and self._is_told(clause.name, name, run)):
+                if clause.evaluate(done) or self._is_told(clause, name, run):
                     continue
                 cost = self.likelihood.unmet_cost(run.video, name) if run.new and clause.kind != "step" else 0.0
                 mistake = run.mistake(name, "need", self._rules.need(name, clause, cost if run.new else None), clause)
                 came_late = not clause.steps.isdisjoint(others)
                 yield mistake if came_late or self.absent == "skipped" else replace(mistake, start=None, position=None)
 
-    def _is_told(self, missing: Step, name: Step, run: _Run) -> bool:
-        """Whether it is said elsewhere that a step was not done in time: once is enough."""
-        if missing in run.first or missing in self.graph.required:
-            return True
-        dependants = [one for one in run.first if missing in self.graph.parents(one)]
-        return min(dependants, key=lambda one: run.first[one][0]) != name
+    def _is_told(self, clause: Formula, name: Step, run: _Run) -> bool:
+        """Whether it is said elsewhere that a clause was not met in time: once is enough."""
+        graph, shown = self.graph, run.first.keys()
+        if late := {one for one in clause.steps & shown if one != name and run.is_before(name, one)}:
+            return any(graph.kind(one, name) in ("needs", "after") for one in late)  # told as order
+        absent = clause.steps - shown
+        if not absent.isdisjoint(graph.required) or any(absent.issuperset(group) for group in self._needed_groups):
+            return True  # told as left out
+        alike = [
+            position
+            for one, (position, _) in run.first.items()
+            for other in graph.precondition(one).clauses()
+            if not absent.isdisjoint(other.steps) and not other.evaluate(shown)
+        ]
+        return bool(alike) and min(alike) < run.first[name][0]
 
     def _repeated(self, run: _Run) -> Iterator[Mistake]:
         """Steps that are done again, where the graph says how usual that is."""
@@ -239,11 +248,18 @@ class _Checker:
             if name in self.graph.required and name not in run.first:
                 probability = self._rules.left_out(name, run.new)
                 yield Mistake(run.video.id, name, "left out", probability, (), None, None)
-        for group in self.graph.exclusive:
-            if self.graph.optional.isdisjoint(group) and run.first.keys().isdisjoint(group):
+        told: set[Step] = set()
+        for group in self._needed_groups:
+            if run.first.keys().isdisjoint(group) and told.isdisjoint(group):  # a step of two groups is left out once
+                told.update(group)
                 usual = max(group, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
-                probability = self._rules.left_out(usual, run.new)
+                probability = self._rules.all_left_out(group, run.new)
                 yield Mistake(run.video.id, usual, "left out", probability, (any_of(map(step, group)),), None, None)
+
+    @cached_property
+    def _needed_groups(self) -> list[tuple[Step, ...]]:
+        """The exclusive groups of which every faultless run does one step."""
+        return [group for group in self.graph.exclusive if self.graph.optional.isdisjoint(group)]
 
     @cached_property
     def _known(self) -> frozenset[Step]:
@@ -277,6 +293,13 @@ class _Run:
     def is_before(self, one: Step, other: Step) -> bool:
         (place, segment), (other_place, other_segment) = self.first[one], self.first[other]
         return segment.before(other_segment) if segment.is_timed else place < other_place
+
+    def earlier(self, names: Sequence[Step]) -> NDArray[np.bool_]:
+        """`is_before` of all pairs, shape (names, names)."""
+        found = [self.first[name] for name in names]
+        times = [(one.start, one.end) if one.is_timed else (place, place + 1) for place, one in found]
+        start, end = np.array(times, dtype=np.float64).reshape(-1, 2).T
+        return np.asarray((end[:, None] <= start) & ~(end <= start[:, None]))
 
     def mistake(self, name: Step, kind: MistakeKind, probability: float, unmet: Formula) -> Mistake:
         position, segment = self.first[name]

@@ -36,6 +36,8 @@ class RankedStep:
     """The clauses of its precondition that do not hold yet."""
     ruled_out_by: tuple[Step, ...] = ()
     """What has been done that it should have preceded, or that a run does in its place."""
+    awaited: tuple[Step, ...] = ()
+    """What should come before it, if done, and is still to come: the step is eligible but not due."""
 
     @property
     def eligible(self) -> bool:
@@ -80,6 +82,7 @@ def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | 
             state.waited.get(n),
             unmet_clauses(graph.precondition(n), state.completed),
             tuple(sorted(state.completed & (graph.partners(n) | graph.order_successors(n)))),
+            tuple(sorted(graph.awaited(n, state.completed))),
         )
         for n in graph.steps
         if n not in state.completed

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from math import exp, inf
 
 import numpy as np
@@ -57,7 +58,7 @@ class RuleProbabilities:
             # p(i is real) = e^(c + g_i) Π_j≠i (1 + e^g_j) / (1 + e^c (Π_j (1 + e^g_j) − 1))
             capped = np.clip(gains, -50, 50)
             all_of_them = np.log1p(np.exp(capped)).sum()
-            some = cost + all_of_them + np.log1p(-np.exp(-all_of_them))
+            some = cost + all_of_them + np.log(-np.expm1(-all_of_them))
             real = np.exp(cost + capped + all_of_them - np.log1p(np.exp(capped)) - np.logaddexp(0, some))
             real = np.where(np.isposinf(gains), 1.0, real)  # without evidence the graph is believed
         return [float(chance * usual[pair]) for chance, pair in zip(real, places, strict=True)]
@@ -121,6 +122,28 @@ class RuleProbabilities:
         float
         """
         return _probability(self._absence_counts.get(step), new, self._absence_model)
+
+    def all_left_out(self, group: Sequence[Step], new: bool) -> float:
+        """Return the probability that it is a mistake to do no step of an exclusive group.
+
+        Parameters
+        ----------
+        group : sequence of str
+            The steps.
+        new : bool
+            Whether the graph was learned without the video.
+
+        Returns
+        -------
+        float
+        """
+        counts = [self.graph.step_evidence(name).videos for name in group]
+        videos = self._videos
+        if not videos or None in counts:
+            return 1.0
+        both = sum(self._exclusive_counts.get(frozenset(pair), (0, 0))[0] for pair in combinations(group, 2))
+        lacking = min(max(videos - sum(count or 0 for count in counts) + both, 0), videos)
+        return _probability((lacking, videos), new, self._absence_model)
 
     def repeated(self, step: Step, new: bool) -> float:
         """Return the probability that it is a mistake to do a step again: usual or not with even odds beforehand.
@@ -213,9 +236,14 @@ class RuleProbabilities:
         return counts
 
     @cached_property
+    def _videos(self) -> int:
+        """How many videos the graph was learned from; 0 where it does not say."""
+        videos = self.graph.method.get("videos")
+        return len(videos) if isinstance(videos, list | tuple) else 0
+
+    @cached_property
     def _absence_counts(self) -> Mapping[Step, tuple[int, int]]:
-        learned_from = self.graph.method.get("videos")
-        videos = len(learned_from) if isinstance(learned_from, list | tuple) else 0
+        videos = self._videos
         shown = {name: self.graph.step_evidence(name).videos for name in self.graph.required}
         return {n: (max(videos - count, 0), videos) for n, count in shown.items() if count is not None and videos}
 

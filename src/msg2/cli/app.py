@@ -11,12 +11,14 @@ import typer
 
 from msg2.cli import (
     check,
+    compare,
     console,
     convert,
     data,
     demo,
     describe,
     evaluate,
+    explain,
     features,
     infer,
     merge,
@@ -51,8 +53,10 @@ app.command("data", rich_help_panel=_DATA)(data.data)
 app.command("infer", rich_help_panel=_LEARN)(infer.infer)
 app.command("sweep", rich_help_panel=_LEARN)(sweep.sweep)
 app.command("evaluate", rich_help_panel=_LEARN)(evaluate.evaluate)
+app.command("compare", rich_help_panel=_LEARN)(compare.compare)
 app.command("next", rich_help_panel=_USE)(next.next_)
 app.command("check", rich_help_panel=_USE)(check.check)
+app.command("explain", rich_help_panel=_USE)(explain.explain)
 app.command("show", rich_help_panel=_USE)(show.show)
 app.command("merge", rich_help_panel=_USE)(merge.merge_)
 app.command("serve", rich_help_panel=_USE)(serve.serve)
@@ -94,6 +98,8 @@ def _root(
     - `msg2 next graph.json --done "boil water"`: what comes next
 
     - `msg2 check graph.json new.csv`: what went wrong
+
+    - `msg2 explain graph.json`: every edge, and how sure it is
 
     **Other tools:** `msg2 convert labels.eaf -o steps.csv`, and back; `msg2 data crosstask` fetches a public set
 

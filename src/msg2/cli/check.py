@@ -69,9 +69,7 @@ def _print_report(report: assist.CheckReport) -> None:
     sure = [mistake for mistake in report.mistakes if mistake.probability >= assist.ACCUSED]
     for mistake in sure:
         when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
-        console.print_line(
-            f"{mistake.video}  {when}{mistake.to_english()} ({console.format_percent(mistake.probability)} %)"
-        )
+        console.print_line(f"{mistake.video}  {when}{mistake.to_english()} ({100 * mistake.probability:.0f} %)")
     console.print_line("")
     console.print_table(
         ["step", "labels", "mistakes", "left out"],

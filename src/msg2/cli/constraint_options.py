@@ -1,4 +1,4 @@
-"""What the user knows beforehand: `--require "A<B"`, `--forbid "A<B"`, and a file of such relations."""
+"""What the user knows beforehand: `--require "A<B"`, `--forbid "A<<B"`, and a file of such relations."""
 
 from __future__ import annotations
 
@@ -16,18 +16,35 @@ from msg2.task import Task
 from msg2.text import short_repr
 
 Require: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--require", metavar="A<B", help="Step B never comes before A. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--require", metavar="A<B", help="Step B needs A; A<<B: A comes first where both are done. May be repeated."
+    ),
 ]
 Forbid: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--forbid", metavar="A<B", help="Step B does not need A. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--forbid", metavar="A<B", help="Step B does not need A; A<<B: nor has A to come first. May be repeated."
+    ),
 ]
 ConstraintsFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--knowledge", metavar="FILE", help="A table of kind (require or forbid), before, after[, weight]."),
+    typer.Option(
+        "--knowledge",
+        metavar="FILE",
+        help="A table of kind (require, forbid, require-order, forbid-order), before, after[, weight].",
+    ),
 ]
 
-_KINDS = {"require": "required", "required": "required", "forbid": "forbidden", "forbidden": "forbidden"}
-_FORM = "a row is kind,before,after or kind,before,after,weight, and kind is require or forbid"
+_KINDS = {
+    "require": "required", "required": "required", "forbid": "forbidden", "forbidden": "forbidden",
+    "require-order": "required_order", "forbid-order": "forbidden_order",
+}  # fmt: skip
+_SIGNS = {"<<": "_order", "<": ""}
+"""Between two steps, and what it adds to the kind of the constraint; the longer one is tried first."""
+_FORM = (
+    "a row is kind,before,after or kind,before,after,weight, and kind is require, forbid, require-order or forbid-order"
+)
 
 
 def read_constraints(
@@ -38,7 +55,7 @@ def read_constraints(
     Parameters
     ----------
     require, forbid : sequence of str
-        Pairs, as "A<B".
+        Pairs, as "A<B" or "A<<B".
     file : Path, optional
         A table or JSON file of constraints.
     tasks : sequence of Task
@@ -48,33 +65,48 @@ def read_constraints(
     -------
     Constraints
     """
-    required = [_parse_pair(text, "--require", tasks) for text in require or ()]
-    forbidden = [_parse_pair(text, "--forbid", tasks) for text in forbid or ()]
+    pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
+    for option, kind, texts in (("--require", "required", require), ("--forbid", "forbidden", forbid)):
+        for text in texts or ():
+            sign, pair = _parse_pair(text, option, tasks)
+            pairs[kind + _SIGNS[sign]].append(pair)
     hints: dict[StepPair, int] = {}
     for kind, before, after, weight, where in () if file is None else _read_relations(Source.at(file)):
         _require_known_steps(before, after, tasks, where)
         if weight is None:
-            (required if kind == "required" else forbidden).append((before, after))
+            pairs[kind].append((before, after))
         else:
-            shown = (before, after) if kind == "required" else (after, before)
+            shown = (before, after) if kind.startswith("required") else (after, before)
             hints[shown] = hints.get(shown, 0) + weight
-    return Constraints(required, forbidden, [(*pair, weight) for pair, weight in hints.items()])
+    return Constraints(hints=[(*pair, weight) for pair, weight in hints.items()], **pairs)
 
 
-def _parse_pair(text: str, option: str, tasks: Sequence[Task]) -> StepPair:
-    """The two steps of "A<B"; a "<" in a name is no matter where only one way to split the text gives two steps."""
-    splits = [(text[:place], text[place + 1 :]) for place, sign in enumerate(text) if sign == "<"]
-    if not splits:
-        raise typer.BadParameter(f"{option} is {text!r}, it must be two steps with a '<' in between")
-    either = dict.fromkeys([*splits, *((before.strip(), after.strip()) for before, after in splits)])
-    fitting = [pair for pair in either if any(set(pair) <= set(task.steps) for task in tasks)]
-    if len(fitting) > 1:
-        hint = "write it into a file, see --knowledge"
-        raise InputError(f"{option} {short_repr(text)} can be read in {len(fitting)} ways", hint=hint)
-    if not fitting:
-        before, after = splits[0]
-        _require_known_steps(before.strip(), after.strip(), tasks, f"{option} {short_repr(text)}")
-    return fitting[0]
+def _parse_pair(text: str, option: str, tasks: Sequence[Task]) -> tuple[str, StepPair]:
+    """The sign and the two steps of "A<<B" or "A<B".
+
+    A "<" in a name is no matter where only one way to split the text gives two steps.
+    """
+    readings = {sign: _splits(text, sign) for sign in _SIGNS if sign in text}
+    if not readings:
+        raise typer.BadParameter(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
+    for sign, splits in readings.items():
+        fitting = [pair for pair in splits if any(set(pair) <= set(task.steps) for task in tasks)]
+        if len(fitting) > 1:
+            hint = "write it into a file, see --knowledge"
+            raise InputError(f"{option} {short_repr(text)} can be read in {len(fitting)} ways", hint=hint)
+        if fitting:
+            return sign, fitting[0]
+    sign, splits = next(iter(readings.items()))
+    before, after = (side.strip() for side in splits[0])
+    _require_known_steps(before, after, tasks, f"{option} {short_repr(text)}")  # it says what is wrong
+    return sign, (before, after)
+
+
+def _splits(text: str, sign: str) -> list[StepPair]:
+    """The two sides of every place where the sign stands, as they are and without space around them."""
+    places = [place for place in range(len(text)) if text.startswith(sign, place)]
+    sides = [(text[:place], text[place + len(sign) :]) for place in places]
+    return list(dict.fromkeys([*sides, *((before.strip(), after.strip()) for before, after in sides)]))
 
 
 def _require_known_steps(before: str, after: str, tasks: Sequence[Task], where: str) -> None:
@@ -128,11 +160,17 @@ def _parse_weight(value: Any, where: str) -> int:
 
 
 def _read_json_relations(source: Source) -> Iterator[tuple[str, str, str, int | None, str]]:
-    """The relations of {"required": [[before, after], …], "forbidden": […], "hints": [[before, after, videos], …]}."""
+    """The relations of {"required": [[before, after], …], "forbidden": […], "hints": [[before, after, videos], …]}.
+
+    As in a graph file, and so are "required_order" and "forbidden_order".
+    """
     value = source.document
-    if not isinstance(value, dict) or not value.keys() <= {"required", "forbidden", "hints"}:
-        hint = 'as in a graph file: {"required": [["A", "B"]], "forbidden": [["C", "D"]], "hints": [["E", "F", 3]]}'
-        raise InputError("is not an object of required, forbidden and hints", where=source.path, hint=hint)
+    if not isinstance(value, dict) or not value.keys() <= {*_KINDS.values(), "hints"}:
+        hint = (
+            'as in a graph file: {"required": [["A", "B"]], "forbidden_order": [["C", "D"]], "hints": [["E", "F", 3]]}'
+        )
+        what = "is not an object of required, forbidden, required_order, forbidden_order and hints"
+        raise InputError(what, where=source.path, hint=hint)
     for kind, pairs in value.items():
         for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
             where = f"{source.path}, $.{kind}[{number}]"

@@ -25,7 +25,8 @@ def evaluate(
 ) -> None:
     """Compare a graph with the true one: accuracy, SPOC, compatibility, precision, recall and F1 of its edges.
 
-    Edge scores are those of the transitive reductions, with START and END; `inner` ones are without them.
+    Edge scores are those of the transitive reductions, with START and END; `inner` ones are without them. Both kinds of
+    edges count, what a step needs and what it comes after.
 
     Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
     """

@@ -14,15 +14,19 @@ from msg2.files import write_whole
 from msg2.formats import read_graph
 from msg2.inference.merging import MergeResult, Vote, merge_graphs
 
+_WORDS = {"needs": "needs", "after": "comes after", "exclusive": "is never done with"}
+
 
 def merge_(
     graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH...", help="Graph files of the same steps.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The merged graph file.")],
     json: Json = False,
 ) -> None:
-    """Merge the graphs that several people drew of one task: a clause stays when more than half of them have it.
+    """Merge the graphs that several people drew of one task: what more than half of them say stays.
 
-    What they disagree on is printed, ties and contradictions included; the file has the agreement on every clause.
+    They vote on what each step needs, on which step comes after which if both are done, on steps that exclude each
+    other and on optional ones. What they disagree on is printed, ties and contradictions included; the file has the
+    agreement on all of it.
 
     Example: `msg2 merge ann.json ben.json cem.json -o truth.json`
     """
@@ -43,11 +47,12 @@ def merge_(
 def _say(merged: MergeResult, names: list[str]) -> None:
     if merged.disagreements:
         rows = [_row(vote, names) for vote in merged.disagreements]
-        console.print_table(["step", "needs", "agreed", "outcome", "who says so"], rows)
+        console.print_table(["step", "what is said of it", "agreed", "outcome", "who says so"], rows)
     agreed = len(merged.votes) - len(merged.disagreements)
-    console.print_line(f"{agreed} of {len(merged.votes)} clauses are in all {len(names)} graphs.")
+    console.print_line(f"{agreed} of {len(merged.votes)} statements are in all {len(names)} graphs.")
 
 
 def _row(vote: Vote, names: list[str]) -> tuple[str, ...]:
     voters = ", ".join(names[place] for place in vote.voters)
-    return vote.step, str(vote.clause), f"{len(vote.voters)} of {vote.of}", vote.outcome, voters
+    said = "is optional" if vote.kind == "optional" else f"{_WORDS[vote.kind]} {vote.clause}"
+    return vote.step, said, f"{len(vote.voters)} of {vote.of}", vote.outcome, voters

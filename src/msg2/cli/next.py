@@ -13,6 +13,7 @@ from msg2.assist import (
     Lookahead,
     NextStepEvaluation,
     NextStepForecast,
+    RankedStep,
     evaluate_next_step,
     forecast,
 )
@@ -120,10 +121,19 @@ def _print_forecast(found: NextStepForecast, json: bool) -> None:
         if timed:
             time = times[ranked.step]
             row.append("" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})")
-        rows.append([*row, " and ".join(clause.to_english() for clause in ranked.unmet)])
+        rows.append([*row, _still_needs(ranked)])
     console.print_table([*columns, "still needs"], rows)
     if ahead is not None:
         _print_lookahead(ahead)
+
+
+def _still_needs(ranked: RankedStep) -> str:
+    """What keeps a step from being next: what it needs, what rules it out, what should come first."""
+    if ranked.ruled_out_by:
+        return f"ruled out by {' and '.join(map(repr, ranked.ruled_out_by))}"
+    needs = " and ".join(clause.to_english() for clause in ranked.unmet)
+    first = f"(after {' and '.join(map(repr, ranked.awaited))}, if done)" if ranked.awaited else ""
+    return " ".join(filter(None, (needs, first)))
 
 
 def _print_lookahead(ahead: Lookahead) -> None:

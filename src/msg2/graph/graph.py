@@ -7,7 +7,7 @@ both done (`exclusive`), which may be left out (`optional`), and which are often
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,9 +22,9 @@ from msg2.errors import InputError, errors_at
 from msg2.extras import optional_dependency
 from msg2.graph import explanation, reduction
 from msg2.graph.formula import TRUE, Formula, formula_from_json
-from msg2.graph.pair_kinds import PairKind, PairKinds, pair_kinds
+from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.graph.related_pairs import edge_pairs_with_support
-from msg2.graph.support import Edge, StepEvidence, Support
+from msg2.graph.support import Edge, PairKind, StepEvidence, Support
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -128,22 +128,31 @@ class SubtaskGraph:
         )
 
     def due(self, completed: Iterable[Step]) -> frozenset[Step]:
-        """The steps that are eligible, not completed, and wait for nothing that should come first and is still to come.
-
-        Still to come is an order-predecessor that is not done, not optional, and not ruled out by what is done.
+        """The steps that are eligible, not completed, and wait for nothing: see `awaited`.
 
         >>> graph = SubtaskGraph("tea", ["sugar", "milk", "stir"], {}, order=[("sugar", "stir")], optional=["milk"])
         >>> sorted(graph.due(())), sorted(graph.due({"sugar"}))
         (['milk', 'sugar'], ['milk', 'stir'])
         """
         done = frozenset(completed)
+        return frozenset(name for name in self.eligible(done) - done if not self.awaited(name, done))
 
-        def to_come(name: Step) -> bool:
-            return name not in done and name not in self.optional and done.isdisjoint(self.partners(name))
+    def awaited(self, step: Step, completed: Set[Step]) -> frozenset[Step]:
+        """Find what should come before a step, if done, and is still to come: not optional, and not ruled out.
 
-        return frozenset(
-            name for name in self.eligible(done) - done if not any(map(to_come, self.order_predecessors(name)))
-        )
+        Parameters
+        ----------
+        step : str
+            A step.
+        completed : set of str
+            What is done.
+
+        Returns
+        -------
+        frozenset of str
+        """
+        open_steps = self.order_predecessors(step) - completed - self.optional
+        return frozenset(name for name in open_steps if completed.isdisjoint(self.partners(name)))
 
     def partners(self, step: Step) -> frozenset[Step]:
         """The steps that are never done in the same run as `step`, as the exclusive groups say."""
@@ -330,8 +339,9 @@ class SubtaskGraph:
             if not isinstance(value, dict):
                 return value
             changed = dict(value)
-            if isinstance(value.get("edges"), dict):
-                changed["edges"] = {names.get(name, name): counts for name, counts in value["edges"].items()}
+            for key in ("edges", "exclusive", "exclusive_probability"):
+                if isinstance(value.get(key), dict):
+                    changed[key] = {names.get(name, name): counts for name, counts in value[key].items()}
             if isinstance(value.get("instead"), list):
                 changed["instead"] = formula(value["instead"])
             if isinstance(value.get("clauses"), list):

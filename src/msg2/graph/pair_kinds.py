@@ -12,20 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.formula import Formula
 from msg2.graph.reduction import necessary_steps
+from msg2.graph.support import PairKind
 from msg2.task import Step
 
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
-
-PairKind: TypeAlias = Literal["needs", "after", "exclusive", "free"]
-PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,4 +70,4 @@ def _exclusive_support(graph: SubtaskGraph, one: Step, other: Step) -> Support:
     if both is None or ours.videos is None or theirs.videos is None:
         return NO_SUPPORT
     either = ours.videos + theirs.videos - both
-    return Support(either - both, either)
+    return Support(either - both, either, probability=ours.exclusive_probability.get(other))

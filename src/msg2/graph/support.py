@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.graph.formula import Formula, formula_from_json
@@ -19,6 +19,9 @@ _TOO_LARGE = 2**63
 
 EdgeKind: TypeAlias = Literal["needs", "after"]
 """What an edge says: `after` needs `before`, or comes after it where both are done."""
+PairKind: TypeAlias = EdgeKind | Literal["exclusive", "free"]
+"""What a graph says of an ordered pair of steps; see `msg2.graph.pair_kinds`."""
+PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Support:
     """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
     direct: float | None = None
     """Share of the bootstrap samples whose graph has this edge itself."""
+    kinds: Mapping[PairKind, float] | None = None
+    """Share of the bootstrap samples in which the pair is of each kind."""
     gain: float | None = None
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
 
@@ -63,13 +68,15 @@ class Support:
             entry.get("weak") is True,
             _number(entry.get("probability")),
             _number(entry.get("direct")),
+            _kind_shares(entry.get("kinds")),
             _number(entry.get("gain")),
         )
 
-    def to_json(self) -> dict[str, bool | int | float]:
+    def to_json(self) -> dict[str, Any]:
         """The entry of an edge in a graph file: what is known, in a fixed order."""
         counts = {"before": self.before, "together": self.together, "lacking": self.lacking, "weak": self.weak or None}
-        shares = {"probability": self.probability, "direct": self.direct, "gain": self.gain}
+        kinds = None if self.kinds is None else dict(self.kinds)
+        shares = {"probability": self.probability, "direct": self.direct, "kinds": kinds, "gain": self.gain}
         return {key: value for key, value in (counts | shares).items() if value is not None}
 
 
@@ -126,6 +133,8 @@ class StepEvidence:
     """Steps that take its place in other videos."""
     exclusive: Mapping[Step, int] = field(default_factory=dict)
     """Of each exclusive partner, the videos that show both."""
+    exclusive_probability: Mapping[Step, float] = field(default_factory=dict)
+    """Of each exclusive partner, the share of the bootstrap samples in which the two are exclusive."""
     any_gain: float | None = None
     """As `Support.gain`, of the weakest OR in the precondition."""
 
@@ -155,8 +164,19 @@ class StepEvidence:
                 for partner, value in _mapping(entry.get("exclusive")).items()
                 if (both := _count(value)) is not None
             },
+            {
+                partner: share
+                for partner, value in _mapping(entry.get("exclusive_probability")).items()
+                if (share := _number(value)) is not None
+            },
             _number(entry.get("any_gain")),
         )
+
+
+def _kind_shares(value: object) -> Mapping[PairKind, float] | None:
+    entry = _mapping(value)
+    shares = {kind: share for kind in PAIR_KINDS if (share := _number(entry.get(kind))) is not None}
+    return shares or None
 
 
 def _runner_up(value: object) -> RunnerUp | None:

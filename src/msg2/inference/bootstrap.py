@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.graph import TRUE, Formula, SubtaskGraph, Support
+from msg2.graph import PAIR_KINDS, TRUE, Formula, PairKind, SubtaskGraph, Support
 from msg2.inference.clauses import Clauses, keep_clauses, reduce_changed, replace_preconditions
+from msg2.inference.relations import clique_cover
 from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
@@ -82,7 +84,7 @@ class GraphFrequencies:
         return tuple(sorted(self.graphs[0].steps))
 
     def ancestor(self, before: Step, after: Step) -> float:
-        """Return the share of graphs in which one step is an ancestor of the other, through any AND or OR.
+        """Return the share of graphs in which one step is an ancestor of the other, or comes first where both are done.
 
         Parameters
         ----------
@@ -147,8 +149,27 @@ class GraphFrequencies:
         """`ancestor` of all pairs of `steps`, shape (steps, steps)."""
         total = np.zeros((len(self._index), len(self._index)))
         for graph in self.graphs:
-            total += graph.ancestor_matrix_in_order(self.steps)
+            earlier = graph.ancestor_matrix_in_order(self.steps)
+            total += earlier | graph.pair_kinds.among(self.steps) if graph.order else earlier
         return total / len(self.graphs)
+
+    def kind(self, before: Step, after: Step) -> dict[PairKind, float]:
+        """Return the share of graphs in which an ordered pair is of each kind; they add up to 1.
+
+        Parameters
+        ----------
+        before, after : str
+            Names of the steps.
+
+        Returns
+        -------
+        dict of PairKind to float
+
+        >>> GraphFrequencies((SubtaskGraph("t", "ab", {}), SubtaskGraph("t", "ab", {}, order=["ab"]))).kind("a", "b")
+        {'needs': 0.0, 'after': 0.5, 'exclusive': 0.0, 'free': 0.5}
+        """
+        counts = Counter(graph.kind(before, after) for graph in self.graphs)
+        return {kind: counts[kind] / len(self.graphs) for kind in PAIR_KINDS}
 
     @cached_property
     def _index(self) -> Mapping[Step, int]:
@@ -206,15 +227,16 @@ def _learn_from_sample(number: int, sequences: Sequences, learn: LearnFunction, 
     videos = len(sequences.videos)
     drawn = np.random.default_rng([seed, number]).integers(max(videos, 1), size=videos)
     times = np.bincount(drawn, minlength=videos)
-    return SubtaskGraph("", sequences.steps, learn(sequences.resample(times)).preconditions)
+    return learn(sequences.resample(times)).graph(sequences.steps)
 
 
 def drop_uncertain_clauses(
     steps: Iterable[Step], learnt: LearnedPreconditions, shares: GraphFrequencies, least: float
 ) -> LearnedPreconditions:
-    """Drop the clauses that hold in too small a share of the samples.
+    """Drop the clauses, pairs in order and exclusive pairs that hold in too small a share of the samples.
 
     A step that must come first goes alone, an OR as a whole; what it implied is judged by itself, see `keep_clauses`.
+    Where the order of two steps is sure and only the need is not, the order stays.
 
     Parameters
     ----------
@@ -231,15 +253,32 @@ def drop_uncertain_clauses(
     -------
     LearnedPreconditions
     """
-    graph = SubtaskGraph("", steps, learnt.preconditions)
+    graph = learnt.graph(steps)
     left = keep_clauses(graph, lambda name, clause: shares.clause(name, clause) >= least - TIE_TOLERANCE)
-    return replace_preconditions(learnt, reduce_changed(SubtaskGraph("", graph.steps, left), learnt.preconditions))
+    kept = reduce_changed(SubtaskGraph("", graph.steps, left), learnt.preconditions)
+    result = replace_preconditions(learnt, kept)
+    if not learnt.model:
+        return result
+    smaller = SubtaskGraph("", graph.steps, kept)
+    order = [
+        (edge.before, edge.after)
+        for edge in graph.edges()
+        if smaller.kind(edge.before, edge.after) != "needs"
+        and shares.ancestor(edge.before, edge.after) >= least - TIE_TOLERANCE
+    ]
+    apart = [
+        pair
+        for group in graph.exclusive
+        for pair in combinations(group, 2)
+        if shares.kind(*pair)["exclusive"] >= least - TIE_TOLERANCE
+    ]
+    return replace(result, order=order, exclusive=clique_cover(apart))
 
 
 def add_probabilities(
-    entry: Mapping[str, Any], step: Step, formula: Formula, shares: GraphFrequencies
+    entry: Mapping[str, Any], step: Step, graph: SubtaskGraph, shares: GraphFrequencies
 ) -> dict[str, Any]:
-    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge.
+    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge and its kind.
 
     Parameters
     ----------
@@ -247,8 +286,8 @@ def add_probabilities(
         The evidence of the step, as in a graph file.
     step : str
         Name of the step.
-    formula : Formula
-        Its precondition.
+    graph : SubtaskGraph
+        The graph.
     shares : GraphFrequencies
         Of the bootstrap samples.
 
@@ -257,14 +296,24 @@ def add_probabilities(
     dict
         The entry with probabilities.
     """
-    if formula == TRUE:
-        return dict(entry)
-    edges = {
-        parent: replace(
-            Support.from_json(counts),
-            probability=round(shares.ancestor(parent, step), 6),
-            direct=round(shares.edge(parent, step), 6),
-        ).to_json()
-        for parent, counts in entry["edges"].items()
-    }
-    return {**entry, "edges": edges, "confidence": round(shares.precondition(step, formula), 6)}
+    sure = dict(entry)
+    if "edges" in entry:
+        sure["edges"] = {
+            parent: replace(
+                Support.from_json(counts),
+                probability=round(shares.ancestor(parent, step), 6),
+                direct=round(shares.edge(parent, step), 6),
+                kinds=_rounded(shares.kind(parent, step)) if "lacking" in counts else None,
+            ).to_json()
+            for parent, counts in entry["edges"].items()
+        }
+    if "exclusive" in entry:
+        sure["exclusive_probability"] = {
+            partner: round(shares.kind(partner, step)["exclusive"], 6) for partner in entry["exclusive"]
+        }
+    formula = graph.precondition(step)
+    return sure if formula == TRUE else {**sure, "confidence": round(shares.precondition(step, formula), 6)}
+
+
+def _rounded(shares: Mapping[PairKind, float]) -> dict[PairKind, float]:
+    return {kind: round(share, 6) for kind, share in shares.items() if share}

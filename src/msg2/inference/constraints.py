@@ -1,15 +1,17 @@
-"""What is known beforehand: steps that must come before others, and steps that must not be asked for.
+"""What is known beforehand: what steps need or come after, and what they must not be said to need or come after.
 
-Required a<b: b is never eligible before a is completed, whichever way is taken. Forbidden a<b: a is no ancestor of b,
-neither in its precondition nor in those of its ancestors. Both are obeyed exactly, whatever the method: the learnt
-preconditions are repaired. Hints are softer: n videos that show nothing but a, then b, are learnt from as well.
+Required a<b: b needs a, it is never eligible before a is completed, whichever way is taken. Required a<<b: a comes
+first where both are done, b may need a or not. Forbidden a<b: b does not need a, which is no ancestor of b, neither in
+its precondition nor in those of its ancestors. Forbidden a<<b: nor does an order lead from a to b. All are obeyed
+exactly, whatever the method: what was learnt is repaired. Hints are softer: n videos that show nothing but a, then b,
+are learnt from as well; where a method also tells which steps are optional, for the order of a and b alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise, product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,9 +19,9 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, all_of, step
-from msg2.graph.reduction import required_steps
+from msg2.graph.reduction import necessary_steps, reduce_order, required_steps
 from msg2.inference.clauses import keep_clauses, reduce_changed, replace_preconditions
-from msg2.inference.relations import Relation, transitive_closure
+from msg2.inference.relations import Relation, clique_cover, transitive_closure
 from msg2.inference.result import LearnedPreconditions
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
@@ -33,7 +35,8 @@ StepPair: TypeAlias = tuple[Step, Step]
 class Constraints:
     """Pairs (before, after) that are `required` or `forbidden`, and `hints` (before, after, videos).
 
-    What contradicts itself is refused, and the contradiction is named.
+    `required` and `forbidden` speak of what `after` needs; `required_order` and `forbidden_order` of which comes first
+    where both are done. What contradicts itself is refused, and the contradiction is named.
 
     >>> Constraints(required=[("boil", "pour"), ("pour", "drink")], forbidden=[("boil", "drink")])
     Traceback (most recent call last):
@@ -43,34 +46,50 @@ class Constraints:
     required: frozenset[StepPair]
     forbidden: frozenset[StepPair]
     hints: frozenset[tuple[Step, Step, int]]
+    required_order: frozenset[StepPair]
+    forbidden_order: frozenset[StepPair]
 
     def __init__(
         self,
         required: Iterable[StepPair] = (),
         forbidden: Iterable[StepPair] = (),
         hints: Iterable[tuple[Step, Step, int]] = (),
+        *,
+        required_order: Iterable[StepPair] = (),
+        forbidden_order: Iterable[StepPair] = (),
     ) -> None:
         object.__setattr__(self, "required", frozenset(required))
         object.__setattr__(self, "forbidden", frozenset(forbidden))
         object.__setattr__(self, "hints", frozenset(hints))
+        object.__setattr__(self, "required_order", frozenset(required_order))
+        object.__setattr__(self, "forbidden_order", frozenset(forbidden_order))
         for before, after in sorted(self.pairs):
             if before == after:
-                raise InputError(f"{_format_pair(before, after)} speaks of one step only")
+                raise InputError(f"{self._format(before, after)} speaks of one step only")
         for before, after, videos in sorted(self.hints):
             if videos < 1:
-                raise InputError(f"{_format_pair(before, after)} has the weight {videos}, it must be 1 or more videos")
-        for before, after in sorted(self.required):
-            if back := _shortest_path(self.required, after, before):
-                raise InputError(f"what is required runs in a circle: {_format_path([before, *back])}")
-        for before, after in sorted(self.forbidden):
-            if way := _shortest_path(self.required, before, after):
-                pair, path = _format_pair(before, after), _format_path(way)
-                raise InputError(f"{pair} is forbidden, but it follows from what is required: {path}")
+                what = f"has the weight {videos}, it must be 1 or more videos"
+                raise InputError(f"{self._format(before, after)} {what}")
+        first = self.required | self.required_order
+        for before, after in sorted(first):
+            if back := _shortest_path(first, after, before):
+                raise InputError(f"what is required runs in a circle: {self._format(before, *back)}")
+        for pairs, sign, known in ((self.forbidden, "<", self.required), (self.forbidden_order, "<<", first)):
+            for before, after in sorted(pairs):
+                if way := _shortest_path(known, before, after):
+                    what = f"{before}{sign}{after} is forbidden, but it follows from what is required"
+                    raise InputError(f"{what}: {self._format(*way)}")
+
+    def _format(self, *path: Step) -> str:
+        """The pairs of a path: a<b, or a<<b where only the order is spoken of."""
+        orders = (self.required_order | self.forbidden_order) - self.required
+        return ", ".join(f"{a}{'<<' if (a, b) in orders else '<'}{b}" for a, b in pairwise(path))
 
     @property
     def pairs(self) -> frozenset[StepPair]:
         """All pairs that it speaks of."""
-        return self.required | self.forbidden | {(before, after) for before, after, _ in self.hints}
+        hinted = {(before, after) for before, after, _ in self.hints}
+        return self.required | self.forbidden | self.required_order | self.forbidden_order | hinted
 
     def about(self, steps: Iterable[Step]) -> Constraints:
         """The part that speaks of these steps only."""
@@ -79,7 +98,10 @@ class Constraints:
         def part(pairs: frozenset[Any]) -> frozenset[Any]:
             return frozenset(pair for pair in pairs if known.issuperset(pair[:2]))
 
-        return Constraints(part(self.required), part(self.forbidden), part(self.hints))
+        return Constraints(
+            part(self.required), part(self.forbidden), part(self.hints),
+            required_order=part(self.required_order), forbidden_order=part(self.forbidden_order),
+        )  # fmt: skip
 
     def check(self, task: Task) -> None:
         """Refuse constraints about steps that the task does not have."""
@@ -92,7 +114,10 @@ class Constraints:
         >>> Constraints(required=[("boil", "pour")]).to_json()
         {'required': [['boil', 'pour']]}
         """
-        kinds = {"required": self.required, "forbidden": self.forbidden, "hints": self.hints}
+        kinds = {
+            "required": self.required, "forbidden": self.forbidden, "hints": self.hints,
+            "required_order": self.required_order, "forbidden_order": self.forbidden_order,
+        }  # fmt: skip
         return {kind: [list(pair) for pair in sorted(pairs)] for kind, pairs in kinds.items() if pairs}
 
 
@@ -107,24 +132,30 @@ class ConstrainedLearner:
     def __call__(self, sequences: Sequences, options: Any) -> LearnedPreconditions:
         """What is learnt from `sequences`, as `learn` of any method."""
         learnt = self.learn(_add_hint_videos(sequences, self.constraints), options)
-        return replace_preconditions(
-            learnt, apply_constraints(sequences.steps, learnt.preconditions, self.constraints, sequences.before)
-        )
+        obeying = apply_constraints(sequences.steps, learnt, self.constraints, sequences.before)
+        if not (learnt.model and self.constraints.hints):
+            return obeying
+        # The videos of hints leave out all other steps, which must not look optional for that.
+        plain = self.learn(sequences, options)
+        settled = _settle_hints(self.constraints, plain.graph(sequences.steps), obeying.graph(sequences.steps))
+        return apply_constraints(sequences.steps, plain, settled, sequences.before)
 
 
 def apply_constraints(
-    steps: tuple[Step, ...], preconditions: Mapping[Step, Formula], constraints: Constraints, before: NDArray[np.int64]
-) -> dict[Step, Formula]:
-    """Repair preconditions so that they obey constraints.
+    steps: tuple[Step, ...], learnt: LearnedPreconditions, constraints: Constraints, before: NDArray[np.int64]
+) -> LearnedPreconditions:
+    """Repair what was learned so that it obeys constraints.
 
     Only clauses that contradict the constraints go, each as a whole, and none that could have stayed. What is required
-    and not said is added.
+    and not said is added. Where the method tells what a step needs from what it only comes after, a need that goes
+    stays as an order, if it may; exclusive pairs go that would leave a required relation without meaning; and a step
+    that a required step needs is not optional.
 
     Parameters
     ----------
     steps : tuple of str
         All steps.
-    preconditions : mapping of str to Formula
+    learnt : LearnedPreconditions
         What was learned.
     constraints : Constraints
         What must hold.
@@ -133,58 +164,145 @@ def apply_constraints(
 
     Returns
     -------
-    dict of str to Formula
-        The preconditions of all steps.
+    LearnedPreconditions
+        With the preconditions of all steps.
 
-    >>> chain = {"b": step("a"), "c": step("b")}
+    >>> chain = LearnedPreconditions({"b": step("a"), "c": step("b")})
     >>> constraints, before = Constraints(forbidden=[("b", "c")]), np.zeros((3, 3), dtype=np.int64)
     >>> repaired = apply_constraints(("a", "b", "c"), chain, constraints, before)
-    >>> str(repaired["b"]), str(repaired["c"])
+    >>> str(repaired.preconditions["b"]), str(repaired.preconditions["c"])
     ('a', 'a')
+    >>> constraints = Constraints(required_order=[("c", "a")])
+    >>> repaired = apply_constraints(("a", "b", "c"), chain, constraints, before)
+    >>> str(repaired.preconditions["b"]), str(repaired.preconditions["c"]), repaired.order
+    ('a', 'true', (('c', 'a'),))
     """
-    graph = SubtaskGraph("", steps, preconditions)
+    graph = learnt.graph(steps)
+    tells_kinds = bool(learnt.model or graph.order or graph.exclusive or graph.optional)
     index = {name: place for place, name in enumerate(steps)}
-    known = transitive_closure(_relation_matrix(constraints.required, index))
-    order = _largest_consistent_order(
-        graph.ancestor_matrix_in_order(steps), known, _relation_matrix(constraints.forbidden, index), before
+    required = _relation_matrix(constraints.required, index)
+    in_order = _relation_matrix(constraints.required_order, index)
+    known = _StepRelations(transitive_closure(required), transitive_closure(required | in_order))
+    kept = _largest_consistent_relations(
+        _StepRelations(
+            graph.ancestor_matrix_in_order(steps), transitive_closure(_relation_matrix(graph.edge_pairs(), index))
+        ),
+        known,
+        _StepRelations(
+            _relation_matrix(constraints.forbidden | constraints.forbidden_order, index),
+            _relation_matrix(constraints.forbidden_order, index) | np.eye(len(steps), dtype=np.bool_),
+        ),
+        before,
+        tells_kinds,
     )
 
     def allowed(name: Step, clause: Formula) -> bool:
         column = index[name]
         rows = [index[one] for one in clause.steps]
         # Neither "never", nor a NOT of something that must come first, says what comes before a step.
-        hopeless = "not" in clause.kinds and known[rows or slice(None), column].any()
-        return bool(order[rows, column].all()) and not hopeless
+        hopeless = "not" in clause.kinds and known.order[rows or slice(None), column].any()
+        return bool(kept.needs[rows, column].all()) and not hopeless
 
     formulas = keep_clauses(graph, allowed)
     needed: dict[Step, frozenset[Step]] = {}
-    for name in sorted(steps, key=lambda name: (order[:, index[name]].sum(), name)):  # in that order, or one like it
+    for name in sorted(steps, key=lambda name: (kept.needs[:, index[name]].sum(), name)):  # in that order, or like it
         missing = {one for one, other in constraints.required if other == name} - required_steps(formulas[name], needed)
         formulas[name] = all_of([formulas[name], *map(step, sorted(missing))])
         needed[name] = required_steps(formulas[name], needed)
-    return reduce_changed(SubtaskGraph("", steps, formulas), preconditions)
+    result = replace_preconditions(learnt, reduce_changed(SubtaskGraph("", steps, formulas), learnt.preconditions))
+    if not tells_kinds and not constraints.required_order:
+        return result
+
+    def may_stay(pair: StepPair) -> bool:
+        return bool(kept.order[index[pair[0]], index[pair[1]]])
+
+    said = graph.pair_kinds.before if tells_kinds else np.zeros_like(required)
+    wanted = [(graph.steps[a], graph.steps[b]) for a, b in np.argwhere(said).tolist()]
+    repaired = replace(result, order=list(filter(may_stay, graph.order))).graph(steps)
+    repaired = replace(repaired, exclusive=_possible_groups(repaired, constraints))
+    repaired = replace(repaired, optional=_optional_steps(repaired, constraints, needed))
+    firm = [*filter(may_stay, wanted), *sorted(constraints.required_order)]
+    more = tuple(pair for pair in firm if repaired.kind(*pair) == "free")
+    if more:
+        repaired = replace(repaired, order=repaired.order + more)
+        repaired = replace(repaired, order=reduce_order(repaired))
+    return replace(result, order=repaired.order, exclusive=repaired.exclusive, optional=sorted(repaired.optional))
 
 
-def _largest_consistent_order(
-    learnt: Relation, known: Relation, forbidden: Relation, before: NDArray[np.int64]
-) -> Relation:
-    """A strict order with all that is `known`, nothing `forbidden`, and as many `learnt` pairs as can be.
+@dataclass(frozen=True, slots=True)
+class _StepRelations:
+    """What steps need, and what comes before them (needs included): two relations of shape (steps, steps)."""
+
+    needs: Relation
+    order: Relation
+
+
+def _largest_consistent_relations(
+    learnt: _StepRelations,
+    known: _StepRelations,
+    forbidden: _StepRelations,
+    before: NDArray[np.int64],
+    need_may_become_order: bool,
+) -> _StepRelations:
+    """Strict orders with all that is `known`, nothing `forbidden`, and as many `learnt` pairs as can be.
 
     Pairs that no contradiction leads through are in it. The others join one by one, those that most videos agree on
     first, unless they contradict what is there already; so none that was left out could be added.
     """
-    itself = np.eye(len(learnt), dtype=np.bool_)
-    everything = transitive_closure(learnt | known)
-    wrong = everything & (forbidden | itself)
-    reach = (everything | itself).astype(np.float32)
-    disputed = reach.T @ wrong.astype(np.float32) @ reach.T > 0  # [a, b]: x ≤ a and b ≤ y for a wrong pair (x, y)
-    order = transitive_closure(known | (learnt & ~disputed))
+    itself = np.eye(len(before), dtype=np.bool_)
+    as_need = _disputed(learnt.needs, known.needs, forbidden.needs)
+    as_order = _disputed(learnt.order, known.order, forbidden.order)
+    needs = transitive_closure(known.needs | (learnt.needs & ~as_need & ~as_order))
+    sure = learnt.order & ~as_order if need_may_become_order else needs
+    order = transitive_closure(known.order | needs | sure)
     agreed = before - before.T
-    for a, b in sorted(np.argwhere(learnt & disputed).tolist(), key=lambda pair: (-agreed[*pair], pair)):
+    disputed = (learnt.needs & as_need) | (learnt.order & as_order)
+    for a, b in sorted(np.argwhere(disputed).tolist(), key=lambda pair: (-agreed[*pair], pair)):
         implied = np.outer(order[:, a] | itself[a], order[b] | itself[b])
-        if not (implied & (forbidden | itself | order.T)).any():
+        if (implied & (forbidden.order | order.T)).any():
+            continue
+        needed = np.outer(needs[:, a] | itself[a], needs[b] | itself[b])
+        if learnt.needs[a, b] and not (needed & forbidden.needs).any():
+            needs |= needed
             order |= implied
-    return order
+        elif need_may_become_order:
+            order |= implied
+    return _StepRelations(needs, order)
+
+
+def _disputed(learnt: Relation, known: Relation, forbidden: Relation) -> Relation:
+    """The pairs through which a way leads that is forbidden: [a, b] with x ≤ a and b ≤ y for a wrong pair (x, y)."""
+    everything = transitive_closure(learnt | known)
+    reach = (everything | np.eye(len(learnt), dtype=np.bool_)).astype(np.float32)
+    result: Relation = reach.T @ (everything & forbidden).astype(np.float32) @ reach.T > 0
+    return result
+
+
+def _possible_groups(graph: SubtaskGraph, constraints: Constraints) -> tuple[tuple[Step, ...], ...]:
+    """The exclusive groups without the pairs that make a step impossible, or that exclude what must be in order."""
+    while True:
+        needed = necessary_steps(graph.steps, graph.preconditions)
+        together = {*constraints.required_order, *((one, name) for name in graph.steps for one in needed[name])}
+        wrong = [pair for pair in sorted(together) if graph.kind(*pair) == "exclusive"]
+        if not wrong:
+            return graph.exclusive
+        behind = {name: {name, *graph.ancestors(name)} for pair in wrong for name in pair}
+        dropped = {frozenset(pair) for one, other in wrong for pair in product(behind[one], behind[other])}
+        pairs = {pair for group in graph.exclusive for pair in combinations(group, 2) if frozenset(pair) not in dropped}
+        graph = replace(graph, exclusive=clique_cover(pairs))
+
+
+def _optional_steps(
+    graph: SubtaskGraph, constraints: Constraints, needed: Mapping[Step, frozenset[Step]]
+) -> frozenset[Step]:
+    """The optional steps without those that must be done since a required step is said to need them."""
+    optional, before = graph.optional, None
+    while optional != before:
+        before = optional
+        always = replace(graph, optional=optional).required
+        must = {one for one, other in constraints.required if other in always}
+        optional -= must.union(*(needed[name] for name in must))
+    return optional
 
 
 def _relation_matrix(pairs: Iterable[StepPair], index: Mapping[Step, int]) -> Relation:
@@ -204,6 +322,18 @@ def _add_hint_videos(sequences: Sequences, constraints: Constraints) -> Sequence
     return sequences.concatenate(Sequences.from_task(Task("hints", sequences.steps, shown))) if shown else sequences
 
 
+def _settle_hints(constraints: Constraints, without: SubtaskGraph, with_hints: SubtaskGraph) -> Constraints:
+    """The constraints, and the order of hinted steps where hints have changed it."""
+    ordered, ways = ("needs", "after"), with_hints.edge_pairs()
+    hinted = sorted({(before, after) for before, after, _ in constraints.hints})
+    gained = {pair for pair in hinted if with_hints.kind(*pair) in ordered and without.kind(*pair) not in ordered}
+    lost = {(b, a) for a, b in hinted if without.kind(b, a) in ordered and not _shortest_path(ways, b, a)}
+    return Constraints(
+        constraints.required, constraints.forbidden,
+        required_order=constraints.required_order | gained, forbidden_order=constraints.forbidden_order | lost,
+    )  # fmt: skip
+
+
 def _shortest_path(pairs: frozenset[StepPair], start: Step, end: Step) -> list[Step]:
     """The shortest way through the pairs, by name of equal ones; none where there is none."""
     ways = {start: [start]}
@@ -213,11 +343,3 @@ def _shortest_path(pairs: frozenset[StepPair], start: Step, end: Step) -> list[S
                 ways[there] = [*ways[here], there]
                 queue.append(there)
     return ways.get(end, [])
-
-
-def _format_pair(before: Step, after: Step) -> str:
-    return f"{before}<{after}"
-
-
-def _format_path(steps: Iterable[Step]) -> str:
-    return ", ".join(_format_pair(*pair) for pair in pairwise(steps))

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+SWEPT_METHOD = "msg2"
+"""The default method has no δ; the paper's has."""
+
 
 @dataclass(frozen=True, slots=True)
 class InferenceResult:
@@ -129,7 +132,7 @@ def infer(
     InputError
         Where the data, the method or an option cannot be used.
 
-    >>> graph = infer([["boil", "pour"], ["boil", "pour"]], delta=0.9)
+    >>> graph = infer([["boil", "pour"]] * 5)
     >>> print(graph.precondition("pour"))
     boil
     """
@@ -298,7 +301,7 @@ def run_inference(
     if not learned.model:  # a method that does not tell optional steps itself
         entries = add_step_roles(entries, sequences, graph)
     if frequencies is not None:
-        entries = {n: add_probabilities(entry, n, graph.precondition(n), frequencies) for n, entry in entries.items()}
+        entries = {n: add_probabilities(entry, n, graph, frequencies) for n, entry in entries.items()}
     for note in (*learned.notes, *_doubts(sequences, entries)):
         _log.warning("%s: %s", task.name, note)
     graph = replace(graph, evidence={name: entries[name] for name in graph.steps})
@@ -307,7 +310,7 @@ def run_inference(
 
 def sweep(
     data: Demonstrations,
-    method: str = DEFAULT_METHOD,
+    method: str = SWEPT_METHOD,
     *,
     task: str | None = None,
     seed: int = 0,

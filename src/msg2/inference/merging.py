@@ -1,43 +1,53 @@
-"""Several people's graphs of one task as one: a clause stays when more than half of them have it.
+"""Several people's graphs of one task as one: what more than half of them say stays.
 
-That is how the paper's ground truth was made (App. A). Majorities may contradict each other (each of a<b, b<c, c<a can
-have one), so the clearest join first, and none that closes a circle.
+That is how the paper's ground truth was made (App. A), clause by clause. The order of two steps, exclusive pairs and
+optional steps are voted on likewise. Majorities may contradict each other (each of a<b, b<c, c<a can have one), so the
+clearest join first, and none that closes a circle or that makes a step impossible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from msg2.errors import InputError
-from msg2.graph import FALSE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
+from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
+from msg2.graph.reduction import necessary_steps
 from msg2.inference.clauses import Clauses
-from msg2.inference.relations import transitive_closure
+from msg2.inference.relations import clique_cover, transitive_closure
 from msg2.json_values import fields_to_json
 from msg2.metrics import match_step_names
 from msg2.task import Step
 from msg2.text import short_repr
 
 VoteOutcome: TypeAlias = Literal["kept", "dropped", "tie", "contradiction"]
-"""Of a clause: more than half of the graphs have it; fewer; exactly half; most, but clearer majorities exclude it."""
+"""More than half of the graphs say so; fewer; exactly half; most, but clearer majorities exclude it."""
+VoteKind: TypeAlias = Literal["needs", "after", "exclusive", "optional"]
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A clause of a step, the places (from 0) of the graphs that have it, of how many, and what became of it."""
+    """What graphs say of a step, the places (from 0) of those that do, of how many, and what became of it.
+
+    By `kind`, the step needs the clause, comes after the step in it where both are done, or is never done in the same
+    run as that; of an optional step, the clause is TRUE.
+    """
 
     step: Step
     clause: Formula
     voters: tuple[int, ...]
     of: int
     outcome: VoteOutcome
+    kind: VoteKind = "needs"
 
     @property
     def agreement(self) -> float:
-        """Share of the graphs that have the clause."""
+        """Share of the graphs that say so."""
         return len(self.voters) / self.of
 
     def to_json(self) -> dict[str, Any]:
@@ -47,7 +57,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """The graph that most agree on, and the votes on every clause that is in it or that somebody wrote down."""
+    """The graph that most agree on, and the votes on everything that is in it or that somebody wrote down."""
 
     graph: SubtaskGraph
     votes: tuple[Vote, ...]
@@ -62,7 +72,9 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     """Several people's graphs of one task as one, by majority per clause of the conjunctive normal form.
 
     A graph has a clause when it holds whenever the step is eligible, so `a` is a vote for `a | b`, and a<b, b<c are one
-    for a<c. Names of steps match as in `msg2.metrics.match_step_names`. The evidence has the agreement on every clause.
+    for a<c. Who says that b needs a also votes for "a comes first where both are done", so that this may have a
+    majority where the need has none. A share of repetition is the mean of those given. Names of steps match as in
+    `msg2.metrics.match_step_names`. The evidence has the agreement on everything that was voted on.
 
     >>> a, b = step("a"), step("b")
     >>> found = merge_graphs([SubtaskGraph("t", "abc", {"c": formula}) for formula in (a, b, any_of([a, b]))])
@@ -70,24 +82,20 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     a | b
     >>> [(str(vote.clause), vote.voters, vote.outcome) for vote in found.disagreements]
     [('a', (0,), 'dropped'), ('b', (1,), 'dropped')]
+    >>> merge_graphs([SubtaskGraph("t", "ab", {"b": a}), SubtaskGraph("t", "ab", {}, order=["ab"])]).graph.order
+    (('a', 'b'),)
     """
     if not graphs:
         raise InputError("there are no graphs to merge")
     said = [
-        Clauses(_to_conjunctive_normal_form(_with_names_of_first(graph, graphs[0], number)))
+        _to_conjunctive_normal_form(_with_names_of_first(graph, graphs[0], number))
         for number, graph in enumerate(graphs, start=1)
     ]
-    found = _resolve_contradictions(
-        [
-            Vote(name, clause, voters, len(graphs), _vote_outcome(len(voters), len(graphs)))
-            for name in sorted(graphs[0].steps)
-            for clause in _clauses_to_vote_on(name, said)
-            if (voters := tuple(place for place, one in enumerate(said) if one.has(name, clause)))
-        ]
-    )
-    merged = SubtaskGraph(graphs[0].task, graphs[0].steps, _accepted_preconditions(found)).transitive_reduction()
-    written = {(name, clause) for one in (*said, Clauses(merged)) for name, clause in _written_clauses(one.graph)}
-    told = tuple(vote for vote in found if (vote.step, vote.clause) in written)
+    found = _resolve_contradictions([*_clause_votes(said), *_pair_votes(said), *_optional_votes(said)])
+    written = {statement for graph in said for statement in _written_statements(graph)}
+    merged = _accepted_graph(found, said, written)
+    written.update(_written_statements(merged))
+    told = tuple(vote for vote in found if (vote.kind, vote.step, vote.clause) in written)
     method = {"name": "majority", "of": [graph.method.get("annotator") for graph in graphs]}
     return MergeResult(replace(merged, method=method, evidence=_agreement_evidence(merged, told)), told)
 
@@ -119,58 +127,159 @@ def _to_conjunctive_normal_form(graph: SubtaskGraph) -> SubtaskGraph:
     return replace(graph, preconditions={n: all_of(conjunctive_normal_form(f)) for n, f in graph.preconditions.items()})
 
 
-def _written_clauses(graph: SubtaskGraph) -> list[tuple[Step, Formula]]:
-    return [(name, clause) for name, formula in graph.preconditions.items() for clause in formula.clauses()]
+def _written_statements(graph: SubtaskGraph) -> list[tuple[VoteKind, Step, Formula]]:
+    """What stands in a graph, each as the kind, step and clause of a vote."""
+    return [
+        *(("needs", name, clause) for name, formula in graph.preconditions.items() for clause in formula.clauses()),
+        *(("after", after, step(before)) for before, after in graph.order),
+        *(("exclusive", a, step(b)) for group in graph.exclusive for a, b in combinations(sorted(group), 2)),
+        *(("optional", name, TRUE) for name in graph.optional),
+    ]
 
 
-def _clauses_to_vote_on(name: Step, said: Sequence[Clauses]) -> list[Formula]:
-    """What any graph says of a step, also through the steps that it needs; shorter clauses first."""
-    clauses = {clause for one in said for clause in (*one.of(name), *one.graph.precondition(name).clauses())}
-    return sorted(clauses, key=lambda clause: (clause.literal_count, str(clause)))
+# -- votes ----------------------------------------------------------------------------------------------------------
 
 
-def _vote_outcome(voters: int, of: int) -> VoteOutcome:
-    return "kept" if 2 * voters > of else "tie" if 2 * voters == of else "dropped"
+def _clause_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
+    """On what any graph says of a step, also through the steps that it needs; shorter clauses first."""
+    every = [Clauses(graph) for graph in said]
+    votes = []
+    for name in sorted(said[0].steps):
+        clauses = {clause for one in every for clause in (*one.of(name), *one.graph.precondition(name).clauses())}
+        for clause in sorted(clauses, key=lambda clause: (clause.literal_count, str(clause))):
+            votes += _vote(name, clause, [one.has(name, clause) for one in every])
+    return votes
+
+
+def _pair_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
+    """On the order of pairs that some graph has without a need, and on exclusive pairs."""
+    names = sorted(said[0].steps)
+    places = [np.array([graph.steps.index(name) for name in names], dtype=np.intp) for graph in said]
+    kinds = [graph.pair_kinds for graph in said]
+    before = np.array([one.before[np.ix_(own, own)] for one, own in zip(kinds, places, strict=True)])
+    needs = np.array([one.needs[np.ix_(own, own)] for one, own in zip(kinds, places, strict=True)])
+    exclusive = np.array([np.triu(one.exclusive[np.ix_(own, own)]) for one, own in zip(kinds, places, strict=True)])
+    votes = []
+    for a, b in np.argwhere((before & ~needs).any(axis=0)).tolist():
+        votes += _vote(names[b], step(names[a]), before[:, a, b].tolist(), "after")
+    for a, b in np.argwhere(exclusive.any(axis=0)).tolist():
+        votes += _vote(names[a], step(names[b]), exclusive[:, a, b].tolist(), "exclusive")
+    return votes
+
+
+def _optional_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
+    names = sorted(said[0].steps)
+    return [vote for name in names for vote in _vote(name, TRUE, [name in one.optional for one in said], "optional")]
+
+
+def _vote(name: Step, clause: Formula, ballots: Sequence[bool], kind: VoteKind = "needs") -> list[Vote]:
+    """The vote, where anybody says so."""
+    voters, of = tuple(place for place, says_so in enumerate(ballots) if says_so), len(ballots)
+    twice = 2 * len(voters)
+    outcome: VoteOutcome = "kept" if twice > of else "tie" if twice == of else "dropped"
+    return [Vote(name, clause, voters, of, outcome, kind)] if voters else []
+
+
+# -- from votes to a graph ------------------------------------------------------------------------------------------
 
 
 def _resolve_contradictions(votes: Sequence[Vote]) -> list[Vote]:
-    """The votes; a majority that contradicts clearer ones, by a circle or by a NOT, is no longer kept."""
+    """The votes; a majority that contradicts clearer ones, by a circle or by a NOT, is no longer kept.
+
+    Nor is an exclusive pair that leaves a step which can never be done, since it needs both.
+    """
     place = {name: number for number, name in enumerate(sorted({vote.step for vote in votes}))}
     for vote in votes:
         for name in sorted(vote.clause.steps):
             place.setdefault(name, len(place))
     order = np.zeros((len(place), len(place)), dtype=np.bool_)
     formulas: dict[Step, Formula] = {}
-    result = {(vote.step, vote.clause): vote for vote in votes}
-    for vote in sorted((vote for vote in votes if vote.outcome == "kept"), key=lambda vote: -len(vote.voters)):
+    result = list(votes)
+    kept = sorted(
+        (number for number, vote in enumerate(votes) if vote.outcome == "kept"),
+        key=lambda number: -len(votes[number].voters),
+    )
+    for number in (number for number in kept if votes[number].kind in ("needs", "after")):
+        vote = votes[number]
         column, rows = place[vote.step], [place[name] for name in vote.clause.steps]
-        joined = all_of([formulas[vote.step], vote.clause]) if vote.step in formulas else vote.clause
+        joined = formulas.get(vote.step, TRUE)
+        if vote.kind == "needs":
+            joined = all_of([joined, vote.clause])
         if column in rows or order[column, rows].any() or joined == FALSE:
-            result[vote.step, vote.clause] = replace(vote, outcome="contradiction")
+            result[number] = replace(vote, outcome="contradiction")
             continue
         formulas[vote.step] = joined
         order[rows, column] = True
         order = transitive_closure(order)
-    return list(result.values())
+    apart = [number for number in kept if votes[number].kind == "exclusive"]
+    everything = [(votes[number].step, votes[number].clause.name) for number in apart]
+    accepted: list[tuple[Step, Step]] = []
+    for number, pair in zip(apart, everything, strict=True) if _leave_impossible(everything, place, formulas) else ():
+        if _leave_impossible([*accepted, pair], place, formulas):
+            result[number] = replace(votes[number], outcome="contradiction")
+        else:
+            accepted.append(pair)
+    return result
 
 
-def _accepted_preconditions(votes: Sequence[Vote]) -> dict[Step, Formula]:
-    kept: dict[Step, list[Formula]] = {}
-    for vote in votes:
-        if vote.outcome == "kept":
-            kept.setdefault(vote.step, []).append(vote.clause)
-    return {name: all_of(clauses) for name, clauses in kept.items()}
+def _leave_impossible(
+    exclusive: Sequence[tuple[Step, Step]], steps: Iterable[Step], preconditions: Mapping[Step, Formula]
+) -> bool:
+    """Whether exclusive pairs leave a step that can never be done, since it needs steps that exclude each other."""
+    graph = SubtaskGraph("", steps, preconditions, exclusive=exclusive)
+    needed = necessary_steps(graph.steps, graph.preconditions)
+    return any(graph.kind(one, name) == "exclusive" for name in graph.steps for one in needed[name])
+
+
+def _accepted_graph(
+    votes: Sequence[Vote], said: Sequence[SubtaskGraph], written: set[tuple[VoteKind, Step, Formula]]
+) -> SubtaskGraph:
+    """The graph of all that is kept: of pairs, those that somebody wrote down, and others that do not follow."""
+    kept = [vote for vote in votes if vote.outcome == "kept"]
+    clauses: dict[Step, list[Formula]] = {}
+    for vote in kept:
+        if vote.kind == "needs":
+            clauses.setdefault(vote.step, []).append(vote.clause)
+
+    def pairs(kind: VoteKind, by_hand: bool) -> list[tuple[Step, Step]]:
+        chosen = [vote for vote in kept if vote.kind == kind]
+        return [(v.clause.name, v.step) for v in chosen if ((kind, v.step, v.clause) in written) == by_hand]
+
+    graph = SubtaskGraph(
+        said[0].task,
+        said[0].steps,
+        {name: all_of(found) for name, found in clauses.items()},
+        order=pairs("after", True),
+        exclusive=clique_cover(pairs("exclusive", True)),
+        optional=[vote.step for vote in kept if vote.kind == "optional"],
+        repeats=_mean_repeats(said),
+    )
+    apart = [pair for pair in pairs("exclusive", False) if graph.kind(*pair) != "exclusive"]
+    graph = replace(graph, exclusive=clique_cover([*pairs("exclusive", True), *apart]))
+    ordered = [pair for pair in pairs("after", False) if graph.kind(*pair) == "free"]
+    return replace(graph, order=(*graph.order, *ordered)).transitive_reduction()
+
+
+def _mean_repeats(said: Sequence[SubtaskGraph]) -> dict[Step, float]:
+    """The mean share of repetition of the steps of which more than half of the graphs give one."""
+    shares = {name: [graph.repeats[name] for graph in said if name in graph.repeats] for name in said[0].steps}
+    return {n: round(math.fsum(own) / len(own), 6) for n, own in shares.items() if 2 * len(own) > len(said)}
 
 
 def _agreement_evidence(graph: SubtaskGraph, votes: Sequence[Vote]) -> Mapping[Step, Any]:
-    """Per step, every clause that was voted on with the share of the graphs that have it."""
+    """Per step, all that was voted on with the share of the graphs that say so; what is no need has its kind."""
     entries: dict[Step, Any] = {}
     for name in graph.steps:
         own = [vote for vote in votes if vote.step == name]
         if own:
             entries[name] = {
                 "clauses": [
-                    {"clause": v.clause.to_json(), "agreement": round(v.agreement, 6), "outcome": v.outcome}
+                    {
+                        **({} if v.kind == "needs" else {"kind": v.kind}),
+                        "clause": v.clause.to_json(),
+                        "agreement": round(v.agreement, 6),
+                        "outcome": v.outcome,
+                    }
                     for v in own
                 ]
             }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterable
+from itertools import combinations
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Relation: TypeAlias = NDArray[np.bool_]
 """Shape (steps, steps): [a, b] for a before b."""
+_Item = TypeVar("_Item", str, int)
 
 
 def break_cycles(relation: NDArray[np.bool_], support: NDArray[np.int64]) -> tuple[NDArray[np.bool_], int]:
@@ -57,6 +60,26 @@ def transitive_reduction(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Transitive reduction of an acyclic relation: pairs that no longer path implies."""
     reach = transitive_closure(relation).astype(np.float32)
     return relation & ~(reach @ reach > 0)
+
+
+def clique_cover(pairs: Iterable[tuple[_Item, _Item]]) -> tuple[tuple[_Item, ...], ...]:
+    """Groups of steps that are all pairs of each other, as large as can be, which together hold every pair.
+
+    >>> clique_cover([("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")])
+    (('a', 'b', 'c'), ('c', 'd'))
+    """
+    linked = {frozenset(pair) for pair in pairs}
+    names = sorted({name for pair in linked for name in pair})
+    groups: list[tuple[_Item, ...]] = []
+    for a, b in combinations(names, 2):
+        if {a, b} not in linked or any(a in group and b in group for group in groups):
+            continue
+        group = [a, b]
+        for name in names:
+            if all({name, one} in linked for one in group):
+                group.append(name)
+        groups.append(tuple(sorted(group)))
+    return tuple(groups)
 
 
 def _on_cycle(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -248,7 +248,9 @@ def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video
     )
 
 
-def match_step_names(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
+def match_step_names(
+    graph: SubtaskGraph, truth: SubtaskGraph, *, called: tuple[str, str] = ("graph", "truth")
+) -> SubtaskGraph:
     """Rename the steps of a graph to those of the true graph.
 
     Names match exactly, else without regard to case and surrounding space.
@@ -259,6 +261,8 @@ def match_step_names(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
         The graph to rename.
     truth : SubtaskGraph
         The graph whose names are taken.
+    called : tuple of two str
+        What an error calls the two.
 
     Returns
     -------
@@ -275,6 +279,7 @@ def match_step_names(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
     """
     if set(graph.steps) == set(truth.steps):
         return graph
+    one, two = called
     partners: defaultdict[str, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
     for side, names, others in ((0, graph.steps, set(truth.steps)), (1, truth.steps, set(graph.steps))):
         for name in names:
@@ -284,10 +289,10 @@ def match_step_names(graph: SubtaskGraph, truth: SubtaskGraph) -> SubtaskGraph:
         if ours and theirs and len(ours) + len(theirs) > 2:
             both = ", ".join(map(short_repr, sorted(ours + theirs)))
             raise InputError(
-                f"the steps of graph and truth cannot be matched: {both} differ only in case or spaces",
+                f"the steps of the {one} and the {two} cannot be matched: {both} differ only in case or spaces",
                 hint="rename the steps so that each has one partner",
             )
-    for side, owner, other in ((0, "graph", "truth"), (1, "truth", "graph")):
+    for side, owner, other in ((0, one, two), (1, two, one)):
         alone = sorted(name for pair in partners.values() if not pair[1 - side] for name in pair[side])
         if alone:
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""

@@ -153,7 +153,11 @@ def _reading(settings: LearnSettings) -> dict[str, Any]:
 
 
 def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGraph:
-    constraints = Constraints([(a, b) for a, b in settings.require], [(a, b) for a, b in settings.forbid])
+    required, forbidden, required_order, forbidden_order = (
+        [(before, after) for before, after in pairs]
+        for pairs in (settings.require, settings.forbid, settings.require_order, settings.forbid_order)
+    )
+    constraints = Constraints(required, forbidden, required_order=required_order, forbidden_order=forbidden_order)
     progress(0, None, "learning")
     return run_inference(
         task, settings.method, seed=settings.seed, constraints=constraints, samples=settings.samples,
@@ -271,5 +275,5 @@ def _read_rows(rows: Sequence[LabelRow], task: str | None, path: Path, **reading
     write_whole(path, "".join(row.model_dump_json(exclude_none=True) + "\n" for row in rows))
     tasks = read_all(path, **reading)
     if task is not None and len(tasks) == 1 and all(row.task is None for row in rows):
-        return Task(task, tasks[0].steps, tasks[0].videos)
+        return Task(task, tasks[0].steps, tasks[0].videos, tasks[0].absent)
     return choose_task(tasks, task, path)

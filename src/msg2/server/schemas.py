@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from msg2.assist import GRAPH_RANKERS
-from msg2.graph.graph import FORMAT
+from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.inference import DEFAULT_METHOD, METHODS, find_method, make_options
 from msg2.options import option_specs
 
@@ -73,20 +73,27 @@ Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 OptionValues: TypeAlias = Annotated[
     dict[str, Any], AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
+_STEP_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string", "minLength": 1}}
 GraphDocument: TypeAlias = Annotated[
     dict[str, Any],
     AfterValidator(_require_storable),
     WithJsonSchema(
         {
             "type": "object",
-            "description": "The content of a graph file. A formula is true, a step, or an object with all, any or not.",
+            "description": "The content of a graph file. A formula is true, a step, or an object with all, any or not. "
+            "order has pairs [a, b]: where a run does both, a comes first; of the steps of a list in exclusive, a run "
+            "does at most one; optional ones may be left out; repeats has the share of runs that do a step again.",
             "required": ["format", "task", "steps", "preconditions"],
             "additionalProperties": False,
             "properties": {
-                "format": {"type": "string", "enum": [FORMAT]},
+                "format": {"type": "string", "enum": [FORMAT, OLD_FORMAT]},
                 "task": {"type": "string"},
-                "steps": {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True},
+                "steps": {**_STEP_LIST, "uniqueItems": True},
                 "preconditions": {"type": "object"},
+                "order": {"type": "array", "items": {**_STEP_LIST, "minItems": 2, "maxItems": 2}},
+                "exclusive": {"type": "array", "items": {**_STEP_LIST, "minItems": 2}},
+                "optional": _STEP_LIST,
+                "repeats": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}},
                 "method": {"type": "object"},
                 "evidence": {"type": "object"},
             },
@@ -135,8 +142,12 @@ class LearnSettings(StrictModel):
     seed: Annotated[int, Field(ge=0, le=2**53), _INTEGER] = 0
     samples: Annotated[int, Field(ge=1, le=10_000), _INTEGER] | None = None
     confidence: Probability | None = None
-    require: list[ConstraintPair] = []
-    forbid: list[ConstraintPair] = []
+    require: Annotated[list[ConstraintPair], Field(description="The second step needs the first.")] = []
+    forbid: Annotated[list[ConstraintPair], Field(description="The second step does not need the first.")] = []
+    require_order: Annotated[
+        list[ConstraintPair], Field(description="Where both are done, the first step comes first.")
+    ] = []
+    forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
 
@@ -184,7 +195,7 @@ class DrawRequest(StrictModel):
 
 
 class MergeRequest(StrictModel):
-    """Graphs of the same steps to be merged by majority per clause: what is kept under these names."""
+    """Graphs of the same steps to be merged by majority: what is kept under these names."""
 
     work: Annotated[list[RecordId], Field(min_length=2, max_length=100)]
 
@@ -303,13 +314,17 @@ class DatasetRecord(StrictModel):
 
 
 class ClauseVote(StrictModel):
-    """A clause of a step, which (from 0) of how many graphs have it, and what became of it."""
+    """What is said of a step, which (from 0) of how many graphs say so, and what became of it.
+
+    By `kind`, the step needs the clause, comes after it or excludes it; or it is optional, and the clause is true.
+    """
 
     step: str
     clause: Any
     voters: list[int]
     of: int
     outcome: Literal["kept", "dropped", "tie", "contradiction"]
+    kind: Literal["needs", "after", "exclusive", "optional"] = "needs"
 
 
 class GraphRecord(StrictModel):

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.graph_learning.kind_scores import FOUND, always_free, counted_kinds, score_kinds
 from experiments.graph_learning.kind_suite import DEVELOPMENT, tree_log
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 from tests.experiments.graph_learning.test_process_trees import kinds_by_definition
 
 

@@ -21,7 +21,7 @@ from experiments.graph_learning.process_trees import (
     simulate_log,
     tree_kinds,
 )
-from msg2.graph.pair_kinds import PairKind
+from msg2.graph import PairKind
 
 
 def interleavings(first: Trace, second: Trace) -> set[Trace]:

@@ -80,7 +80,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         preconditions,
         candidates,
         order=[(sequences.steps[a], sequences.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
-        exclusive=[names(sorted(group)) for group in structure.exclusive],
+        exclusive=[names(group) for group in structure.exclusive],
         optional=names(np.flatnonzero(structure.optional).tolist()),
         repeats=_repeat_shares(sequences),
         model={

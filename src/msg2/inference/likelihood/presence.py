@@ -205,11 +205,18 @@ class _PresenceCounts:
         return np.where(possible, exclusive - self._together(shares), -np.inf)
 
     def _optional(self, rate: float, shares: _Shares) -> FloatArray:
-        absent = len(self.shown) - self.count
-        return np.asarray(np.log1p(-shares.required) + _log_rate_above(absent, len(self.shown), rate))
+        return np.asarray(np.log1p(-shares.required) + self._absence.log_probability_above(rate))
 
     def _free_presence(self, rate: float, shares: _Shares) -> FloatArray:
-        return np.asarray(np.log1p(-shares.implied) + _log_rate_above(self.lacking, self.count, rate))
+        return np.asarray(np.log1p(-shares.implied) + self._lack.log_probability_above(rate))
+
+    @cached_property
+    def _absence(self) -> _AnyRate:
+        return _AnyRate(len(self.shown) - self.count, np.full_like(self.count, len(self.shown)))
+
+    @cached_property
+    def _lack(self) -> _AnyRate:
+        return _AnyRate(self.lacking, np.broadcast_to(self.count, self.lacking.shape))
 
     def _together(self, shares: _Shares) -> FloatArray:
         return np.asarray(np.log1p(-shares.exclusive) + self._not_exclusive)
@@ -228,6 +235,31 @@ class _PresenceCounts:
         return np.asarray(product / np.maximum(one[:, None] + one - product, 1e-12))
 
 
+@dataclass(frozen=True, eq=False)
+class _AnyRate:
+    """What happened so many `times` in so many `chances`, at a rate that is unknown."""
+
+    times: NDArray[np.int64]
+    chances: NDArray[np.int64]
+
+    def log_probability_above(self, least: float) -> FloatArray:
+        """log p at any rate from `least` on, all alike; by the large deviation of what is seen less often than that."""
+        short = np.where(self._usual < least, _log_binomial(self.times, self.chances, least) - self._at_usual, 0.0)
+        return np.asarray(self._at_any + short - np.log1p(-least))
+
+    @cached_property
+    def _usual(self) -> FloatArray:
+        return np.asarray(np.clip(self.times / np.maximum(self.chances, 1), 1e-12, 1 - 1e-12))
+
+    @cached_property
+    def _at_usual(self) -> FloatArray:
+        return _log_binomial(self.times, self.chances, self._usual)
+
+    @cached_property
+    def _at_any(self) -> FloatArray:
+        return _log_any_rate(self.times, self.chances)
+
+
 def _log_mixture(odds: FloatArray, other: FloatArray) -> FloatArray:
     """log (p + q) from log (p / q) and log q."""
     return np.asarray(np.logaddexp(odds, 0) + other)
@@ -238,18 +270,10 @@ def _log_binomial(times: NDArray[np.int64], chances: NDArray[np.int64] | int, ra
     return np.asarray(times * np.log(rate) + (chances - times) * np.log1p(-np.asarray(rate)))
 
 
-def _log_any_rate(times: NDArray[np.int64], chances: NDArray[np.int64] | int) -> FloatArray:
+def _log_any_rate(times: NDArray[np.int64], chances: NDArray[np.int64]) -> FloatArray:
     """The same at any rate, all alike: log B(k + 1, n − k + 1)."""
-    chances = np.broadcast_to(np.asarray(chances), times.shape)
     logs = log_factorials(int(chances.max(initial=0)) + 1)
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
-
-
-def _log_rate_above(times: NDArray[np.int64], chances: NDArray[np.int64] | int, least: float) -> FloatArray:
-    """The same at any rate from `least` on; by the large deviation of what is seen less often than that."""
-    usual = np.clip(times / np.maximum(chances, 1), 1e-12, 1 - 1e-12)
-    short = np.where(usual < least, _log_binomial(times, chances, least) - _log_binomial(times, chances, usual), 0.0)
-    return np.asarray(_log_any_rate(times, chances) + short - np.log1p(-least))
 
 
 def _belief(rate: float, weight: float) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.presence_disjunctions import group_alternatives
 from msg2.inference.likelihood.search import ScoredOrder
-from msg2.inference.relations import Relation, transitive_closure, transitive_reduction
+from msg2.inference.relations import Relation, clique_cover, transitive_closure, transitive_reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Structure:
     needs: Relation
     alternatives: list[dict[frozenset[int], float]]
     order: Relation
-    exclusive: list[frozenset[int]]
+    exclusive: tuple[tuple[int, ...], ...]
     optional: NDArray[np.bool_]
 
 
@@ -55,7 +55,7 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     alternatives = [_alternatives(step, before, needs, presence) for step in range(len(before))]
     # [a, c] follows from [a, x] and [x, c] where every run with a and c has x.
     carried = before.astype(np.float32) @ (before & (needs | required[:, None])).astype(np.float32) > 0
-    exclusive = _cliques(presence.exclusive)
+    exclusive = clique_cover((int(a), int(b)) for a, b in np.argwhere(np.triu(presence.exclusive)))
     one_of = [group for group in exclusive if _is_always_there(group, presence)]
     optional = ~required
     optional[[step for group in one_of for step in group]] = False
@@ -78,18 +78,3 @@ def _is_always_there(group: Iterable[int], presence: PresenceModel) -> bool:
     lacking = int((~presence.shown[:, [*group]].any(axis=1)).sum())
     videos, rate = len(presence.shown), presence.absent_rate
     return bool(lacking <= videos * rate + 2 * np.sqrt(videos * rate * (1 - rate)) + 1)
-
-
-def _cliques(relation: Relation) -> list[frozenset[int]]:
-    """Maximal groups of steps that are pairwise related, which together have all pairs; the largest first found."""
-    left = np.triu(relation)
-    groups = []
-    for a, b in np.argwhere(left).tolist():
-        if left[a, b]:
-            group = [a, b]
-            for other in np.flatnonzero(relation[a] & relation[b]).tolist():
-                if relation[other, group].all():
-                    group.append(other)
-            left[np.ix_(group, group)] = False
-            groups.append(frozenset(group))
-    return groups

@@ -109,7 +109,7 @@ def save_drawn_graph(request: schemas.DrawRequest, workspace: WorkspaceDependenc
 
 @router.post("/merged", status_code=201)
 def merge_graphs(request: schemas.MergeRequest, workspace: WorkspaceDependency) -> schemas.GraphRecord:
-    """Merge graphs by majority per clause, and keep the result with the votes.
+    """Merge graphs by majority, and keep the result with the votes.
 
     Parameters
     ----------

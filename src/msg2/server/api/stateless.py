@@ -80,7 +80,7 @@ def check_labels(request: schemas.CheckRequest, workspace: WorkspaceDependency) 
 
 @router.post("/draw")
 def draw_graph(request: schemas.DrawRequest, workspace: WorkspaceDependency) -> schemas.DrawResponse:
-    """The diagram of a graph; a cycle is refused, and named.
+    """The diagram of a graph; a cycle of needs and order is refused, and named.
 
     Parameters
     ----------

@@ -60,10 +60,18 @@ function resultElements(work, choices, relearn) {
 
 // -- what must hold ----------------------------------------------------------------------------------------------
 
-const relations = { require: "must come before", forbid: "is not needed for" };
+const relations = {
+  require: "is needed for",
+  require_order: "(if done) comes before",
+  forbid: "is not needed for",
+  forbid_order: "need not come before",
+};
+const relationHelp = "“Is needed for”: the second step cannot be done without the first. “(If done) comes before”: the " +
+  "first step may be left out; only where both are done, it comes first.";
 
 function relearnForm(work, choices, relearn) {
-  const pairs = ["require", "forbid"].flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair]));
+  const kinds = Object.keys(relations);
+  const pairs = kinds.flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair]));
   const ofKind = (wanted) => pairs.filter(([kind]) => kind === wanted).map(([, before, after]) => [before, after]);
   const list = el("ul", { className: "pairs" });
   const form = learningForm(choices, work.job);
@@ -76,7 +84,7 @@ function relearnForm(work, choices, relearn) {
 
   const again = () => {
     const { data, task } = work.job;
-    return relearn({ data, task, ...form.value(), require: ofKind("require"), forbid: ofKind("forbid") });
+    return relearn({ data, task, ...form.value(), ...Object.fromEntries(kinds.map((kind) => [kind, ofKind(kind)])) });
   };
 
   function listPairs() {
@@ -91,6 +99,7 @@ function relearnForm(work, choices, relearn) {
     el("summary", {}, "What must hold, and learning again"), list,
     el("div", { className: "fields" }, before, kind, after,
       button("Add and learn again", add, { className: "main" })),
+    el("p", { className: "quiet meaning" }, relationHelp),
     form.element, button("Learn again", again));
 }
 
@@ -103,13 +112,19 @@ const outcomes = {
   contradiction: "contradicts clearer majorities: dropped",
 };
 
+/** What is said of the step of a vote. */
+function statementText({ kind, clause }) {
+  if (kind === "optional") return "is optional";
+  return `${{ needs: "needs", after: "comes after", exclusive: "is never done with" }[kind]} ${formulaText(clause)}`;
+}
+
 function disagreement(work) {
   const disputed = work.votes.filter((vote) => vote.voters.length < vote.of);
-  const rows = disputed.map((vote) => row(nameElement(vote.step), nameElement(formulaText(vote.clause)),
+  const rows = disputed.map((vote) => row(nameElement(vote.step), nameElement(statementText(vote)),
     `${vote.voters.length} of ${vote.of}`, el("span", { className: vote.outcome }, outcomes[vote.outcome]),
     nameElement(vote.voters.map((place) => work.annotators[place]).join(", "))));
-  const agreed = `${work.votes.length - disputed.length} of ${work.votes.length} clauses are in all of the graphs.`;
+  const agreed = `${work.votes.length - disputed.length} of ${work.votes.length} statements are in all of the graphs.`;
   return el("section", { "aria-label": "Disagreement" }, el("h2", {}, "What they disagree on"),
     el("p", { className: "quiet" }, agreed),
-    rows.length ? table(["Step", "Needs", "Agreed", "Outcome", "Who says so"], rows) : "");
+    rows.length ? table(["Step", "What is said of it", "Agreed", "Outcome", "Who says so"], rows) : "");
 }

@@ -1,4 +1,5 @@
-// Draw the graph of a task by hand: every change is laid out by the server, and refused where it closes a circle.
+// Draw the graph of a task by hand: what steps need, what they come after if both are done, which may be left out, and
+// of which only one is done. Every change is laid out by the server, and refused where it closes a circle.
 import { get, post } from "./api.js";
 import { button, el, field, link, nameElement, reportErrors, select, showError, showStatus } from "./dom.js";
 import { clausesOf, formulaOf, formulaText } from "./formula.js";
@@ -14,29 +15,46 @@ export async function show(screen, id) {
   } else if (query.has("data")) {
     const data = await get(`data/${query.get("data")}`);
     const task = data.tasks.find((entry) => entry.name === query.get("task")) ?? data.tasks[0];
-    edit(screen, { task: task.name, annotator: "", steps: task.steps, needs: {} }, null);
+    edit(screen, newState(task.name, task.steps), null);
   } else {
     showStart(screen);
   }
 }
 
-/** The state of the editor: needs[step] is a list of clauses, see formula.js. */
+/** The state of the editor: needs[step] is a list of clauses, see formula.js; the rest is as in a graph file. */
+const newState = (task, steps) =>
+  ({ task, annotator: "", steps, needs: {}, order: [], exclusive: [], optional: [], repeats: {} });
+
 const stateOf = (graph) => ({
   task: graph.task,
   annotator: typeof graph.method?.annotator === "string" ? graph.method.annotator : "",
   steps: graph.steps,
   needs: Object.fromEntries(Object.entries(graph.preconditions).map(([step, formula]) => [step, clausesOf(formula)])),
+  order: graph.order ?? [],
+  exclusive: graph.exclusive ?? [],
+  optional: graph.optional ?? [],
+  repeats: graph.repeats ?? {},
 });
 
-const graphOf = ({ task, annotator, steps, needs }) => ({
-  format: "msg2.graph/1",
+const graphOf = ({ task, annotator, steps, needs, order, exclusive, optional, repeats }) => ({
+  format: "msg2.graph/2",
   task,
   steps,
   preconditions: Object.fromEntries(
     Object.entries(needs).filter(([, clauses]) => clauses.length).map(([step, clauses]) => [step, formulaOf(clauses)]),
   ),
+  order,
+  exclusive,
+  optional,
+  repeats,
   method: annotator ? { name: "by hand", annotator } : { name: "by hand" },
 });
+
+/** What a new arrow means: its name in the switch, and in full. */
+const arrowKinds = {
+  needs: ["needs", "Without the first step, the second one cannot be done."],
+  after: ["after, if done", "Where both are done, the first one comes first. Neither needs the other."],
+};
 
 function showStart(screen) {
   const task = el("input", { required: true, size: 40 });
@@ -51,7 +69,7 @@ function showStart(screen) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const names = [...new Set(steps.value.split("\n").map((line) => line.trim()).filter(Boolean))];
-    edit(screen, { task: task.value, annotator: "", steps: names, needs: {} }, null);
+    edit(screen, newState(task.value, names), null);
   });
   screen.replaceChildren(form);
 }
@@ -60,8 +78,9 @@ function edit(screen, first, replaces) {
   const undoHistory = new UndoHistory(first);
   let saved = first;
   let chosen = first.steps[0];
+  let arrowKind = "needs";
   const diagram = el("figure", { className: "diagram" });
-  const panel = el("aside", { className: "box", "aria-label": "What the step needs" });
+  const panel = el("aside", { className: "box", "aria-label": "The chosen step" });
   const undo = button("Undo", () => travel(() => undoHistory.undo()));
   const redo = button("Redo", () => travel(() => undoHistory.redo()));
   const task = el("input", { value: first.task, size: 30 });
@@ -76,38 +95,65 @@ function edit(screen, first, replaces) {
       showDiagram(svg, graph.steps);
       return true;
     } catch (error) {
-      showError(error);
+      // Where in a file it would be says nothing to who draws.
+      showError(error.problem ? { problem: { ...error.problem, where: null } } : error);
       return false;
     }
   };
 
-  const change = async (state) => {
+  // Every change waits for the server: what is done meanwhile comes after it.
+  let lastChange = Promise.resolve();
+  const inTurn = (work) => (lastChange = lastChange.then(work));
+
+  const set = (changes) => inTurn(async () => {
+    const state = { ...undoHistory.current, ...changes };
     if (await draw(state)) {
       undoHistory.push(state);
       showStatus("");
-      refresh();
     }
-  };
+    refresh();
+  });
 
-  const travel = async (move) => {
+  const travel = (move) => inTurn(async () => {
     move();
     ({ task: task.value, annotator: annotator.value } = undoHistory.current);
     if (!undoHistory.current.steps.includes(chosen)) chosen = undoHistory.current.steps[0];
     await draw(undoHistory.current);
     showStatus("");
     refresh();
-  };
+  });
 
-  const setNeeds = (step, clauses) => change({ ...undoHistory.current, needs: { ...undoHistory.current.needs, [step]: clauses } });
+  const withNeeds = (step, clauses) => ({ ...undoHistory.current.needs, [step]: clauses });
+  const setNeeds = (step, clauses) => set({ needs: withNeeds(step, clauses) });
   const needsOf = (step) => undoHistory.current.needs[step] ?? [];
+  const predecessors = (step) => undoHistory.current.order.filter(([, after]) => after === step).map(([before]) => before);
+  const withoutPair = (before, after) => undoHistory.current.order.filter(([a, b]) => a !== before || b !== after);
 
-  /** Add a step to what the chosen one needs: as one more clause, or to the last one. */
-  function addNeed(name, asAlternative) {
+  /** Draw an arrow to the chosen step: of the chosen kind, or as an alternative in the last of its clauses. */
+  function addArrow(name, asAlternative) {
     const clauses = needsOf(chosen);
     const last = clauses.at(-1);
     if (name === chosen || !undoHistory.current.steps.includes(chosen)) return;
-    if (asAlternative && Array.isArray(last)) setNeeds(chosen, [...clauses.slice(0, -1), [...new Set([...last, name])]]);
-    else setNeeds(chosen, [...clauses, [name]]);
+    if (asAlternative && Array.isArray(last)) {
+      setNeeds(chosen, [...clauses.slice(0, -1), [...new Set([...last, name])]]);
+      return;
+    }
+    const isSame = (clause) => Array.isArray(clause) && clause.length === 1 && clause[0] === name;
+    const rest = clauses.filter((clause) => !isSame(clause));
+    const order = withoutPair(name, chosen);
+    if (arrowKind === "needs") set({ needs: withNeeds(chosen, [...rest, [name]]), order });
+    else set({ needs: withNeeds(chosen, rest), order: [...order, [name, chosen]] });
+  }
+
+  /** Put another group in the place of one, or of none; a group of one step is no group. */
+  function setGroup(place, group) {
+    const groups = undoHistory.current.exclusive.toSpliced(place, 1, group).filter((names) => names.length > 1);
+    set({ exclusive: groups });
+  }
+
+  function setOptional(step, isOptional) {
+    const others = undoHistory.current.optional.filter((name) => name !== step);
+    set({ optional: isOptional ? [...others, step] : others });
   }
 
   function showDiagram(svg, steps) {
@@ -128,7 +174,7 @@ function edit(screen, first, replaces) {
 
   function onNode(name, event) {
     event.preventDefault();
-    if (event.shiftKey || event.altKey) return addNeed(name, event.altKey);
+    if (event.shiftKey || event.altKey) return addArrow(name, event.altKey);
     chosen = name;
     refresh();
   }
@@ -136,8 +182,21 @@ function edit(screen, first, replaces) {
   function refresh() {
     undo.disabled = !undoHistory.canUndo;
     redo.disabled = !undoHistory.canRedo;
-    for (const node of diagram.querySelectorAll(".node")) node.classList.toggle("chosen", node.dataset.step === chosen);
+    for (const node of diagram.querySelectorAll(".node")) {
+      node.classList.toggle("chosen", node.dataset.step === chosen);
+      if (node.dataset.step === chosen) scrollTo(node);
+    }
+    const controls = () => [...panel.querySelectorAll("button, input, select")];
+    const focused = controls().indexOf(document.activeElement);
     panel.replaceChildren(...(chosen === undefined ? [] : panelElements()));
+    controls()[focused]?.focus();  // who works by keyboard stays where they were
+  }
+
+  /** Bring a node into sight sideways; the page stays where it is. */
+  function scrollTo(node) {
+    const [box, frame] = [node, diagram].map((element) => element.getBoundingClientRect());
+    const hidden = box.left < frame.left || box.right > frame.right;
+    if (hidden) diagram.scrollLeft += box.left + box.width / 2 - frame.left - frame.width / 2;
   }
 
   function panelElements() {
@@ -154,29 +213,81 @@ function edit(screen, first, replaces) {
       const listed = chips.flatMap((item) => [" or ", item]).slice(1);
       return el("li", {}, ...listed, " ", stepMenu("or …", more, (name) => put([...clause, name])));
     });
+    const earlier = predecessors(chosen).toSorted();
     return [
       el("h2", {}, nameElement(chosen)),
+      arrowSwitch(),
       el("p", { className: "quiet" }, clauses.length ? "needs all of these:" : "needs nothing before it."),
       el("ul", { className: "clauses" }, ...items),
-      stepMenu(clauses.length ? "and …" : "needs …", others, (name) => addNeed(name, false)),
+      ...(earlier.length ? [
+        el("p", { className: "quiet" }, "comes after these, where they are done:"),
+        el("ul", { className: "clauses" }, ...earlier.map((name) => el("li", {},
+          chip(name, () => set({ order: withoutPair(name, chosen) }), `No longer after ${name}`)))),
+      ] : []),
+      stepMenu(arrowKind === "after" ? "comes after …" : clauses.length ? "and …" : "needs …", others,
+        (name) => addArrow(name, false)),
+      el("label", { className: "check" },
+        el("input", { type: "checkbox", checked: undoHistory.current.optional.includes(chosen),
+          onchange: (event) => setOptional(chosen, event.target.checked) }),
+        "may be left out"),
+      ...groupElements(stepMenu, others),
       el("p", {}, button("Remove this step", () => removeStep(chosen), { className: "link" })),
-      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it; ",
-        "Shift-click another to need it as well, Alt-click it as an alternative."),
+      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it; Shift-click another to draw an ",
+        "arrow from it, Alt-click it as an alternative to the last one."),
     ];
   }
 
-  const chip = (name, remove) =>
+  /** What an arrow that is drawn now means. */
+  function arrowSwitch() {
+    const radios = Object.entries(arrowKinds).map(([kind, [text]]) =>
+      el("label", {}, el("input", { type: "radio", name: "arrow-kind", value: kind, checked: kind === arrowKind,
+        onchange: () => { arrowKind = kind; refresh(); } }), text));
+    return el("fieldset", { className: "switch" }, el("legend", {}, "A new arrow means"), ...radios,
+      el("p", { className: "quiet meaning" }, arrowKinds[arrowKind][1]));
+  }
+
+  /** The groups of the chosen step, of which only one step is done. */
+  function groupElements(stepMenu, others) {
+    const groups = [...undoHistory.current.exclusive.entries()].filter(([, group]) => group.includes(chosen));
+    const listed = groups.map(([place, group]) => {
+      const chips = group.map((name) =>
+        chip(name, () => setGroup(place, group.filter((step) => step !== name)), `Take ${name} out of the group`));
+      const more = others.filter((name) => !group.includes(name));
+      return el("li", {}, ...chips.flatMap((item) => [" ", item]), " ",
+        stepMenu("or …", more, (name) => setGroup(place, [...group, name])));
+    });
+    const free = others.filter((name) => !groups.some(([, group]) => group.includes(name)));
+    return [
+      ...(listed.length ? [
+        el("p", { className: "quiet" }, "Only one of these is done:"),
+        el("ul", { className: "clauses" }, ...listed),
+      ] : []),
+      stepMenu(listed.length ? "another group with …" : "never done with …", free,
+        (name) => setGroup(undoHistory.current.exclusive.length, [chosen, name])),
+    ];
+  }
+
+  const chip = (name, remove, label = `Remove ${name}`) =>
     el("span", { className: "chip" }, nameElement(name),
-      button("×", remove, { className: "remove", "aria-label": `Remove ${name}` }));
+      button("×", remove, { className: "remove", "aria-label": label }));
 
   function removeStep(name) {
     const { [name]: _, ...needs } = undoHistory.current.needs;
     const left = Object.entries(needs).map(([step, clauses]) => [step, clauses
       .map((clause) => (Array.isArray(clause) ? clause.filter((other) => other !== name) : clause))
       .filter((clause) => !Array.isArray(clause) || clause.length)]);
-    const steps = undoHistory.current.steps.filter((step) => step !== name);
+    const { order, exclusive, optional, repeats: { [name]: __, ...repeats } } = undoHistory.current;
+    const without = (names) => names.filter((step) => step !== name);
+    const steps = without(undoHistory.current.steps);
     chosen = steps[0];
-    change({ ...undoHistory.current, steps, needs: Object.fromEntries(left) });
+    set({
+      steps,
+      needs: Object.fromEntries(left),
+      order: order.filter((pair) => !pair.includes(name)),
+      exclusive: exclusive.map(without).filter((group) => group.length > 1),
+      optional: without(optional),
+      repeats,
+    });
   }
 
   const addStep = () => {
@@ -184,13 +295,14 @@ function edit(screen, first, replaces) {
     if (!name || undoHistory.current.steps.includes(name)) return;
     chosen = name;
     newStep.value = "";
-    change({ ...undoHistory.current, steps: [...undoHistory.current.steps, name] });
+    set({ steps: [...undoHistory.current.steps, name] });
   };
   newStep.addEventListener("keydown", (event) => event.key === "Enter" && addStep());
-  task.addEventListener("change", () => change({ ...undoHistory.current, task: task.value }));
-  annotator.addEventListener("change", () => change({ ...undoHistory.current, annotator: annotator.value.trim() }));
+  task.addEventListener("change", () => set({ task: task.value }));
+  annotator.addEventListener("change", () => set({ annotator: annotator.value.trim() }));
 
   const save = reportErrors(async () => {
+    await lastChange;
     const record = await post("drawn", { graph: graphOf(undoHistory.current), replaces });
     replaces = record.id;
     saved = undoHistory.current;

@@ -1,0 +1,55 @@
+"""`msg2 explain`: every edge of a graph, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from msg2.cli import console
+from msg2.cli.data_options import GraphFile, Json
+from msg2.cli.output_files import as_csv
+from msg2.formats import read_graph
+from msg2.graph import RelatedPair, related_pairs
+from msg2.json_values import fields_to_json
+
+
+def explain(
+    graph: GraphFile,
+    step: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this step: in words, and the edges from and to it.")
+    ] = None,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print a table as CSV and nothing else on stdout.")] = False,
+) -> None:
+    """List every edge of a graph with its kind, support and confidence, the surest first.
+
+    The kind is *needs* (the second step needs the first), *after* (it comes after it, where both are done) or
+    *exclusive* (a run never does both). Confidence is the share of the samples that say the same where the graph was
+    learned with `--samples`, else the share of the videos.
+
+    Examples: `msg2 explain graph.json`, `msg2 explain graph.json --step "flip bread"`
+    """
+    if json and csv:
+        raise typer.BadParameter("--json and --csv are two ways to print it: choose one")
+    known = read_graph(graph)
+    words = [] if step is None else known.explain(step).splitlines()
+    pairs = [pair for pair in related_pairs(known) if step is None or step in (pair.before, pair.after)]
+    if csv:
+        typer.echo(as_csv(RelatedPair, [(known.task, pairs)]), nl=False)
+    elif json:
+        of_step = {} if step is None else {"step": step, "explanation": words}
+        console.print_json({"task": known.task, **of_step, "edges": [fields_to_json(pair) for pair in pairs]})
+    else:
+        for line in words:
+            console.print_line(line)
+        if pairs:
+            columns = ["before", "after", "kind", "videos", "percent", "confidence", "note"]
+            console.print_table(columns, map(_row, pairs))
+        else:
+            console.print_line(f"Nothing relates {'two of its steps' if step is None else 'it to another step'}.")
+
+
+def _row(pair: RelatedPair) -> tuple[object, ...]:
+    shares = console.format_percent(pair.share), console.format_percent(pair.confidence)
+    return pair.before, pair.after, pair.kind, pair.together, *shares, "few videos" if pair.weak else ""
