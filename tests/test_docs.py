@@ -38,7 +38,10 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/api").glob("*.md")),
 ]
-RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in ("formats", "media", "states", "tutorial"))]
+RUN = [
+    ROOT / "README.md",
+    *(ROOT / f"docs/{name}.md" for name in ("formats", "graph-file", "media", "states", "tutorial")),
+]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
 """Stands for the folder in which the pages are run."""

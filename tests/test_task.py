@@ -148,3 +148,13 @@ def test_order_by_start_means_by_start_and_by_nothing_else(labels: list[tuple[st
     for one in cut:
         for other in cut:
             assert one.before(other) == (one.start < other.start)
+
+
+def test_what_a_missing_label_means_stays_with_the_task() -> None:
+    videos = [Video("v", [Segment("a", 0, 9), Segment("b", 1, 3), Segment("a", 4, 5)])]
+    assert Task("t", "ab", videos).absent == "unknown"
+    log = Task("t", "ab", videos, "skipped")
+    assert log != Task("t", "ab", videos)
+    for other in (log.with_videos([]), log.with_first_labels(), log.order_by_start()):
+        assert other.absent == "skipped"
+    assert Task("t", "ab", videos).with_first_labels().absent == "unknown"

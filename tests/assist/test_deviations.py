@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import networkx
 from hypothesis import given
+from hypothesis import strategies as st
 
 from msg2.assist import check
 from msg2.assist.deviations import Deviation
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.task import Segment, Video
-from tests.assist.deviation_examples import CHAIN, COFFEE, NAMES, SEQUENCES, VIDEOS, deviations, graphs, untimed
+from tests.assist.deviation_examples import (
+    CHAIN,
+    COFFEE,
+    NAMES,
+    SEQUENCES,
+    TEA,
+    TIMED,
+    VIDEOS,
+    deviations,
+    graphs,
+    graphs_of_all_kinds,
+    untimed,
+)
 
 
 def test_a_step_too_early_then_the_one_it_lacked() -> None:
@@ -29,9 +42,28 @@ def test_of_two_ways_neither_is_skipped() -> None:
     assert grind == ()
 
 
-def test_what_runs_is_not_completed_and_not_skipped() -> None:
+def test_after_if_done_and_never_both() -> None:
+    *_, sugar = deviations(TEA, untimed(["boil", "bag", "pour", "stir", "sugar"]))
+    assert sugar == (Deviation("out of order", "sugar", "stir", step("sugar")),)
+    *_, leaves = deviations(TEA, untimed(["boil", "bag", "leaves"]))
+    assert leaves == (Deviation("exclusive", "leaves", "bag", step("bag")),)
+    *_, again = deviations(TEA, untimed(["bag", "leaves", "leaves"]))
+    assert again == (Deviation("repeated", "leaves"),)  # said once already
+
+
+def test_what_runs_may_be_done() -> None:
     during = Video("v", [Segment("whisk", 0, 9), Segment("dip", 5, 10), Segment("fry", 10, 12)])
-    assert deviations(CHAIN, during) == [(), (Deviation("premature", "dip", None, step("whisk")),), ()]
+    assert deviations(CHAIN, during) == [(), (), ()]
+
+
+def test_what_is_still_running_has_not_come_before() -> None:
+    """When dip begins, nobody knows that whisk is about to; when whisk does, the two overlap, which says nothing."""
+    overlapping = Video("v", [Segment("dip", 0, 9), Segment("whisk", 5, 10)])
+    ended = Video("v", [Segment("dip", 0, 4), Segment("whisk", 5, 10)])
+    assert [[one.kind for one in odd] for odd in deviations(CHAIN, overlapping)] == [["premature", "skipped"], []]
+    assert [[one.kind for one in odd] for odd in deviations(CHAIN, ended)][1] == ["out of order"]
+    if_done = SubtaskGraph("t", ["sugar", "stir"], {}, order=[("sugar", "stir")])
+    assert deviations(if_done, Video("v", [Segment("stir", 0, 9), Segment("sugar", 5, 10)])) == [(), ()]
 
 
 def test_a_negation_that_is_broken_lacks_nothing() -> None:
@@ -44,14 +76,41 @@ def test_a_negation_that_is_broken_lacks_nothing() -> None:
 
 
 @given(graphs(), VIDEOS)
-def test_premature_is_what_check_finds(graph: SubtaskGraph, video: Video) -> None:
-    found = [
-        (position, odd.clause)
-        for position, of_segment in enumerate(deviations(graph, video), start=1)
-        for odd in of_segment
-        if odd.kind == "premature"
-    ]
-    assert found == [(m.position, clause) for m in check(graph, video).mistakes for clause in m.unmet]
+def test_premature_is_what_nothing_that_has_begun_can_meet(graph: SubtaskGraph, video: Video) -> None:
+    for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
+        begun = {earlier.step for earlier in video.segments[:place]}
+        unmet = [clause for clause in graph.precondition(segment.step).clauses() if not clause.evaluate(begun)]
+        assert [one.clause for one in odd if one.kind == "premature"] == unmet
+
+
+@given(graphs_of_all_kinds(), VIDEOS)
+def test_exclusive_and_repeated_against_what_has_begun(graph: SubtaskGraph, video: Video) -> None:
+    for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
+        begun = {earlier.step for earlier in video.segments[:place]}
+        partners = set() if segment.step in begun else begun & graph.partners(segment.step)
+        assert {one.other for one in odd if one.kind == "exclusive"} == partners
+        assert any(one.kind == "repeated" for one in odd) == (segment.step in begun)
+
+
+@given(graphs_of_all_kinds(), TIMED)
+def test_out_of_order_is_what_comes_after_a_step_that_has_ended(graph: SubtaskGraph, video: Video) -> None:
+    for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
+        ended = {earlier.step for earlier in video.segments[:place] if earlier.before(segment)}
+        late_for = {one.other for one in odd if one.kind == "out of order"}
+        assert late_for <= ended
+        if segment.step not in {earlier.step for earlier in video.segments[:place]}:
+            assert graph.order_successors(segment.step) & ended <= late_for
+
+
+@given(graphs_of_all_kinds(ors=False), st.permutations(NAMES))
+def test_the_reversed_pairs_of_a_whole_video_are_seen_when_they_happen(graph: SubtaskGraph, order: list[str]) -> None:
+    free = SubtaskGraph("t", NAMES, graph.preconditions, order=graph.order)
+    seen = {
+        (one.step, one.other) for odd in deviations(free, untimed(order)) for one in odd if one.kind == "out of order"
+    }
+    found = {(one.step, one.unmet[0].name) for one in check(free, untimed(order)).mistakes}
+    assert found <= seen
+    assert bool(found) == bool(seen)
 
 
 @given(graphs(ors=False), SEQUENCES)

@@ -10,6 +10,7 @@ from msg2.assist import bigram, next_steps, recency
 from msg2.errors import InputError
 from msg2.graph import FALSE, SubtaskGraph, all_of, any_of, negation, step
 from msg2.task import Segment, Task, Video
+from tests.assist.deviation_examples import TEA, graphs_of_all_kinds
 
 NAMES = "abcde"
 
@@ -41,7 +42,7 @@ def appendix_c(graph: SubtaskGraph, done: tuple[str, ...], rho: float) -> dict[s
 DONE = st.lists(st.sampled_from(NAMES), unique=True).map(tuple)
 
 
-@given(graphs(), DONE, st.floats(0.1, 1.0))
+@given(graphs() | graphs_of_all_kinds(), DONE, st.floats(0.1, 1.0))
 def test_ranking_is_appendix_c(graph: SubtaskGraph, done: tuple[str, ...], rho: float) -> None:
     expected = appendix_c(graph, done, rho)
     ranked = next_steps(graph, done, recency(graph, rho))
@@ -49,6 +50,38 @@ def test_ranking_is_appendix_c(graph: SubtaskGraph, done: tuple[str, ...], rho: 
     assert recency(graph, rho)(done) == pytest.approx(expected)
     assert [r.probability for r in ranked] == sorted((r.probability for r in ranked), reverse=True)
     assert {r.step for r in ranked if r.eligible} == graph.eligible(done) - set(done)
+
+
+@given(graphs_of_all_kinds(), DONE)
+def test_what_is_not_eligible_lacks_something_or_is_ruled_out(graph: SubtaskGraph, done: tuple[str, ...]) -> None:
+    completed = set(done)
+    for ranked in next_steps(graph, done):
+        name = ranked.step
+        partners = {one for group in graph.exclusive if name in group for one in group if one != name}
+        successors = {after for before, after in graph.order if before == name}
+        assert ranked.ruled_out_by == tuple(sorted(completed & (partners | successors)))
+        assert ranked.unmet == tuple(c for c in graph.precondition(name).clauses() if not c.evaluate(completed))
+        assert ranked.eligible == (name in graph.eligible(done)) == (not ranked.unmet and not ranked.ruled_out_by)
+        to_come = {
+            before
+            for before, after in graph.order
+            if after == name and before not in completed | graph.optional
+            if not any(before in group and completed & set(group) for group in graph.exclusive)
+        }
+        assert ranked.awaited == tuple(sorted(to_come))
+        assert (name in graph.due(done)) == (ranked.eligible and not ranked.awaited)
+
+
+def test_what_came_in_its_place_or_should_have_come_later_rules_a_step_out() -> None:
+    ranked = {one.step: one for one in next_steps(TEA, ["boil", "bag", "pour", "stir"])}
+    assert (ranked["leaves"].ruled_out_by, ranked["leaves"].unmet) == (("bag",), ())
+    assert ranked["sugar"].ruled_out_by == ("stir",)
+    assert not ranked["leaves"].eligible
+    before = {one.step: one for one in next_steps(TEA, ["boil", "bag", "pour"])}
+    assert before["leaves"].probability == 0
+    assert before["sugar"].ruled_out_by == ()
+    assert before["sugar"].eligible
+    assert before["stir"].eligible
 
 
 @given(graphs(), DONE)

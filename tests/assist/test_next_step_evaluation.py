@@ -107,15 +107,15 @@ def test_split_options_are_checked(options: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     ("name", "ranker"),
     [
-        ("recency", lambda training: recency(infer(training, delta=0.8))),
+        ("recency", lambda training: recency(infer(training, "always-before", delta=0.6))),
         ("bigram", bigram),
-        ("learned", lambda training: fit_forecaster(infer(training, delta=0.8), training)),
+        ("learned", lambda training: fit_forecaster(infer(training, "always-before", delta=0.6), training)),
     ],
 )
 def test_tasks_and_splits_are_averaged(name: str, ranker: Callable[[Task], Ranker]) -> None:
     tasks = [task_of(["abc", "acb", "ab", "abc"]), Task("u", "ab", task_of(["ab", "ba", "ab"]).videos)]
     done: list[tuple[int, int | None, str]] = []
-    options = {} if name == "bigram" else {"delta": 0.8}
+    options = {} if name == "bigram" else {"method": "always-before", "delta": 0.6}
     found = evaluate_next_step(tasks, name, splits=3, progress=lambda *args: done.append(args), **options)
     expected = {}
     for task in tasks:
@@ -127,11 +127,19 @@ def test_tasks_and_splits_are_averaged(name: str, ranker: Callable[[Task], Ranke
         "accuracy": found.accuracy,
         "tasks": found.tasks,
         "ranker": name,
-        "method": None if name == "bigram" else DEFAULT_METHOD,
+        "method": None if name == "bigram" else "always-before",
         "splits": 3,
     }
     assert done == [(0, 2, "t"), (1, 2, "u"), (2, 2, "")]
     assert evaluate_next_step(tasks[0], name, splits=3, **options).tasks == {"t": found.tasks["t"]}
+
+
+def test_graphs_are_learned_by_the_default_method() -> None:
+    tasks = task_of(["abc", "acb", "ab", "abc"] * 3)
+    found = evaluate_next_step(tasks, splits=2)
+    parts = [train_test_split(tasks, seed=seed) for seed in range(2)]
+    shares = [evaluate_ranker(recency(infer(training, DEFAULT_METHOD)), test).accuracy or 0 for training, test in parts]
+    assert (found.accuracy, found.method) == (pytest.approx(sum(shares) / 2), DEFAULT_METHOD)
 
 
 def test_a_task_without_labels_is_left_out() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,47 +12,6 @@ import msg2 as package
 from msg2 import assist
 from msg2.assist.online_monitoring import fit_monitor
 from tests.cli.conftest import Msg2
-
-
-@pytest.fixture
-def wrong(tmp_path: Path) -> Path:
-    path = tmp_path / "wrong.csv"
-    path.write_text("video,step,start,end\nv,dip,0,1\nv,whisk,2.5,3\nw,whisk,0,1\nw,dip,1,2\nx,fry,0,1\n")
-    return path
-
-
-def test_mistakes_in_words(msg2, graph: Path, wrong: Path) -> None:
-    ran = msg2("check", graph, wrong)
-    assert ran.code == 0
-    lines = ran.out.splitlines()
-    assert lines[0] == "v  at 0.0 s: 'dip' before 'whisk'"
-    assert lines[1] == "x  at 0.0 s: 'fry' before 'dip' and 'whisk'"
-    assert lines[2] == "x  without 'whisk', needed by 'fry'"
-    assert lines[-1] == "2 of 5 labels in 3 videos too early, 2 steps skipped."
-
-
-def test_mistakes_as_json_and_picture(msg2, graph: Path, wrong: Path, tmp_path: Path) -> None:
-    ran = msg2("check", graph, wrong, "--json", "-o", tmp_path / "mistakes.svg")
-    assert ran.json == assist.check(package.load(graph), package.read(wrong)).to_json()
-    first = {"video": "v", "step": "dip", "start": 0.0, "position": 1, "unmet": ["whisk"], "completed": []}
-    assert ran.json["mistakes"][0] == first
-    assert "1 of 2 too early" in (tmp_path / "mistakes.svg").read_text()
-
-
-def test_the_task_that_the_graph_is_about(msg2, many: Path, tmp_path: Path) -> None:
-    out = tmp_path / "g.json"
-    msg2("infer", many, "-o", out, "--task", "Make Coffee", "--delta", "0.8")
-    found = msg2("check", out, many, "--json").json
-    assert found["videos"] == len(package.read(many, task="Make Coffee"))
-
-
-def test_data_of_another_task(msg2, graph: Path, many: Path, tmp_path: Path) -> None:
-    assert "holds no task 'toast'" in msg2("check", graph, many).complaint
-    other = tmp_path / "other.csv"
-    other.write_text("video,step\nv,stir\n")
-    ran = msg2("check", graph, other, "-o", tmp_path / "x.svg")
-    assert "video 'v': 'stir' is not a step of the graph" in ran.complaint
-    assert not (tmp_path / "x.svg").exists()
 
 
 def steps_table(path: Path, **videos: list[str]) -> Path:
@@ -71,36 +32,204 @@ def new(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def usual_graph(msg2: Msg2, tmp_path: Path, old: Path) -> Path:
+    """First whisk, then dip, then fry."""
     path = tmp_path / "graph.json"
     assert msg2("infer", old, "-o", path).code == 0
     return path
 
 
-def test_all_online_verdicts_as_json(msg2: Msg2, usual_graph: Path, old: Path, new: Path) -> None:
-    found = msg2("check", usual_graph, new, "--online", "--data", old, "--json").json
-    judge = fit_monitor(package.load(usual_graph), package.read(old, repeats="keep"))
+@pytest.fixture
+def tea(tmp_path: Path) -> Path:
+    """A graph with all kinds, made by hand: all that breaks it is a mistake for sure."""
+    path = tmp_path / "tea.json"
+    path.write_text(
+        json.dumps(
+            {
+                "format": "msg2.graph/2",
+                "task": "tea",
+                "steps": ["boil", "bag", "leaves", "pour", "sugar", "spoon", "stir"],
+                "preconditions": {
+                    "pour": {"all": ["boil", {"any": ["bag", "leaves"]}]},
+                    "stir": {"all": ["pour", "spoon"]},
+                },
+                "order": [["sugar", "stir"]],
+                "exclusive": [["bag", "leaves"]],
+                "optional": ["sugar", "spoon", "stir"],
+                "repeats": {"stir": 0.4},
+            }
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """One video for each kind of mistake, and one without any."""
+    boil = ["boil", "bag", "pour"]
+    return steps_table(
+        tmp_path / "wrong.csv",
+        v_both=["boil", "bag", "leaves", "pour"], v_late=["bag", "pour", "boil"], v_left=["boil", "bag"],
+        v_need=[*boil, "stir"], v_order=[*boil, "spoon", "stir", "sugar"], v_right=boil,
+    )  # fmt: skip
+
+
+def test_mistakes_in_words(msg2: Msg2, tea: Path, wrong: Path) -> None:
+    ran = msg2("check", tea, wrong, "--absent", "skipped")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[:6] == [
+        "v_both  as step 3: 'leaves' as well as 'bag' (100 %)",
+        "v_late  as step 3: 'boil' after 'pour' (100 %)",
+        "v_left  without 'pour' (100 %)",
+        "v_need  as step 4: 'stir' without 'spoon' (100 %)",
+        "v_order  as step 6: 'sugar' after 'stir' (100 %)",
+        "",
+    ]
+    assert re.search(r"^pour +5 +0 +1$", ran.out, re.MULTILINE)
+    assert lines[-1] == (
+        "5 of 6 videos have a mistake that is more probable than not; --json has 0 less probable ones and 0 steps that "
+        "were not seen."
+    )
+
+
+def test_what_may_lack_its_label_is_not_accused(msg2: Msg2, tea: Path, wrong: Path) -> None:
+    for options in ((), ("--absent", "unknown")):  # a table of steps says nothing else
+        ran = msg2("check", tea, wrong, *options)
+        assert [line.split(" ")[0] for line in ran.out.splitlines()[:4]] == ["v_both", "v_late", "v_order", ""]
+        assert ran.out.splitlines()[-1].startswith("3 of 6 videos have a mistake")
+        assert "2 steps that were not seen" in ran.out
+        found = msg2("check", tea, wrong, "--json", *options).json
+        assert found["accused"] == ["v_both", "v_late", "v_order"]
+        assert [(one["video"], one["kind"], one["step"]) for one in found["not_seen"]] == [
+            ("v_left", "left out", "pour"),
+            ("v_need", "need", "stir"),
+        ]
+
+
+def test_the_contract_of_the_json(msg2: Msg2, tea: Path, wrong: Path) -> None:
+    found = msg2("check", tea, wrong, "--absent", "skipped", "--json").json
+    expected = [
+        {"video": "v_both", "step": "leaves", "kind": "exclusive", "unmet": ["bag"], "position": 3},
+        {"video": "v_late", "step": "boil", "kind": "order", "unmet": ["pour"], "position": 3},
+        {"video": "v_left", "step": "pour", "kind": "left out", "unmet": [], "position": None},
+        {"video": "v_need", "step": "stir", "kind": "need", "unmet": ["spoon"], "position": 4},
+        {"video": "v_order", "step": "sugar", "kind": "order", "unmet": ["stir"], "position": 6},
+    ]
+    assert found["mistakes"] == [{**one, "probability": 1.0, "start": None} for one in expected]
+    assert found["fit"].keys() == {"v_both", "v_late", "v_left", "v_need", "v_order", "v_right"}
+    assert all(value < 0 for value in found["fit"].values())
+    assert max(found["fit"], key=found["fit"].get) == "v_right"
+    accused = {one["video"] for one in found["mistakes"] if one["probability"] >= 0.5}
+    assert set(found["accused"]) == accused
+    assert found == assist.check(package.load(tea), package.read(wrong), "skipped").to_json()
+
+
+def test_repetitions_where_the_data_keep_them(msg2: Msg2, tea: Path, tmp_path: Path) -> None:
+    data = steps_table(tmp_path / "again.csv", v=["boil", "boil", "bag", "pour"])
+    assert msg2("check", tea, data, "--json").json["mistakes"] == []
+    (again,) = msg2("check", tea, data, "--repeats", "keep", "--json").json["mistakes"]
+    assert (again["kind"], again["step"], again["position"]) == ("repeated", "boil", 2)
+
+
+def test_less_probable_mistakes_are_in_the_json_only(msg2: Msg2, usual_graph: Path, tmp_path: Path) -> None:
+    """Ten of the 40 videos behind the graph dip first: that is usual."""
+    graph = json.loads(usual_graph.read_text())
+    graph["evidence"]["dip"]["edges"]["whisk"] |= {"before": 30, "together": 40}
+    usual_graph.write_text(json.dumps(graph))
+    data = steps_table(tmp_path / "data.csv", n=["dip", "whisk", "fry"])
+    (found,) = msg2("check", usual_graph, data, "--json").json["mistakes"]
+    assert (found["step"], found["unmet"]) == ("whisk", ["dip"])
+    assert 0 < found["probability"] < 0.5
+    assert msg2("check", usual_graph, data, "--json").json["accused"] == []
+    ran = msg2("check", usual_graph, data)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "")
+    assert ran.out.splitlines()[-1].startswith("0 of 1 videos have a mistake that is more probable than not")
+    assert "--json has 1 less probable ones" in ran.out
+
+
+def test_as_the_graph_was_learnt_unless_said_otherwise(msg2: Msg2, old: Path, tmp_path: Path) -> None:
+    graph, data = tmp_path / "graph.json", steps_table(tmp_path / "short.csv", n=["whisk", "dip"])
+    for absent, other in (("skipped", "unknown"), ("unknown", "skipped")):
+        assert msg2("infer", old, "-o", graph, "--absent", absent).code == 0
+        for options, skipped in (((), absent == "skipped"), (("--absent", other), other == "skipped")):
+            found = msg2("check", graph, data, "--json", *options).json
+            assert [one["kind"] for one in found["mistakes" if skipped else "not_seen"]] == ["left out"]
+            assert found["not_seen" if skipped else "mistakes"] == []
+    ran = msg2("check", graph, data, "--absent", "perhaps")
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_mistakes_on_the_picture(msg2: Msg2, usual_graph: Path, tmp_path: Path) -> None:
+    data = steps_table(tmp_path / "late.csv", n=["dip", "whisk", "fry"], m=["whisk", "dip", "fry"])
+    ran = msg2("check", usual_graph, data, "--json", "-o", tmp_path / "mistakes.svg")
+    assert [(one["video"], one["step"], one["unmet"]) for one in ran.json["mistakes"]] == [("n", "whisk", ["dip"])]
+    assert "1 of 2 wrong" in (tmp_path / "mistakes.svg").read_text()
+
+
+def test_overlapping_segments_accuse_nobody(msg2: Msg2, usual_graph: Path, tmp_path: Path) -> None:
+    data = tmp_path / "overlap.csv"
+    data.write_text("video,step,start,end\nv,dip,0,9\nv,whisk,5,12\nv,fry,20,25\n")
+    assert msg2("check", usual_graph, data, "--json").json["mistakes"] == []
+    (late,) = msg2("check", usual_graph, data, "--overlap", "start", "--json").json["mistakes"]
+    assert (late["step"], late["unmet"], late["start"]) == ("whisk", ["dip"], 5)
+    assert "at 5.0 s: 'whisk' after 'dip'" in msg2("check", usual_graph, data, "--overlap", "start").out
+
+
+def test_the_task_that_the_graph_is_about(msg2: Msg2, many: Path, tmp_path: Path) -> None:
+    out = tmp_path / "g.json"
+    msg2("infer", many, "-o", out, "--task", "Make Coffee")
+    found = msg2("check", out, many, "--json").json
+    assert found["videos"] == len(package.read(many, task="Make Coffee"))
+
+
+def test_data_of_another_task(msg2: Msg2, usual_graph: Path, many: Path, tmp_path: Path) -> None:
+    assert "holds no task 'old'" in msg2("check", usual_graph, many).complaint
+    other = steps_table(tmp_path / "other.csv", v=["stir"])
+    ran = msg2("check", usual_graph, other, "-o", tmp_path / "x.svg")
+    assert "video 'v': 'stir' is not a step of the graph" in ran.complaint
+    assert not (tmp_path / "x.svg").exists()
+
+
+# -- online -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("absent", ["skipped", "unknown"])
+def test_all_online_verdicts_as_json(msg2: Msg2, usual_graph: Path, old: Path, new: Path, absent: str) -> None:
+    found = msg2("check", usual_graph, new, "--online", "--data", old, "--json", "--absent", absent).json
+    judge = fit_monitor(package.load(usual_graph), package.read(old, repeats="keep"), absent=absent)
     videos = package.read(new, repeats="keep")
     expected = {video.id: [verdict.to_json() for verdict in judge.video(video)] for video in videos}
     assert found == {"task": "old", "threshold": 0.5, "videos": expected}
-    assert [verdict["mistake"] for verdict in found["videos"]["n1"]] == [False, True, True, True, True]
+    skipped = absent == "skipped"  # else a step without the one that it needs claims nothing
+    assert [verdict["mistake"] for verdict in found["videos"]["n1"]] == [False, skipped, True, True, True]
 
 
 def test_online_mistakes_in_words(msg2: Msg2, usual_graph: Path, old: Path, new: Path) -> None:
-    early, late, again, unknown, _, total = msg2("check", usual_graph, new, "--online", "--data", old).out.splitlines()
+    arguments = ("check", usual_graph, new, "--online", "--data", old)
+    early, late, again, unknown, _, total = msg2(*arguments, "--absent", "skipped").out.splitlines()
     assert early.startswith("n1  as step 2: 'fry', ")
     assert early.endswith("before 'dip' (as in 0 of 9 videos), without 'dip'")
-    assert late.endswith("after 'fry', which needs it (as in 0 of 9 videos)")
+    assert late.endswith("after 'fry', which should come later (as in 0 of 9 videos)")
     assert again.endswith("once more (as in 0 of 9 videos)")
     assert unknown.endswith("never seen in 9 videos")
     assert total.startswith("4 of 8 labels in 2 videos are mistakes")
+    assert msg2(*arguments).out.splitlines() == [late, again, unknown, "", total.replace("4 of 8", "3 of 8")]
+
+
+def test_both_of_an_exclusive_pair_in_words(msg2: Msg2, tea: Path, tmp_path: Path) -> None:
+    usual = {f"v{n}": ["boil", "bag" if n % 2 else "leaves", "pour"] for n in range(18)}
+    data = steps_table(tmp_path / "mixed.csv", **usual, w=["boil", "bag", "leaves", "pour"])
+    line, *_ = msg2("check", tea, data, "--online").out.splitlines()
+    assert line.startswith("w  as step 3: 'leaves', ")
+    assert line.endswith("as well as 'bag' (as in 0 of 9 videos)")
 
 
 def test_without_training_each_video_is_judged_by_the_others(msg2: Msg2, usual_graph: Path, tmp_path: Path) -> None:
     usual = {f"v{number}": ["whisk", "dip", "fry"] for number in range(9)}
     data = steps_table(tmp_path / "mixed.csv", **usual, w=["dip", "whisk", "fry"])
     found = msg2("check", usual_graph, data, "--online", "--json").json["videos"]
-    (finding,) = found["w"][0]["findings"]
-    assert (finding["times"], finding["chances"]) == (0, 9)
+    (finding,) = found["w"][1]["findings"]
+    assert (finding["kind"], finding["other"], finding["times"], finding["chances"]) == ("out of order", "dip", 0, 9)
     assert {video for video, verdicts in found.items() if any(verdict["mistake"] for verdict in verdicts)} == {"w"}
 
 

@@ -125,9 +125,9 @@ def test_a_bar_is_shown_where_someone_is_looking_and_leaves_nothing(command: Pat
 
 def test_no_bar_goes_into_a_pipe(msg2, many: Path, tmp_path: Path) -> None:
     for arguments in (
-        ("infer", many, "-o", tmp_path / "graphs", "--delta", "0.9", "--samples", 2),
+        ("infer", many, "-o", tmp_path / "graphs", "--samples", 2),
         ("sweep", many, "-o", tmp_path / "sweep.csv", "--task", "Make Coffee"),
-        ("next", many, "--evaluate", "--splits", 1, "--delta", "0.9"),
+        ("next", many, "--evaluate", "--splits", 1),
     ):
         ran = msg2(*arguments)
         assert ran.code == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from msg2 import pipeline, states
+from msg2 import load, pipeline, states
 from msg2.errors import MissingExtraError
+from msg2.inference import METHODS
 from msg2.pipeline import RunOptions
 
 
@@ -20,7 +22,12 @@ def test_the_demonstration(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     page = Path(ran.out.splitlines()[-1].split()[-1])
     assert page == tmp_path / "demo" / "run" / "page.html"
     assert page.read_text(encoding="utf-8").count("<svg") == 2
-    for line in ("msg2 ", "msgi ", "msgi+ ", "always-before ", "State prediction added ", "Make Coffee  after "):
+    assert "Learnt from the labels alone (likelihood, the default method):\n" in ran.out
+    assert "\n  boil water in kettle  needs  'fill kettle'\n" in ran.out
+    assert re.search(r"\n  wet the grounds  comes after  .+, if done\n", ran.out)
+    assert re.search(r"\n  may be left out:  .*boil water in kettle", ran.out)
+    assert load(tmp_path / "demo" / "graph.json").method["name"] == "likelihood"
+    for line in (*(f"{name} " for name in METHODS), "State prediction added ", "Make Coffee  after "):
         assert f"\n{line}" in ran.out
 
 

@@ -141,12 +141,32 @@ def test_a_task_that_is_not_there_or_not_one(msg2, many: Path, tmp_path: Path) -
     ],
 )  # fmt: skip
 def test_options_out_of_range(msg2, table: Path, tmp_path: Path, option: str) -> None:
-    ran = msg2("infer", table, "-o", tmp_path / "g.json", option)
+    ran = msg2("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", option)
     assert (ran.code, ran.out) == (2, "")
     assert "msg2 infer -h" in ran.err
     name, _, value = option.partition("=")
     assert name in ran.err or name[2:] in ran.err
     assert value in ran.err or "--seed" in ran.err or "--jobs" in ran.err or "--alpha" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["toast.csv"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--absent=x", "--absent=", "--levels=2", "--levels=x", "--starts=-1", "--candidates=0", "--tolerance=0"]
+)
+def test_options_of_the_default_method_out_of_range(msg2, table: Path, tmp_path: Path, option: str) -> None:
+    ran = msg2("infer", table, "-o", tmp_path / "g.json", option)
+    assert (ran.code, ran.out) == (2, "")
+    assert option.partition("=")[0][2:] in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["toast.csv"]
+
+
+@pytest.mark.parametrize("command", ["infer", "next", "run"])
+def test_the_default_method_has_no_delta_and_says_who_has(msg2, table: Path, tmp_path: Path, command: str) -> None:
+    more = ("--evaluate",) if command == "next" else ("-o", tmp_path / "out")
+    ran = msg2(command, table, *more, "--delta", "0.9")
+    assert (ran.code, ran.out) == (2, "")
+    assert "the method 'likelihood' has no option 'delta'" in ran.err
+    assert "msg2 and always-before have it: --method msg2" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["toast.csv"]
 
 
@@ -201,19 +221,19 @@ def test_help_and_version(msg2) -> None:
 def test_results_that_cannot_be_written(msg2, table: Path, graph: Path, many: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for out in (table / "g.json", "/proc/none/g.json", "/dev/full", tmp_path / ("x" * 300)):
-        assert str(out)[:200] in msg2("infer", table, "-o", out, "--delta", "0.9").complaint
+        assert str(out)[:200] in msg2("infer", table, "-o", out).complaint
         assert msg2("show", graph, "-o", f"{out}.svg" if "full" not in str(out) else "/proc/none/x.svg").complaint
         assert msg2("simulate", "Make Coffee", "-o", out).complaint
     assert msg2("check", graph, table, "-o", tmp_path / "no" / ("x" * 300 + ".svg")).complaint
-    assert msg2("infer", many, "-o", table, "--delta", "0.9").complaint
+    assert msg2("infer", many, "-o", table).complaint
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_all_results_or_none(msg2, table: Path, many: Path, tmp_path: Path) -> None:
     (tmp_path / "graphs" / "perform-cpr.json").mkdir(parents=True)
-    assert "is a folder" in msg2("infer", many, "-o", tmp_path / "graphs", "--delta", "0.9").complaint
+    assert "is a folder" in msg2("infer", many, "-o", tmp_path / "graphs").complaint
     assert [path.name for path in (tmp_path / "graphs").iterdir()] == ["perform-cpr.json"]
-    ran = msg2("infer", table, "-o", tmp_path / "new" / "g.json", "--delta", "0.9", "--stats", "/proc/none/stats.csv")
+    ran = msg2("infer", table, "-o", tmp_path / "new" / "g.json", "--stats", "/proc/none/stats.csv")
     assert "/proc/none/stats.csv" in ran.complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graphs", "toast.csv"]
 
@@ -232,7 +252,7 @@ def test_results_never_replace_the_data_or_one_another(msg2, table: Path, tmp_pa
 
 
 def test_a_device_stays_a_device(msg2, table: Path) -> None:
-    assert msg2("infer", table, "-o", "/dev/null", "--delta", "0.9").code == 0
+    assert msg2("infer", table, "-o", "/dev/null").code == 0
     assert Path("/dev/null").is_char_device()
 
 

@@ -25,10 +25,12 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_one_task_is_one_file(msg2, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "graph.json"
     ran = msg2(
-        "infer", table, "-o", out, "--delta", "0.9", "--alpha", "0.1", "--recency", "1", "--max-literals", "none"
-    )
+        "infer", table, "-o", out, "--method", "msg2", "--delta", "0.9", "--alpha", "0.1", "--recency", "1",
+        "--max-literals", "none",
+    )  # fmt: skip
     assert ran.code == 0
     assert ran.err == ""
+    assert ran.out.splitlines()[0].split() == ["task", "videos", "steps", "edges", "delta", "file"]
     assert ran.out.splitlines()[1].split() == ["toast", "8", "4", "3", "0.9", str(out)]
     found = json.loads(out.read_text())
     assert found["preconditions"] == {"dip": "whisk", "fry": {"all": ["dip", "whisk"]}}
@@ -39,6 +41,24 @@ def test_one_task_is_one_file(msg2, table: Path, tmp_path: Path) -> None:
     assert [path.name for path in out.parent.iterdir()] == ["graph.json"]
 
 
+def test_the_default_method_tells_kinds_and_has_no_delta(msg2, tmp_path: Path) -> None:
+    path, out = tmp_path / "tea.csv", tmp_path / "tea.json"
+    runs = ["boil,sugar,pour", "boil,honey,pour", "boil,pour"] * 8
+    path.write_text(
+        "video,step\n" + "".join(f"v{n:02},{step}\n" for n, run in enumerate(runs) for step in run.split(","))
+    )
+    ran = msg2("infer", path, "-o", out, "--absent", "skipped")
+    assert (ran.code, ran.err) == (0, "")
+    columns, values = (line.split() for line in ran.out.splitlines())
+    assert columns == ["task", "videos", "steps", "edges", "after", "exclusive", "optional", "file"]
+    found = package.load(out)
+    assert found.method["name"] == "likelihood"
+    after = [edge for edge in found.edges() if edge.kind == "after"]
+    assert {(edge.before, edge.after) for edge in after} == {("sugar", "pour"), ("honey", "pour")}
+    assert (found.exclusive, found.optional) == ((("honey", "sugar"),), {"honey", "sugar"})
+    assert values == ["tea", "24", "4", str(len(found.edges())), "2", "1", "2", str(out)]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_gives_what_the_library_gives(msg2, many: Path, tmp_path: Path, method: str) -> None:
     out = tmp_path / "cpr.json"
@@ -47,13 +67,13 @@ def test_a_method_gives_what_the_library_gives(msg2, many: Path, tmp_path: Path,
 
 
 def test_the_chosen_delta_is_told(msg2, table: Path, tmp_path: Path) -> None:
-    ran = msg2("infer", table, "-o", tmp_path / "g.json")
+    ran = msg2("infer", table, "-o", tmp_path / "g.json", "--method", "msg2")
     assert "(chosen)" in ran.out
     assert ran.err == "toast: delta 0.99 was chosen from the data (highest likelihood of held-out videos)\n"
 
 
 def test_many_tasks_are_a_folder(msg2, many: Path, tmp_path: Path) -> None:
-    ran = msg2("infer", many, "-o", tmp_path / "graphs", "--delta", "0.9")
+    ran = msg2("infer", many, "-o", tmp_path / "graphs")
     assert sorted(contents(tmp_path / "graphs")) == ["make-coffee.json", "perform-cpr.json", "repot-plant.json"]
     assert len(ran.out.splitlines()) == 4
     assert "graphs/repot-plant.json" in ran.out
@@ -67,7 +87,7 @@ def test_any_task_names_make_safe_files(msg2, tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("task,video,step\n" + "".join(f'"{name}",v,a\n"{name}",v,b\n' for name in names), encoding="utf-8")
     out = tmp_path / "out" / "graphs"
-    assert msg2("infer", path, "-o", out, "--delta", "0.9").code == 0
+    assert msg2("infer", path, "-o", out).code == 0
     assert {json.loads(text)["task"] for text in contents(out).values()} == set(names)
     assert len({name.casefold() for name in contents(out)}) == len(names)
     assert all(len(name) < 70 and name.replace("-", "").removesuffix(".json").isalnum() for name in contents(out))
@@ -98,7 +118,7 @@ def test_the_order_of_rows_counts_without_times(msg2, tmp_path: Path) -> None:
         (tmp_path / f"{number}").mkdir()
         path = tmp_path / f"{number}" / "d.csv"
         path.write_text("\n".join(["video,step", *order]) + "\n")
-        msg2("infer", path, "-o", path.with_suffix(".json"), "--delta", "0.9")
+        msg2("infer", path, "-o", path.with_suffix(".json"), "--method", "msg2", "--delta", "0.9")
         graphs.append(json.loads(path.with_suffix(".json").read_text()))
     assert graphs[0] == graphs[1]
     assert graphs[2]["preconditions"] == {"dip": "fry", "whisk": {"all": ["dip", "fry"]}}
@@ -106,7 +126,8 @@ def test_the_order_of_rows_counts_without_times(msg2, tmp_path: Path) -> None:
 
 def test_statistics(msg2, table: Path, tmp_path: Path) -> None:
     stats = tmp_path / "stats.csv"
-    assert msg2("infer", table, "-o", tmp_path / "g.json", "--delta", "0.9", "--stats", stats).code == 0
+    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--delta", "0.9")
+    assert msg2(*learn, "--stats", stats).code == 0
     rows = rows_of(stats)
     assert list(rows[0]) == ["task", "kind", "step", "candidate", "value", "videos", "chosen"]
     shares = {(r["step"], r["candidate"]): (float(r["value"]), int(r["videos"])) for r in rows if r["kind"] == "purity"}
@@ -149,24 +170,26 @@ def test_two_thousand_labels_in_a_video(msg2, tmp_path: Path) -> None:
     assert len(package.load(tmp_path / "g.json").steps) == 2000
 
 
-def test_segments_that_say_nothing_about_order(msg2, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_segments_that_say_nothing_about_order(msg2, tmp_path: Path, method: str) -> None:
     path = tmp_path / "d.csv"
     path.write_text("video,step,start,end\n" + "".join(f"v{n},{step},0,10\n" for n in range(4) for step in "abc"))
-    ran = msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9")
+    ran = msg2("infer", path, "-o", tmp_path / "g.json", "--method", method)
     assert "no video orders any two steps" in ran.err
     assert package.load(tmp_path / "g.json").edge_pairs() == set()
 
 
-def test_options_of_reading(msg2, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["likelihood", "msg2"])
+def test_options_of_reading(msg2, tmp_path: Path, method: str) -> None:
     path = tmp_path / "d.csv"
     rows = "".join(f"v{n},a,0,10\nv{n},b,5,15\nv{n},a,20,30\n" for n in range(6))
     path.write_text("video,step,start,end\n" + rows)
     edges = {}
     for options in ((), ("--overlap", "start"), ("--repeats", "keep")):
-        msg2("infer", path, "-o", tmp_path / "g.json", "--delta", "0.9", *options)
+        msg2("infer", path, "-o", tmp_path / "g.json", "--method", method, *options)
         edges[options] = package.load(tmp_path / "g.json").edge_pairs()
     expected = {
-        options: package.infer(package.read(path, **dict([(options[0][2:], options[1])] if options else [])), delta=0.9)
+        options: package.infer(package.read(path, **dict([(options[0][2:], options[1])] if options else [])), method)
         for options in edges
     }
     assert edges == {options: graph.edge_pairs() for options, graph in expected.items()}

@@ -142,7 +142,12 @@ def test_every_option_of_every_method_is_in_the_help(msg2: Msg2, command: str) -
             if command == "sweep" and spec.name == "delta":
                 continue
             assert f" {spec.flag} " in shown
-            assert f"{words(spec.help)} Default: {spec.default_text}." in shown
+            assert f"{words(spec.help)} Default: {spec.default_text.replace(',', ', ')}." in shown
+
+
+def test_the_default_is_likelihood_but_where_a_delta_is_swept(msg2: Msg2) -> None:
+    for command, default in {"infer": "likelihood", "next": "likelihood", "run": "likelihood", "sweep": "msg2"}.items():
+        assert f"[default: {default}]" in words(msg2(command, "--help").out)
 
 
 def test_a_sweep_has_no_delta(msg2: Msg2, table: Path, tmp_path: Path) -> None:

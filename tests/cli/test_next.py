@@ -34,6 +34,23 @@ def test_the_order_of_what_is_done_counts(msg2, tmp_path: Path) -> None:
         assert ran.json["next"][0]["step"] == best
 
 
+def test_what_is_done_rules_out_what_a_run_does_in_its_place(msg2, tmp_path: Path) -> None:
+    path = tmp_path / "tea.json"
+    kinds = {"order": [["sugar", "stir"]], "exclusive": [["bag", "leaves"]], "optional": ["sugar"]}
+    steps = ["bag", "leaves", "stir", "sugar"]
+    path.write_text(json.dumps({"format": "msg2.graph/2", "task": "tea", "steps": steps, "preconditions": {}, **kinds}))
+    found = {one["step"]: one for one in msg2("next", path, "--done", "bag", "--json").json["next"]}
+    assert {name: one["eligible"] for name, one in found.items()} == {"leaves": False, "stir": True, "sugar": True}
+    assert found["leaves"]["probability"] == 0
+    found = {one["step"]: one for one in msg2("next", path, "--done", "stir", "--json").json["next"]}
+    assert {name: one["eligible"] for name, one in found.items()} == {"bag": True, "leaves": True, "sugar": False}
+    said = msg2("next", path, "--done", "bag", "--done", "stir").out
+    assert re.search(r"^leaves +0.00 +ruled out by 'bag'$", said, re.MULTILINE)
+    assert re.search(r"^sugar +0.00 +ruled out by 'stir'$", said, re.MULTILINE)
+    path.write_text(path.read_text().replace('"optional": ["sugar"]', '"optional": []'))
+    assert re.search(r"^stir +\S+ +\(after 'sugar', if done\)$", msg2("next", path).out, re.MULTILINE)
+
+
 def test_grprop_ranks_by_its_own_probabilities(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--ranker", "grprop", "--json").json["next"]
     chances = [step["probability"] for step in found]
@@ -65,13 +82,18 @@ def test_a_step_may_begin_with_a_dash(msg2, tmp_path: Path) -> None:
 
 
 def test_accuracy_on_held_out_videos(msg2, many: Path) -> None:
-    ran = msg2("next", many, "--evaluate", "--splits", 2, "--delta", "0.7", "--task", "Make Coffee", "--json")
+    arguments = ("next", many, "--evaluate", "--splits", 2, "--task", "Make Coffee", "--json")
+    ran = msg2(*arguments, "--method", "msg2", "--delta", "0.7")
     task, shares = package.read(many, task="Make Coffee"), []
     for seed in range(2):
         training, test = assist.train_test_split(task, seed=seed)
-        shares.append(assist.evaluate_ranker(assist.recency(package.infer(training, delta=0.7)), test).accuracy)
+        graph = package.infer(training, "msg2", delta=0.7)
+        shares.append(assist.evaluate_ranker(assist.recency(graph), test).accuracy)
     assert ran.json["tasks"] == {"Make Coffee": pytest.approx(sum(shares) / 2)}
     assert (ran.json["method"], ran.json["splits"]) == ("msg2", 2)
+    default = msg2(*arguments).json
+    assert default["method"] == "likelihood"
+    assert default["accuracy"] == pytest.approx(assist.evaluate_next_step(task, method="likelihood", splits=2).accuracy)
     all_tasks = msg2("next", many, "--evaluate", "--splits", 1, "--ranker", "bigram", "--json").json
     assert len(all_tasks["tasks"]) == 3
     assert all_tasks["accuracy"] == pytest.approx(sum(all_tasks["tasks"].values()) / 3)
@@ -131,11 +153,23 @@ def test_bigram_learns_from_data_too(msg2, graph: Path, table: Path) -> None:
 
 
 def test_accuracy_of_the_learned_ranker(msg2, many: Path) -> None:
-    arguments = ("next", many, "--evaluate", "--splits", 1, "--delta", "0.7", "--task", "Make Coffee")
+    arguments = (
+        "next",
+        many,
+        "--evaluate",
+        "--splits",
+        1,
+        "--method",
+        "msg2",
+        "--delta",
+        "0.7",
+        "--task",
+        "Make Coffee",
+    )
     ran = msg2(*arguments, "--ranker", "learned", "--json")
     training, test = assist.train_test_split(package.read(many, task="Make Coffee"), seed=0)
     expected = assist.evaluate_ranker(
-        assist.fit_forecaster(package.infer(training, delta=0.7), training), test
+        assist.fit_forecaster(package.infer(training, "msg2", delta=0.7), training), test
     ).accuracy
     assert ran.json["accuracy"] == pytest.approx(expected)
     assert (ran.json["ranker"], ran.json["method"]) == ("learned", "msg2")

@@ -50,7 +50,7 @@ def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path
     assert ran.out.splitlines()[-1] == f"page     {tmp_path / 'page.html'}"
     assert package.load(tmp_path / "after.json").method["options"]["delta"] == 0.8
     files = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if name != "model"}
-    assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8).code == 0
+    assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8, "--method", "msg2").code == 0
     assert {name: (tmp_path / name).read_bytes() for name in files} == files
 
 
@@ -86,6 +86,7 @@ def test_from_captions(msg2, tmp_path: Path) -> None:
     assert ran.code == 0, ran
     assert "there are no frames, sentences take their place" in ran.err
     assert names(tmp_path / "out") == sorted([*FILES, "features"])
+    assert package.load(tmp_path / "out" / "after.json").method["name"] == "likelihood", "the default"
     assert json.loads((tmp_path / "out" / "model" / "model.json").read_text())["model"]["inputs"] == "text"
     assert msg2(*go).code == 0
 
@@ -104,7 +105,7 @@ def test_what_cannot_run(msg2, coffee: Path, table: Path, tmp_path: Path) -> Non
 
 
 def test_interrupted_it_says_so_and_goes_on(command: Path, coffee: Path, tmp_path: Path) -> None:
-    run = [command, "run", coffee, "-o", tmp_path / "out", "--delta", "0.8", "--epochs", "300"]
+    run = [command, "run", coffee, "-o", tmp_path / "out", "--epochs", "300"]
     log = tmp_path / "out" / "model" / "log.jsonl"
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         started = time.monotonic()

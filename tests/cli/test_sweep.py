@@ -25,7 +25,7 @@ def test_a_sweep_is_a_table_and_a_plot(msg2, many: Path, tmp_path: Path, out: st
     assert ran.code == 0
     table = tmp_path / out if out.endswith(".csv") else tmp_path / out / "sweep.csv"
     rows = rows_of(table)
-    points = sweep_of(package.read(many, task="Perform CPR"))
+    points = sweep_of(package.read(many, task="Perform CPR"), "msg2")
     assert [float(row["delta"]) for row in rows] == [point.delta for point in points]
     assert [int(row["edges"]) for row in rows] == [point.edges for point in points]
     assert [float(row["fit"]) for row in rows] == [point.fit for point in points]
@@ -35,7 +35,10 @@ def test_a_sweep_is_a_table_and_a_plot(msg2, many: Path, tmp_path: Path, out: st
 
 
 def test_a_sweep_needs_something_to_sweep_over(msg2, table: Path, tmp_path: Path) -> None:
-    assert "no option 'delta'" in msg2("sweep", table, "-o", tmp_path / "s.csv", "--method", "msgi").err
+    for method in ("msgi", "likelihood"):
+        ran = msg2("sweep", table, "-o", tmp_path / "s.csv", "--method", method)
+        assert (ran.code, "no option 'delta'" in ran.err) == (2, True)
+        assert "msg2 and always-before have it" in ran.err
     one = tmp_path / "one.csv"
     one.write_text("video,step\nv,a\nv,b\n")
     assert "none can be held out" in msg2("sweep", one, "-o", tmp_path / "s.csv").complaint

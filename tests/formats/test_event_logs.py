@@ -152,6 +152,24 @@ def test_a_table_of_intervals_and_one_without_times(tmp_path: Path) -> None:
     assert spans(path) == {"c": [("b", None, None), ("a", None, None)], "d": [("x", None, None)]}
 
 
+def test_what_a_log_does_not_have_was_not_done(tmp_path: Path) -> None:
+    """A step table of the same labels says nothing of the kind."""
+    (tmp_path / "log.xes").write_text(xes(("c", [xes_event("a", "2010-12-30T11:00:00Z")])))
+    (tmp_path / "log.csv").write_text("case:concept:name,concept:name,time:timestamp\nc,a,2010-12-30\n")
+    (tmp_path / "untimed.csv").write_text("case:concept:name,concept:name\nc,b\nc,a\nc,a\n")
+    (tmp_path / "steps.csv").write_text("video,step\nc,a\n")
+    for options in ({}, {"repeats": "keep"}, {"overlap": "start"}):
+        absent = [
+            read(tmp_path / name, **options).absent for name in ("log.xes", "log.csv", "untimed.csv", "steps.csv")
+        ]
+        assert absent == ["skipped", "skipped", "skipped", "unknown"]
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("one", "two"):
+        (logs / f"{name}.xes").write_text(xes(("c", [xes_event("a")]), name=name))
+    assert [task.absent for task in read_all(logs)] == ["skipped", "skipped"]
+
+
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 logs = st.dictionaries(
     st.sampled_from(["c1", "c2", "ü"]),

@@ -128,14 +128,14 @@ def test_ties_go_to_the_largest_delta() -> None:
 
 def test_the_chosen_delta_is_the_best_of_the_sweep_and_is_written_down() -> None:
     task = simulate(household_world("Make Coffee"), SimulationOptions(), seed=0).task
-    graph = infer(task, seed=5)
+    graph = infer(task, "msg2", seed=5)
     points = sweep(task, seed=5)
     (chosen,) = [point for point in points if point.chosen]
     assert chosen.fit == max(point.fit for point in points)
     assert graph.method["options"]["delta"] == chosen.delta
     assert graph.method["delta_chosen"]["fits"] == {f"{p.delta:g}": round(p.fit, 6) for p in points}
     assert tuple(point.delta for point in points) == delta.GRID
-    fixed = infer(task, delta=chosen.delta)
+    fixed = infer(task, "msg2", delta=chosen.delta)
     assert fixed.preconditions == graph.preconditions
     assert chosen.edges == len(graph.edges())
     obeyed = 1 - violations(graph.preconditions, task) / len(states_of(task))
@@ -146,17 +146,17 @@ def test_an_order_that_nearly_always_holds_is_kept() -> None:
     """Nine videos in ten agree: to demand the order (purity 0.9 > δ) predicts better than to demand none."""
     seen = ["ab"] * 36 + ["ba"] * 4
     task = Task("t", "ab", (Video(f"{number:02d}", map(Segment, steps)) for number, steps in enumerate(seen)))
-    graph = infer(task)
+    graph = infer(task, "msg2")
     assert graph.edge_pairs() == {("a", "b")}
     assert 0.7 < graph.method["options"]["delta"] < 0.9
-    clean = infer(task.with_videos(task.videos[:36]))
+    clean = infer(task.with_videos(task.videos[:36]), "msg2")
     assert clean.method["options"]["delta"] == max(delta.GRID)
 
 
 def test_one_video_takes_the_strictest() -> None:
     task = Task("t", "ab", [Video("v", map(Segment, "ab"))])
     assert delta.evaluate_grid(Sequences.from_task(task), lambda sequences, delta: {}, 0) == []
-    graph = infer(task)
+    graph = infer(task, "msg2")
     assert graph.method["options"]["delta"] == max(delta.GRID)
     assert "strictest" in graph.method["delta_chosen"]["rule"]
 
@@ -164,7 +164,7 @@ def test_one_video_takes_the_strictest() -> None:
 @pytest.mark.parametrize("second", [[], [Segment("a")]])
 def test_videos_without_labels_cannot_be_held_out(second: list[Segment]) -> None:
     task = Task("t", "ab", [Video("1", []), Video("2", second)])
-    graph = infer(task)
+    graph = infer(task, "msg2")
     assert graph.preconditions == {}
     assert graph.method["options"]["delta"] == max(delta.GRID)
     with pytest.raises(InputError, match="fewer than two videos with labels"):
@@ -172,5 +172,6 @@ def test_videos_without_labels_cannot_be_held_out(second: list[Segment]) -> None
 
 
 def test_only_methods_with_a_delta_are_swept() -> None:
-    with pytest.raises(InputError, match="no delta"):
-        sweep(Task("t", "ab", []), "msgi")
+    for method in ("msgi", "likelihood"):
+        with pytest.raises(InputError, match=r"no delta to sweep over\n.*msg2 and always-before have it"):
+            sweep(Task("t", "ab", []), method)

@@ -76,7 +76,8 @@ def test_the_chance_is_that_of_fisher(seen: list[tuple[bool, bool]]) -> None:
 
 
 def test_a_graph_tells_the_parts_of_its_steps() -> None:
-    graph = infer(task_of(*["axzo", "ayz", "awz", "axz", "ayzo", "awzo"] * 12), "likelihood")
+    """Methods that know preconditions only have them in the evidence; `likelihood` in the graph itself."""
+    graph = infer(task_of(*["axzo", "ayz", "awz", "axz", "ayzo", "awzo"] * 12), "msg2", delta=0.9)
     assert graph.evidence["x"]["instead"] == ["w", "y"]
     assert "Videos show it or 'w' or 'y', hardly ever both." in graph.explain("x")
     assert "It is optional: 36 of 72 videos do without it, and no step needs it." in graph.explain("o")

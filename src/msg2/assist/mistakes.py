@@ -216,17 +216,19 @@ class _Checker:
                     continue
                 cost = self.likelihood.unmet_cost(run.video, name) if run.new and clause.kind != "step" else 0.0
                 mistake = run.mistake(name, "need", self._rules.need(name, clause, cost if run.new else None), clause)
-                came_late = not clause.steps.isdisjoint(others)
-                yield mistake if came_late or self.absent == "skipped" else replace(mistake, start=None, position=None)
+                unseen = {one for one in clause.steps - others if self.graph.partners(one).isdisjoint(run.first)}
+                sure = self.absent == "skipped" or not clause.evaluate(done | unseen)
+                yield mistake if sure else replace(mistake, start=None, position=None)
 
     def _is_told(self, clause: Formula, name: Step, run: _Run) -> bool:
         """Whether it is said elsewhere that a clause was not met in time: once is enough."""
         graph, shown = self.graph, run.first.keys()
-        if late := {one for one in clause.steps & shown if one != name and run.is_before(name, one)}:
-            return any(graph.kind(one, name) in ("needs", "after") for one in late)  # told as order
         absent = clause.steps - shown
-        if not absent.isdisjoint(graph.required) or any(absent.issuperset(group) for group in self._needed_groups):
-            return True  # told as left out
+        left_out = [group for group in self._needed_groups if shown.isdisjoint(group)]
+        if not absent.isdisjoint(graph.required.union(*left_out)):
+            return True  # as left out
+        if late := {one for one in clause.steps & shown if run.is_before(name, one)}:
+            return any(graph.kind(one, name) in ("needs", "after") for one in late)  # as order
         alike = [
             position
             for one, (position, _) in run.first.items()

@@ -42,8 +42,9 @@ class RuleProbabilities:
         pairs : sequence of (str, str)
             Pairs (before, after), as they should come.
         cost : float or None
-            log p that these rules take from the video that breaks them (nats), at most 0; None for a video that the
-            graph was learned from, whose part is in the gains already.
+            log p that these rules take from the video that breaks them (nats), below 0 but for a very disorderly one,
+            in which the rules explain more of the other choices; None for a video that the graph was learned from,
+            whose part is in the gains already.
 
         Returns
         -------

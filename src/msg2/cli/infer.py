@@ -71,7 +71,8 @@ def infer(
 
     OUT is one graph file; where DATA holds many tasks, a folder with one file per task.
 
-    Example: `msg2 infer steps.csv -o graph.json --delta 0.9`
+    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
+    `msg2 infer steps.csv -o graph.json --method msg2 --delta 0.9`
     """
     options = parse_method_options(method, given)
     with console.usage_errors():
@@ -97,10 +98,8 @@ def infer(
     if stats is not None:
         contents[stats] = as_csv(Statistic, ((result.graph.task, result.statistics()) for result in results))
     write_together(contents)
-    console.print_table(
-        ["task", "videos", "steps", "edges", "delta", "file"],
-        [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)],
-    )
+    rows = [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)]
+    console.print_table(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
@@ -115,8 +114,17 @@ def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]
     return [output / f"{name}.json" for name in safe_names([task.name for task in tasks])]
 
 
-def _summary(graph: SubtaskGraph, path: Path) -> tuple[object, ...]:
-    delta = graph.method["options"].get("delta")
-    chosen = " (chosen)" if "delta_chosen" in graph.method else ""
-    shown = "" if delta is None else f"{delta:g}{chosen}"
-    return graph.task, len(graph.method["videos"]), len(graph.steps), len(graph.edges()), shown, path
+def _summary(graph: SubtaskGraph, path: Path) -> dict[str, object]:
+    """Column: value of one graph; which columns there are depends on what the method tells and takes."""
+    row: dict[str, object] = {
+        "task": graph.task, "videos": len(graph.method["videos"]), "steps": len(graph.steps),
+        "edges": len(graph.edges()),
+    }  # fmt: skip
+    if "model" in graph.method:  # it tells what is needed from what only comes first, and what may be left out
+        after = sum(edge.kind == "after" for edge in graph.edges())
+        row |= {"after": after, "exclusive": len(graph.exclusive), "optional": len(graph.optional)}
+    if "delta" in graph.method["options"]:
+        delta = graph.method["options"]["delta"]
+        chosen = " (chosen)" if "delta_chosen" in graph.method else ""
+        row["delta"] = "" if delta is None else f"{delta:g}{chosen}"
+    return {**row, "file": path}

@@ -12,6 +12,7 @@ from msg2.cli import console
 from msg2.cli.generated_options import CommandWithOptions, GivenOptions
 from msg2.errors import InputError
 from msg2.inference import DEFAULT_METHOD, METHODS, find_method, make_options
+from msg2.inference.registry import say_who_has_it
 from msg2.options import OptionSpec, option_specs
 
 Seed = Annotated[
@@ -22,15 +23,30 @@ Seed = Annotated[
 _PANEL = "Options of the methods"
 
 
-def takes_method_options(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], CommandWithOptions]:
-    """Decorate a command so that it takes the options of all methods, but for those named in `without`, as `given`."""
-    return lambda function: CommandWithOptions(function, "given", lambda: _parameters(without))
+def takes_method_options(
+    *, without: tuple[str, ...] = (), default: str = DEFAULT_METHOD
+) -> Callable[[Callable[..., None]], CommandWithOptions]:
+    """Decorate a command so that it takes the options of all methods as `given`.
+
+    Parameters
+    ----------
+    without : tuple of str
+        Options that it does not take.
+    default : str
+        The method where none is named.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+    return lambda function: CommandWithOptions(function, "given", lambda: _parameters(without, default))
 
 
-def _parameters(without: tuple[str, ...]) -> Iterator[inspect.Parameter]:
+def _parameters(without: tuple[str, ...], default: str) -> Iterator[inspect.Parameter]:
     methods = " ".join(f"{name}: {method.summary}" for name, method in METHODS.items())
     name = Annotated[str, typer.Option("--method", metavar="NAME", help=methods)]
-    yield inspect.Parameter("method", inspect.Parameter.KEYWORD_ONLY, default=DEFAULT_METHOD, annotation=name)
+    yield inspect.Parameter("method", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=name)
     names = (spec.name for method in METHODS.values() for spec in option_specs(method.options))
     yield from (_parameter(name) for name in dict.fromkeys(names) if name not in without)
 
@@ -46,7 +62,8 @@ def _parameter(name: str) -> inspect.Parameter:
     first = next(iter(specs.values()))
     helps: dict[str, list[str]] = {}
     for method, spec in specs.items():
-        helps.setdefault(f"{spec.help} Default: {spec.default_text}.", []).append(method)
+        shown = spec.default_text.replace(",", ", ")  # so that lines can break there
+        helps.setdefault(f"{spec.help} Default: {shown}.", []).append(method)
     text = " ".join(f"{', '.join(methods)}: {help}" for help, methods in helps.items())
     kind: Any = bool | None if first.kind == "boolean" else str | None
     words = dict.fromkeys(word for spec in specs.values() for word in spec.metavar.split("|"))
@@ -103,5 +120,6 @@ def find_option(method: str, name: str) -> OptionSpec:
     specs = {spec.name: spec for spec in option_specs(find_method(method).options)}
     if name not in specs:
         takes = ", ".join(spec.flag for spec in specs.values()) or "none"
-        raise InputError(f"the method {method!r} has no option {name!r}", hint=f"it takes {takes}")
+        hint = say_who_has_it(name, "--method {}") or f"it takes {takes}"
+        raise InputError(f"the method {method!r} has no option {name!r}", hint=hint)
     return specs[name]

@@ -16,18 +16,19 @@ from msg2.cli.output_files import as_csv, refuse_clashes
 from msg2.drawing.plots import sweep_plot
 from msg2.errors import MissingExtraError
 from msg2.files import write_together
-from msg2.inference import DEFAULT_METHOD, SweepPoint
+from msg2.inference import SweepPoint
 from msg2.inference import sweep as sweep_delta
+from msg2.inference.inference import SWEPT_METHOD
 from msg2.logs import LOGGER
 from msg2.progress import prefix_messages
 
 
-@takes_method_options(without=("delta",))
+@takes_method_options(without=("delta",), default=SWEPT_METHOD)
 @takes_reading_options("repeats", "overlap", "order", "tier", "fps")
 def sweep(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
-    method: str = DEFAULT_METHOD,
+    method: str = SWEPT_METHOD,
     task: TaskName = None,
     seed: Seed = 0,
     *,
@@ -37,7 +38,8 @@ def sweep(
     """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
 
     A higher δ asks for more agreement before a step counts as coming first, so it gives fewer edges. `fit` is the mean
-    log-likelihood of a label in held-out videos: `--delta auto` takes the δ where it is highest.
+    log-likelihood of a label in held-out videos: `--delta auto` takes the δ where it is highest. A sweep is for methods
+    that have a δ: `msg2`, the paper's, which is the default here, and `always-before`. `likelihood` has none.
 
     Example: `msg2 sweep steps.csv -o sweep.csv`
     """

@@ -31,7 +31,7 @@ from msg2.formats import (
 from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
 from msg2.formats.source import Source
 from msg2.formats.writing import WriteOptions, Writer
-from msg2.graph.graph import FORMAT
+from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.task import Task
 
 
@@ -158,8 +158,8 @@ def find_reader(source: Source) -> Reader:
     hint = "msg2 reads: " + "; ".join(reader.DESCRIPTION for reader in READERS)
     if source.is_folder:
         raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
-    if isinstance(source.document, dict) and source.document.get("format") == FORMAT:
-        hint = "give the data that it was learnt from; `msg2 show`, `next`, `check` and `merge` take graphs"
+    if isinstance(source.document, dict) and source.document.get("format") in (FORMAT, OLD_FORMAT):
+        hint = "give the data that it was learnt from; `msg2 show`, `next`, `check`, `explain` and others take graphs"
         raise InputError("is a graph, not data", where=source.path, hint=hint)
     kind = "JSON" if source.is_json else "XML"
     raise InputError(f"is {kind}, but in no layout that msg2 reads", where=source.path, hint=hint)

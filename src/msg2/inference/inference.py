@@ -27,7 +27,13 @@ from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate
 from msg2.inference.layers import purity
 from msg2.inference.likelihood.name_similarity import NameEncoder
 from msg2.inference.optional_steps import add_step_roles
-from msg2.inference.registry import DEFAULT_METHOD, Method, find_method, make_options
+from msg2.inference.registry import (
+    DEFAULT_METHOD,
+    Method,
+    find_method,
+    make_options,
+    say_who_has_it,
+)
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
 from msg2.logs import LOGGER, collect_logs
 from msg2.parallel import parallel_map
@@ -135,6 +141,8 @@ def infer(
     >>> graph = infer([["boil", "pour"]] * 5)
     >>> print(graph.precondition("pour"))
     boil
+    >>> infer([["boil", "pour"]] * 5, "msg2", delta=0.9).method["name"]  # the paper's method, with an option of its own
+    'msg2'
     """
     from msg2.formats.conversion import to_task
 
@@ -294,7 +302,8 @@ def run_inference(
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
     if learned.model:
         facts["model"] = dict(learned.model)
-    made = {"name": method, "options": asdict(chosen), **facts, "videos": list(sequences.videos)}
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(chosen).items()}
+    made = {"name": method, "options": values, **facts, "videos": list(sequences.videos)}
     graph = learned.graph(task.steps, task.name, made)
     graph = replace(graph, order=reduce_order(graph))
     entries = dict(step_evidence(sequences, graph, learned))
@@ -324,7 +333,7 @@ def sweep(
     data : Task, path, DataFrame, sequences or mapping
         As in `infer`.
     method : str
-        One that has a δ.
+        One that has a δ; by default the paper's, since `likelihood` has none.
     task : str, optional
         Which task, where `data` holds several.
     seed : int
@@ -353,7 +362,8 @@ def sweep(
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     if not hasattr(chosen, "delta"):
-        raise InputError(f"the method {method!r} has no delta to sweep over")
+        hint = say_who_has_it("delta", "method='{}'")
+        raise InputError(f"the method {method!r} has no delta to sweep over", hint=hint)
     learner = _learner_at_delta(chosen_method, chosen)
     points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
     if not points:

@@ -112,8 +112,35 @@ def make_options(name: str, values: Mapping[str, Any]) -> Any:
     for given in values:
         if given not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InputError(f"the method {name!r} has no option {given!r}", hint=takes)
+            raise InputError(
+                f"the method {name!r} has no option {given!r}", hint=say_who_has_it(given, "method='{}'") or takes
+            )
     try:
         return method.options(**values)
     except TypeError as error:
         raise InputError(f"an option of the method {name!r} is of the wrong type ({error})") from error
+
+
+def say_who_has_it(option: str, chosen_by: str) -> str | None:
+    """Name the methods that have an option, for somebody who gave it to another one.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option.
+    chosen_by : str
+        How a method is chosen, with {} in the place of its name.
+
+    Returns
+    -------
+    str or None
+        None where no method has it.
+
+    >>> say_who_has_it("delta", "--method {}")
+    'msg2 and always-before have it: --method msg2'
+    """
+    names = [name for name, one in METHODS.items() if option in {spec.name for spec in option_specs(one.options)}]
+    if not names:
+        return None
+    have = f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} it"
+    return f"{have}: {chosen_by.format(names[0])}"

@@ -92,7 +92,15 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         },
         gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,
+        notes=_notes(sequences, bool(best.relation.any())),
     )  # fmt: skip
+
+
+def _notes(sequences: Sequences, ordered: bool) -> list[str]:
+    """What to tell the user: that no order was found, although there was something to find it in."""
+    if ordered or not sequences.before.any():
+        return []
+    return ["no order was found: the videos do the steps in any order, or are too few to tell"]
 
 
 def _disjunction_gains(search: HillClimbing, order: ScoredOrder, step: int) -> dict[frozenset[int], float]:

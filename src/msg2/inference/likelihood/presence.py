@@ -82,13 +82,16 @@ class PresenceModel:
         shown = shown[shown.any(axis=1)]
         counts = _PresenceCounts(shown)
         omissions = _PRIOR_OMISSIONS if absent == "skipped" else 1.0
-        extra, shares = 0.01, _Shares()
+        rate, extra, shares = 0.0, 0.01, _Shares()
         for _ in range(_ROUNDS):
+            last = (rate, extra)
             fits = [counts.log_likelihood(one, extra, shares) + _belief(one, omissions) for one in counts.rates]
             rate = counts.refine(counts.rates[int(np.argmax(fits))], shares)
             fits = [counts.log_likelihood(rate, one, shares) + _belief(one, _PRIOR_EXTRA) for one in _EXTRA_RATES]
             extra = float(_EXTRA_RATES[int(np.argmax(fits))])
             shares = counts.shares(rate, extra, shares)
+            if last == (rate, extra):
+                break
         required = counts.required_odds(rate, shares) > 0
         exclusive = counts.exclusive_odds(extra, shares) > 0
         implied = (counts.implied_odds(rate, extra, shares) > 0) | (required[:, None] & counts.seen)

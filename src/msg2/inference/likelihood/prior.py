@@ -76,7 +76,7 @@ class OrderPrior:
             cost -= float(self.similarity[usual].sum())
         against = int(relation.sum()) - int(needed.sum())
         clauses = sum(float(np.log(2 * comb(size - 1, len(group)))) for _, group in disjunctions)
-        return -(cost + against * float(np.log(size)) + clauses)
+        return -(cost + against * float(np.log(max(size, 1))) + clauses)
 
     @cached_property
     def _has_similarity(self) -> bool:

@@ -1,0 +1,175 @@
+"""How probably it is a mistake to break a rule: against enumeration over which rules are real, and over all paths."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from math import exp
+
+import networkx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msg2.assist.requirement_model import RequirementModel, mistake_probability
+from msg2.assist.rule_probabilities import LEAST_RARITY, RuleProbabilities
+from msg2.graph import SubtaskGraph, all_of, any_of, step
+
+NAMES = "abcde"
+PAIRS = list(pairwise(NAMES))
+GAINS = st.floats(-30, 30)
+
+
+def chain(*supports: dict[str, float]) -> SubtaskGraph:
+    """a before b before c …, with the support of each pair."""
+    preconditions = {after: step(before) for before, after in PAIRS[: len(supports)]}
+    evidence = {
+        after: {"videos": 40, "edges": {before: support}}
+        for (before, after), support in zip(PAIRS, supports, strict=False)
+    }
+    return SubtaskGraph("t", NAMES, preconditions, {}, evidence)
+
+
+def probability_by_enumeration(gains: list[float], cost: float) -> list[float]:
+    """Each rule is real or not; the real ones explain their gains, and any real one costs the video that breaks all."""
+    weights = {
+        real: exp(sum(gain for gain, true in zip(gains, real, strict=True) if true) + (cost if any(real) else 0.0))
+        for real in product([False, True], repeat=len(gains))
+    }
+    total = sum(weights.values())
+    return [sum(weight for real, weight in weights.items() if real[i]) / total for i in range(len(gains))]
+
+
+@given(st.lists(GAINS, min_size=1, max_size=4), st.floats(-40, 2))
+def test_order_is_the_posterior_over_which_rules_are_real(gains: list[float], cost: float) -> None:
+    rules = RuleProbabilities(chain(*({"gain": gain} for gain in gains)))
+    expected = probability_by_enumeration(gains, cost)
+    assert rules.order(PAIRS[: len(gains)], cost) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.lists(GAINS, min_size=1, max_size=4))
+def test_a_video_that_the_graph_was_learned_from_has_paid_already(gains: list[float]) -> None:
+    rules = RuleProbabilities(chain(*({"gain": gain} for gain in gains)))
+    expected = [1 / (1 + exp(-gain)) for gain in gains]
+    assert rules.order(PAIRS[: len(gains)], None) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("gain", [-1e9, -60.0, 60.0, 1e9])
+@pytest.mark.parametrize("cost", [-30.0, 0.0, None])
+def test_extreme_gains_are_certain_either_way(gain: float, cost: float | None) -> None:
+    (found,) = RuleProbabilities(chain({"gain": gain})).order(PAIRS[:1], cost)
+    assert found == pytest.approx(float(gain > 0), abs=1e-6)
+
+
+def test_without_evidence_the_graph_is_believed() -> None:
+    free = SubtaskGraph(
+        "t", NAMES, {"b": step("a"), "c": any_of([step("a"), step("b")])}, exclusive=["de"], order=["bd"]
+    )
+    rules = RuleProbabilities(free)
+    for new in (True, False):
+        cost = -50.0 if new else None
+        assert rules.order([("a", "b"), ("b", "d")], cost) == [1.0, 1.0]
+        assert rules.exclusive("d", "e", new) == 1
+        assert rules.need("b", step("a"), cost) == 1
+        assert rules.need("c", free.precondition("c"), cost) == 1
+        assert rules.left_out("a", new) == 1
+        assert rules.all_left_out(("d", "e"), new) == 1
+        assert rules.repeated("a", new) == 1
+
+
+# -- counts -------------------------------------------------------------------------------------------------------
+
+COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers((n + 1) // 2, n), st.just(n)))
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=4), st.booleans())
+def test_a_rule_that_videos_break_is_less_of_one(counts: list[tuple[int, int]], new: bool) -> None:
+    rules = RuleProbabilities(chain(*({"before": before, "together": n} for before, n in counts)))
+    broken = [(n - before, n) for before, n in counts]
+    model = RequirementModel.fit(broken, LEAST_RARITY, highest=0.5)
+    for pair, (k, n) in zip(PAIRS, broken, strict=False):
+        (found,) = rules.order([pair], -3.0 if new else None)
+        assert found == pytest.approx(mistake_probability(k + new, n + new, model))
+
+
+@given(st.dictionaries(st.sampled_from([p for p in product(NAMES, NAMES) if p[0] < p[1]]), GAINS, min_size=1))
+def test_a_pair_that_follows_from_others_is_as_sure_as_its_weakest_part(edges: dict[tuple[str, str], float]) -> None:
+    """Of several paths, the strongest counts."""
+    graph = SubtaskGraph(
+        "t", NAMES,
+        {b: all_of(step(a) for a, after in edges if after == b) for b in NAMES},
+        {},
+        {b: {"edges": {a: {"gain": gain} for (a, after), gain in edges.items() if after == b}} for b in NAMES},
+    )  # fmt: skip
+    ways = networkx.DiGraph(list(edges))
+    for a, b in product(ways, ways):
+        paths = [list(pairwise(path)) for path in networkx.all_simple_paths(ways, a, b)] if a != b else []
+        if paths:
+            gain = max(min(edges[pair] for pair in path) for path in paths)
+            assert RuleProbabilities(graph).order([(a, b)], None) == pytest.approx([1 / (1 + exp(-gain))])
+
+
+def test_a_path_is_as_sure_as_all_its_parts() -> None:
+    graph = chain({"before": 40, "together": 40}, {"before": 30, "together": 40})
+    rules = RuleProbabilities(graph)
+    (first,), (second,), (both,) = (rules.order([pair], None) for pair in [("a", "b"), ("b", "c"), ("a", "c")])
+    assert both == pytest.approx(first * second)
+    assert second < first
+
+
+def test_both_of_an_exclusive_pair() -> None:
+    evidence = {"a": {"videos": 20, "exclusive": {"b": 1}}, "b": {"videos": 30, "exclusive": {"a": 1}}}
+    rules = RuleProbabilities(SubtaskGraph("t", "abc", {}, {}, evidence, exclusive=["ab"]))
+    model = RequirementModel.fit([(1, 49)], LEAST_RARITY)
+    assert rules.exclusive("a", "b", False) == pytest.approx(mistake_probability(1, 49, model))
+    assert rules.exclusive("b", "a", True) == pytest.approx(mistake_probability(2, 50, model))
+
+
+def test_a_need_that_is_not_met() -> None:
+    videos = [f"v{number}" for number in range(50)]
+    evidence = {
+        "a": {"videos": 48},
+        "b": {"videos": 40, "edges": {"a": {"before": 36, "together": 37, "lacking": 3}}},
+        "c": {"videos": 30, "holds": 28, "any_gain": 2.0},
+    }
+    preconditions = {"b": step("a"), "c": any_of([step("a"), step("b")])}
+    graph = SubtaskGraph("t", "abc", preconditions, {"videos": videos}, evidence, optional="bc")
+    rules, absences = RuleProbabilities(graph), RequirementModel.fit([(2, 50)], LEAST_RARITY)
+    assert rules.need("b", step("a"), None) == pytest.approx(mistake_probability(3, 40, absences))
+    assert rules.need("b", step("a"), 0.0) == pytest.approx(mistake_probability(4, 41, absences))
+    assert rules.left_out("a", True) == pytest.approx(mistake_probability(3, 51, absences))
+    assert rules.left_out("a", False) == pytest.approx(mistake_probability(2, 50, absences))
+    orders = RequirementModel.fit([(1, 37)], LEAST_RARITY, highest=0.5)
+    either = graph.precondition("c")
+    usual = mistake_probability(2, 30, orders), mistake_probability(3, 31, orders)
+    assert rules.need("c", either, None) == pytest.approx(usual[0] / (1 + exp(-2)))
+    assert rules.need("c", either, -1.5) == pytest.approx(usual[1] / (1 + exp(-0.5)))
+
+
+@pytest.mark.parametrize(("both", "lacking"), [(0, 10), (4, 14)])
+def test_all_of_an_exclusive_group_left_out(both: int, lacking: int) -> None:
+    """60 videos: 20 with a and 30 with b, so that 10 have neither, and as many more as have both."""
+    evidence = {"a": {"videos": 20, "exclusive": {"b": both}}, "b": {"videos": 30, "exclusive": {"a": both}},
+                "c": {"videos": 59}}  # fmt: skip
+    method = {"videos": [f"v{number}" for number in range(60)]}
+    rules = RuleProbabilities(SubtaskGraph("t", "abc", {}, method, evidence, exclusive=["ab"]))
+    model = RequirementModel.fit([(1, 60)], LEAST_RARITY)
+    for new in (False, True):
+        expected = mistake_probability(lacking + new, 60 + new, model)
+        assert rules.all_left_out(("a", "b"), new) == pytest.approx(expected)
+
+
+def test_doing_a_step_again() -> None:
+    evidence = {"a": {"videos": 40}, "b": {"videos": 40}}
+    rules = RuleProbabilities(SubtaskGraph("t", "ab", {}, {}, evidence, repeats={"a": 0.3}))
+    model = RequirementModel(0.5, LEAST_RARITY)
+    assert rules.repeated("a", True) == pytest.approx(mistake_probability(13, 41, model))
+    assert rules.repeated("b", True) == pytest.approx(mistake_probability(1, 41, model))
+    assert rules.repeated("a", True) < 0.1 < 0.8 < rules.repeated("b", True)
+
+
+def test_an_edge_without_a_gain_beside_one_with() -> None:
+    """An order that nobody measured is taken for real, whatever the rest of the graph says of itself."""
+    rules = RuleProbabilities(chain({"gain": -3.0}, {}))
+    measured, believed = rules.order(PAIRS[:2], -1.0)
+    assert believed == 1
+    assert measured < 0.1
