@@ -189,8 +189,8 @@ def test_the_glossary_defines_each_term_once() -> None:
     needed = """step segment label video task demonstration subtask-graph precondition order alternative optional
         interchangeable eligible completion purity delta alpha recency layer evidence support weak confidence bootstrap
         presence constraint hint world simulation violation-rate accuracy spoc compatibility edge-f1
-        transitive-reduction ranker next-step forecast lookahead mistake deviation skipped online feature-store encoder
-        narration caption verb-phrase state-prediction state evidence-model filled-label variant
+        transitive-reduction ranker next-step forecast lookahead mistake deviation online feature-store encoder
+        needs after exclusive required repeats kind due gain fit absent accused not-seen narration caption verb-phrase state-prediction state evidence-model filled-label variant
         model-card checkpoint"""
     assert set(needed.split()) <= set(anchors)
 
@@ -243,6 +243,9 @@ GAINS: dict[str, tuple[str, int, str, tuple[str | None, str, str]]] = {
     "Preconditions from noisy labels, accuracy": (
         "graphs", 0, "accuracy", ("always-before", "msg2, δ auto", "likelihood"),
     ),
+    "Kinds of pairs of steps that are right: needs, after if done, exclusive, free": (
+        "kinds", 1, "1000 cases", ("counting, 5 % exceptions", "msg2", "likelihood"),
+    ),
     "Alternatives (OR) that are recovered exactly, without noise": (
         "recovery", 2, "preconditions with OR, percent", ("always-before", "msg2, δ auto", "likelihood"),
     ),
@@ -253,13 +256,19 @@ GAINS: dict[str, tuple[str, int, str, tuple[str | None, str, str]]] = {
     "Mistakes found while they happen, F1": (
         "mistakes", 0, "F1", ("always-before: or a successor was done", "msg2, online", "likelihood, online"),
     ),
+    "Recordings with a mistake that are accused of one": (
+        "accusations", 1, "%", ("always-before", "msg2", "likelihood"),
+    ),
+    "Recordings without any that are accused (less is better)": (
+        "accusations", 1, "% ", ("always-before", "msg2", "likelihood"),
+    ),
     "Labels added for steps that nobody labelled, share that is right": (
         "states", 2, "precision of added labels", (None, "paper", "evidence"),
     ),
 }  # fmt: skip
 """Rows of the README's table: experiment, its table, the column of that table, and the rows of baseline, paper, best.
 
-In `next-step` it is the other way round: methods are columns."""
+In `next-step` it is the other way round: methods are columns. Of `accusations`, the rows in the order of time count."""
 
 
 def measured(experiment: str, number: int, what: str, method: str) -> float:

@@ -40,7 +40,8 @@ def test_no_modules_import_each_other() -> None:
 
 
 def test_the_wheel_stays_small() -> None:
-    assert sum(map(lines_of_code, MODULES)) <= 16_500
+    # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top.
+    assert sum(map(lines_of_code, MODULES)) <= 18_400
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

@@ -238,7 +238,7 @@ def complete_labels(simulation: Simulation) -> Task:
 def _graph_scores(labels: Task, simulation: Simulation, options: StateStudyOptions) -> Measurement:
     """For every δ, the graph learnt from `labels` against the true one; compatibility is with the annotated labels."""
     annotated = simulation.task.with_first_labels()
-    graphs = {str(delta): infer(labels.with_first_labels(), delta=delta) for delta in options.deltas}
+    graphs = {str(delta): infer(labels.with_first_labels(), "msg2", delta=delta) for delta in options.deltas}
     return {delta: metrics.score_graph(graph, simulation.graph, annotated).to_json() for delta, graph in graphs.items()}
 
 

@@ -135,8 +135,12 @@ def test_mistakes_of_all_kinds(coffee: SubtaskGraph, monkeypatch: pytest.MonkeyP
     assert found["order"]["mistakes"] == [{"at": 4, "kind": "order", "unmet": [place["stir"]]}]
     assert found["exclusive"]["mistakes"] == [{"at": 2, "kind": "exclusive", "unmet": [place["grind beans"]]}]
     ways = {"any": [place["grind beans"], place["open ground coffee"]]}
-    assert found["need"]["mistakes"] == [{"at": 1, "kind": "need", "unmet": [ways]}]
     assert found["need"]["leftOut"] == [ways]
+    assert "mistakes" not in found["need"]  # once is enough
+    free = replace(graph, optional=[*graph.optional, "grind beans", "open ground coffee"])
+    (need,) = [one for one in page_data(free, build_diagram(free), task)["videos"] if one["id"] == "need"]
+    assert need["mistakes"] == [{"at": 1, "kind": "need", "unmet": [ways]}]
+    assert "leftOut" not in need
     # What is probably no mistake is not shown, and how sure the others are is told.
     report = check(graph, task)
     for probability, shown in ((0.49, None), (0.8125, 0.812)):

@@ -489,7 +489,7 @@ class SubtaskGraph:
             raise InputError("is not a JSON object", where="$")
         if value.get("format") not in (FORMAT, OLD_FORMAT):
             problem = "is missing" if "format" not in value else f"is {short_repr(str(value['format']))}"
-            raise InputError(f"{problem}, this version of msg2 reads {FORMAT!r}", where="$.format")
+            raise InputError(f"{problem}, this version of msg2 reads {FORMAT!r} and {OLD_FORMAT!r}", where="$.format")
         keys = ("format", "task", "steps", "preconditions", "method", "evidence")
         relations = ("order", "exclusive", "optional", "repeats")
         for key in value:
