@@ -190,8 +190,8 @@ def test_the_glossary_defines_each_term_once() -> None:
         interchangeable eligible completion purity delta alpha recency layer evidence support weak confidence bootstrap
         presence constraint hint world simulation violation-rate accuracy spoc compatibility edge-f1
         transitive-reduction ranker next-step forecast lookahead mistake deviation online feature-store encoder
-        needs after exclusive required repeats kind due gain fit absent accused not-seen narration caption verb-phrase state-prediction state evidence-model filled-label variant
-        model-card checkpoint"""
+        needs after exclusive required repeats kind due gain fit absent accused not-seen narration caption
+        verb-phrase state-prediction state evidence-model filled-label variant model-card checkpoint"""
     assert set(needed.split()) <= set(anchors)
 
 
@@ -244,7 +244,7 @@ GAINS: dict[str, tuple[str, int, str, tuple[str | None, str, str]]] = {
         "graphs", 0, "accuracy", ("always-before", "msg2, δ auto", "likelihood"),
     ),
     "Kinds of pairs of steps that are right: needs, after if done, exclusive, free": (
-        "kinds", 1, "1000 cases", ("counting, 5 % exceptions", "msg2", "likelihood"),
+        "kinds-held-out", 1, "1000 cases", ("counting, 5 % exceptions", "msg2", "likelihood"),
     ),
     "Alternatives (OR) that are recovered exactly, without noise": (
         "recovery", 2, "preconditions with OR, percent", ("always-before", "msg2, δ auto", "likelihood"),

@@ -47,7 +47,7 @@ def test_scikit_learn_can_handle_it() -> None:
     assert copy is not model
     assert copy.get_params() == model.get_params()
     assert copy.get_params(deep=False).keys() == set(inspect.signature(SubtaskGraphEstimator).parameters)
-    assert repr(copy) == "SubtaskGraphEstimator(options={'delta': 0.9})"
+    assert repr(copy) == "SubtaskGraphEstimator(method='msg2', options={'delta': 0.9})"
     changed = copy.set_params(options__delta=0.5, options__alpha=0.1, seed=3).get_params()
     assert (changed["options"], changed["options__delta"], changed["seed"]) == ({"delta": 0.5, "alpha": 0.1}, 0.5, 3)
     assert model.get_params()["options__delta"] == 0.9  # the copy shares nothing that changes
@@ -67,7 +67,7 @@ def test_scikit_learn_can_handle_it() -> None:
 def test_scikit_learn_is_not_needed() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None; import msg2\n"
-        "model = msg2.SubtaskGraphEstimator(options={'delta': 0.9}).fit([['a', 'b']] * 3)\n"
+        "model = msg2.SubtaskGraphEstimator('msg2', options={'delta': 0.9}).fit([['a', 'b']] * 3)\n"
         "print(*model.predict([['a']]), model.score([['a', 'b']]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -37,7 +37,7 @@ def folder(coffee: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_a_run_holds_together(coffee: Simulation, folder: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int, str]] = []
     made = run_task(
-        coffee.task, open_store(folder / "features"), tmp_path, RunOptions(epochs=3), delta=0.8,
+        coffee.task, open_store(folder / "features"), tmp_path, RunOptions(method="msg2", epochs=3), delta=0.8,
         truth=coffee.graph, performed=coffee.performed, progress=lambda *news: told.append(news),
     )  # fmt: skip
     assert [(epoch, of) for epoch, of, _ in told] == [(1, 3), (2, 3), (3, 3)]
@@ -46,13 +46,15 @@ def test_a_run_holds_together(coffee: Simulation, folder: Path, tmp_path: Path) 
     for before, after in zip(coffee.task, filled, strict=True):
         assert tuple(segment for segment in after.segments if segment.source != "predicted") == before.segments
     for name, graph, labels in (("before", made.before, coffee.task), ("after", made.after, made.filled)):
-        assert msg2.load(made.files[name]) == graph == msg2.infer(labels.with_first_labels(), delta=0.8)
+        assert msg2.load(made.files[name]) == graph == msg2.infer(labels.with_first_labels(), "msg2", delta=0.8)
         assert made.scores[name] == metrics.score_graph(graph, coffee.graph, coffee.task)
     assert json.loads(made.files["numbers"].read_text()) == made.to_json()
     assert made.additions is not None
     assert made.additions.added == made.added == made.to_json()["added"]
     assert all(path.exists() for path in made.files.values())
-    again = run_task(coffee.task, open_store(folder / "features"), tmp_path, RunOptions(epochs=3), delta=0.8)
+    again = run_task(
+        coffee.task, open_store(folder / "features"), tmp_path, RunOptions(method="msg2", epochs=3), delta=0.8
+    )
     assert again.filled == made.filled, "the model that is there is taken"
     assert "compared" not in again.files, "there is nothing to compare with"
     with pytest.raises(InputError, match="but not in the"):
@@ -68,14 +70,14 @@ def test_all_in_one_call(coffee: Simulation, folder: Path, tmp_path: Path) -> No
     told: list[tuple[int, int | None, str]] = []
     results = msg2.run(
         tmp_path / "videos", labels=folder / "steps.csv", out=tmp_path / "out", features=folder / "features",
-        truth=folder / "truth.json", options=RunOptions(epochs=2), delta=0.8,
+        truth=folder / "truth.json", options=RunOptions(method="msg2", epochs=2), delta=0.8,
         progress=lambda *news: told.append(news),
     )  # fmt: skip
     (made,) = results
     assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
     labels = msg2.read(folder / "steps.csv", repeats="keep")
     alone = run_task(
-        labels, open_store(folder / "features"), tmp_path / "alone", RunOptions(epochs=2), delta=0.8,
+        labels, open_store(folder / "features"), tmp_path / "alone", RunOptions(method="msg2", epochs=2), delta=0.8,
         truth=coffee.graph,
     )  # fmt: skip
     assert (made.filled, made.before, made.after) == (alone.filled, alone.before, alone.after)

@@ -219,7 +219,8 @@ def measure_next_step(
         full = cross_fill_labels(training, encode, options)
         added.append(sum(len(v.segments) for v in full) - sum(len(v.segments) for v in training))
         for name, labels in (("MSG²-noSSP", training), ("MSG²", full)):
-            shares[name].append(100 * (evaluate_ranker(recency(infer(labels, "msg2", delta=DELTA)), test).accuracy or 0.0))
+            ranker = recency(infer(labels, "msg2", delta=DELTA))
+            shares[name].append(100 * (evaluate_ranker(ranker, test).accuracy or 0.0))
     return {"next_step": shares, "added": added}
 
 

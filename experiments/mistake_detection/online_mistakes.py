@@ -270,7 +270,8 @@ NOTES = (
     "the mistake is dated to the steps that lack it. Repetitions are not annotated, and every step is known from other "
     "recordings, so that 'never seen' has nothing to find.",
     "`check` judges whole videos: it alarms at the step that came too late, and names what was left out without a "
-    "place, so that as an alarm at the step that came too early it finds little; `every deviation` also where a step comes late; `online` where "
+    "place, so that as an alarm at the step that came too early it finds little; `every deviation` also where a step "
+    "comes late; `online` where "
     "the probability reaches the documented operating point. AUC ranks all steps by probability; a rule without "
     "probabilities has one point only. The human task graph is part of the truth: its rows are a ceiling, not a "
     "competitor.",

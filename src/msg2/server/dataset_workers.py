@@ -161,7 +161,7 @@ def correct_labels(
     corrected = Video(correction.video, [Segment(**row) for row in rows])
     videos = [corrected if video.id == corrected.id else video for video in chosen]
     steps = {*chosen.steps, *(segment.step for segment in corrected.segments)}
-    tasks = [Task(task.name, steps, videos) if task is chosen else task for task in tasks]
+    tasks = [Task(task.name, steps, videos, task.absent) if task is chosen else task for task in tasks]
     if not any(video.segments for task in tasks for video in task):
         raise InputError("no label would be left", hint="remove the data instead")
     write_whole(target, to_csv(tasks))
@@ -211,7 +211,10 @@ def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: Any) -> l
     """
     source = path if isinstance(path, Source) else Source.at(path)
     tasks = read_all(source, **options, **dataset.reading.model_dump(exclude_none=True))
-    return [Task(dataset.title, task.steps, task.videos) if task.name == source.path.name else task for task in tasks]
+    return [
+        Task(dataset.title, task.steps, task.videos, task.absent) if task.name == source.path.name else task
+        for task in tasks
+    ]
 
 
 def pack_files(files: Sequence[Path], folder: Path, stem: str) -> str:

@@ -129,7 +129,7 @@ def load_trained_model(folder: Path, task: Task, store: FeatureStore) -> Trained
     if unknown:
         what = f"the model does not know the step {short_repr(unknown[0])} of task {short_repr(task.name)}"
         raise InputError(what, where=folder, hint="train a model on labels that have all steps")
-    whole = Task(task.name, card.steps, task.videos)
+    whole = Task(task.name, card.steps, task.videos, task.absent)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dataset = load_dataset(whole, store, card.model)
     for vectors, width, what in (
