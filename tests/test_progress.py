@@ -41,16 +41,18 @@ def test_nothing_is_shown_by_default(capfd: pytest.CaptureFixture[str]) -> None:
 def test_every_task_and_every_sample_is_told(told: Recorder) -> None:
     msg2.infer_all(list(TASKS.values()), "always-before", progress=told)
     assert told.calls == [(1, 2, "x"), (2, 2, "y")]
-    told.calls.clear()
-    msg2.infer(TASKS["x"], delta=0.9, samples=5, progress=told)
-    assert [(done, total) for done, total, _ in told.calls] == [(done, 5) for done in range(1, 6)]
+    for method in ("likelihood", "always-before"):
+        told.calls.clear()
+        msg2.infer(TASKS["x"], method, samples=5, progress=told)
+        assert [(done, total) for done, total, _ in told.calls] == [(done, 5) for done in range(1, 6)]
 
 
 @pytest.mark.parametrize(
     "long_work",
     [
         lambda show: msg2.sweep(TASKS["x"], progress=show),
-        lambda show: msg2.infer(TASKS["x"], progress=show),
+        lambda show: msg2.infer(TASKS["x"], "msg2", progress=show),
+        lambda show: msg2.infer(TASKS["x"], samples=3, progress=show),
         lambda show: msg2.evaluate_next_step(TASKS["x"], splits=3, progress=show),
     ],
 )
