@@ -3,7 +3,7 @@
 >>> import msg2
 >>> graph = msg2.infer([["whisk", "dip", "fry"], ["whisk", "heat", "dip", "fry"], ["heat", "whisk", "dip", "fry"]])
 >>> print(graph.precondition("dip"))
-whisk
+heat & whisk
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from msg2.drawing.dot import to_dot
 from msg2.drawing.graphviz_renderer import render_svg
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.inference import infer
 from msg2.text import escape_control_characters, one_line, truncate, width_in_ems, wrap
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -90,6 +91,12 @@ def test_width_and_dashes_follow_the_evidence(cpr: SubtaskGraph) -> None:
     assert float(one.attrib["stroke-width"]) > float(other.attrib["stroke-width"])
     assert one.get("stroke-dasharray") is None
     assert other.get("stroke-dasharray") is not None
+
+
+def test_shares_of_the_bootstrap_are_drawn() -> None:
+    graph = infer([list("abc"), list("abdc"), list("adbc")] * 4, samples=5)
+    assert all(arrow.support.kinds for arrow in build_diagram(graph).arrows)
+    assert len(groups(drawing.svg(graph), "edge")) == len(graph.edges())
 
 
 def test_the_reduction_is_drawn_unless_told_otherwise() -> None:

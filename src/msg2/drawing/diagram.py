@@ -182,10 +182,9 @@ def _arrows(drawn: SubtaskGraph, links: list[Link], truth: SubtaskGraph | None) 
     """The links of the drawn graph, then the edges of the true one that it does not have."""
     kinds = {(edge.before, edge.after): edge.kind for edge in drawn.edges()}
     true_kinds = kinds if truth is None else {(edge.before, edge.after): edge.kind for edge in truth.edges()}
-    sources = _source_steps(links)
     arrows = []
-    for number, link in enumerate(links):
-        pairs = {(before, link.after) for before in sources[link]}
+    for number, (link, sources) in enumerate(zip(links, _source_steps(links), strict=True)):
+        pairs = {(before, link.after) for before in sources}
         differing = {true_kinds[pair] for pair in pairs & true_kinds.keys() if true_kinds[pair] != kinds[pair]}
         true_kind = differing.pop() if differing and link.before is not None else None
         status: EdgeStatus = "redundant" if pairs.isdisjoint(true_kinds) else "common"
@@ -247,11 +246,11 @@ def _pair_text(before: Step, after: Step, kind: EdgeKind) -> str:
     return f"{before} → {after}" if kind == "needs" else f"{before} → {after} ({KIND_WORDS[kind]})"
 
 
-def _source_steps(links: list[Link]) -> dict[Link, frozenset[Step]]:
+def _source_steps(links: list[Link]) -> list[frozenset[Step]]:
     """Per link, the steps it leads from, operators looked through; links into an operator come before those out."""
     into: dict[str, frozenset[Step]] = {}
-    sources: dict[Link, frozenset[Step]] = {}
+    sources = []
     for link in links:
-        sources[link] = into.get(link.source, frozenset()) if link.before is None else frozenset({link.before})
-        into[link.target] = into.get(link.target, frozenset()) | sources[link]
+        sources.append(into.get(link.source, frozenset()) if link.before is None else frozenset({link.before}))
+        into[link.target] = into.get(link.target, frozenset()) | sources[-1]
     return sources

@@ -46,7 +46,9 @@ def test_the_experiment_on_one_small_world(tmp_path: Path, monkeypatch: pytest.M
     result = bootstrap_calibration.run(None, replace(ExperimentOptions(), folder=tmp_path), news)
     assert [row[0] for row in result.tables[0].rows] == list(bootstrap_calibration.ROWS)
     assert all(row[3] == small.world.steps * (small.world.steps - 1) for row in result.tables[0].rows)
-    assert len(news) == len(bootstrap_calibration.ROWS)
+    kinds = [row[0] for row in result.tables[1].rows]
+    assert len(kinds) == 3
+    assert len(news) == len(bootstrap_calibration.ROWS) + len(kinds)
     pytest.importorskip("matplotlib")
     assert ET.fromstring((tmp_path / "calibration.svg").read_bytes()).tag.endswith("svg")
 
