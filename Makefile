@@ -8,6 +8,9 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
+# One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
+test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
+
 .PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs experiments results requirements clean
 
 demo: .venv/.run  ## the main job on an embedded world
@@ -54,8 +57,6 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 export MSG2_DATA ?= ../shared/data
 MINUTES := next-step transfer captaincook4d mistakes figures names scale calibration recovery
 LONG := noise kinds graphs video-next-step rendered narration states
-# One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
-experiments results: export OMP_NUM_THREADS := 1
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done
 	for name in $(LONG); do $(BIN)/python -m experiments $$name --jobs 2 -o docs/results || exit 1; done

@@ -20,8 +20,9 @@ def test_next_steps(msg2, graph: Path) -> None:
     assert [(step["step"], step["probability"]) for step in found["next"]] == [
         (r.step, r.probability) for r in expected
     ]
-    assert found["next"][0] == {"step": "dip", "probability": 1.0, "eligible": True, "unmet": []}
-    assert found["next"][1] == {"step": "fry", "probability": 0.0, "eligible": False, "unmet": ["dip"]}
+    reasons = {"unmet": [], "ruled_out_by": [], "awaited": []}
+    assert found["next"][0] == {"step": "dip", "probability": 1.0, "eligible": True, **reasons}
+    assert found["next"][1] == {"step": "fry", "probability": 0.0, "eligible": False, **reasons, "unmet": ["dip"]}
     assert re.search(r"^fry +0.00 +'dip'", msg2("next", graph, "--done", "whisk").out, re.MULTILINE)
 
 

@@ -88,6 +88,8 @@ class NextStepForecast:
                 "probability": ranked.probability,
                 "eligible": ranked.eligible,
                 "unmet": [clause.to_json() for clause in ranked.unmet],
+                "ruled_out_by": list(ranked.ruled_out_by),
+                "awaited": list(ranked.awaited),
             }
             if self.lookahead is not None:
                 step["within"] = self.lookahead.within.get(ranked.step, 0.0)
