@@ -62,12 +62,16 @@ def test_mistakes_are_found_in_exactly_the_runs_that_the_graph_does_not_allow(gr
     assert {one.probability for one in report.mistakes} <= {1.0}
 
 
+def draw_faultless_run(graph: SubtaskGraph, data: st.DataObject) -> tuple[str, ...]:
+    runs = faultless_runs(graph)
+    assume(runs)
+    return data.draw(st.sampled_from(runs))
+
+
 @settings(max_examples=60)
 @given(graphs_of_all_kinds(SMALL), st.data())
 def test_nobody_is_accused_of_a_label_that_may_only_be_missing(graph: SubtaskGraph, data: st.DataObject) -> None:
-    runs = faultless_runs(graph)
-    assume(runs)
-    run = data.draw(st.sampled_from(runs))
+    run = draw_faultless_run(graph, data)
     labelled = untimed([name for name in run if data.draw(st.booleans())])
     report = check(graph, labelled, "unknown")
     assert report.mistakes == ()
@@ -80,9 +84,7 @@ def test_nobody_is_accused_of_a_label_that_may_only_be_missing(graph: SubtaskGra
 @given(graphs_of_all_kinds(SMALL), st.data())
 def test_overlapping_segments_accuse_nobody(graph: SubtaskGraph, data: st.DataObject) -> None:
     """Some order of the steps that overlap is allowed."""
-    runs = faultless_runs(graph)
-    assume(runs)
-    run = data.draw(st.sampled_from(runs))
+    run = draw_faultless_run(graph, data)
     lengths = [data.draw(st.integers(0, 5)) for _ in run]
     video = Video("v", [Segment(n, 2 * i, 2 * i + length) for i, (n, length) in enumerate(zip(run, lengths))])  # noqa: B905
     for absent in ("skipped", "unknown"):
