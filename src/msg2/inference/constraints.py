@@ -185,18 +185,14 @@ def apply_constraints(
     known = _StepRelations(transitive_closure(required), transitive_closure(required | in_order))
     said = graph.pair_kinds.before if tells_kinds else np.zeros_like(required)
     wanted = [(graph.steps[a], graph.steps[b]) for a, b in np.argwhere(said).tolist()]
-    kept = _largest_consistent_relations(
-        _StepRelations(
-            graph.ancestor_matrix_in_order(steps), _relation_matrix(graph.edge_pairs() | set(wanted), index)
-        ),
-        known,
-        _StepRelations(
-            _relation_matrix(constraints.forbidden | constraints.forbidden_order, index),
-            _relation_matrix(constraints.forbidden_order, index) | np.eye(len(steps), dtype=np.bool_),
-        ),
-        before,
-        tells_kinds,
+    forbidden = _StepRelations(
+        _relation_matrix(constraints.forbidden | constraints.forbidden_order, index),
+        _relation_matrix(constraints.forbidden_order, index) | np.eye(len(steps), dtype=np.bool_),
     )
+    learnt_relations = _StepRelations(
+        graph.ancestor_matrix_in_order(steps), _relation_matrix(graph.edge_pairs() | set(wanted), index)
+    )
+    kept = _largest_consistent_relations(learnt_relations, known, forbidden, before, tells_kinds)
 
     def allowed(name: Step, clause: Formula) -> bool:
         column = index[name]
@@ -221,8 +217,15 @@ def apply_constraints(
     repaired = replace(result, order=list(filter(may_stay, graph.order))).graph(steps)
     repaired = replace(repaired, exclusive=_possible_groups(repaired, constraints))
     repaired = replace(repaired, optional=_optional_steps(repaired, constraints, needed))
-    firm = [*filter(may_stay, wanted), *sorted(constraints.required_order)]
-    more = tuple(pair for pair in firm if repaired.kind(*pair) == "free")
+    # What was kept for the sake of an OR that had to go as a whole no longer stands in the way of the others.
+    order = transitive_closure(known.order | _relation_matrix(repaired.edge_pairs(), index))
+    agreed = before - before.T
+    more = tuple(pair for pair in sorted(constraints.required_order) if repaired.kind(*pair) == "free")
+    for a, b in sorted(((index[a], index[b]) for a, b in wanted), key=lambda pair: (-agreed[*pair], pair)):
+        implied = _pairs_through(order, a, b)
+        if repaired.kind(steps[a], steps[b]) == "free" and not (implied & (forbidden.order | order.T)).any():
+            order |= implied
+            more = (*more, (steps[a], steps[b]))
     if more:
         repaired = replace(repaired, order=repaired.order + more)
         repaired = replace(repaired, order=reduce_order(repaired))
@@ -249,7 +252,6 @@ def _largest_consistent_relations(
     Pairs that no contradiction leads through are in it. The others join one by one, those that most videos agree on
     first, unless they contradict what is there already; so none that was left out could be added.
     """
-    itself = np.eye(len(before), dtype=np.bool_)
     as_need = _disputed(learnt.needs, known.needs, forbidden.needs)
     as_order = _disputed(learnt.order, known.order, forbidden.order)
     needs = transitive_closure(known.needs | (learnt.needs & ~as_need & ~as_order))
@@ -258,16 +260,23 @@ def _largest_consistent_relations(
     agreed = before - before.T
     disputed = (learnt.needs & as_need) | (learnt.order & as_order)
     for a, b in sorted(np.argwhere(disputed).tolist(), key=lambda pair: (-agreed[*pair], pair)):
-        implied = np.outer(order[:, a] | itself[a], order[b] | itself[b])
+        implied = _pairs_through(order, a, b)
         if (implied & (forbidden.order | order.T)).any():
             continue
-        needed = np.outer(needs[:, a] | itself[a], needs[b] | itself[b])
+        needed = _pairs_through(needs, a, b)
         if learnt.needs[a, b] and not (needed & forbidden.needs).any():
             needs |= needed
             order |= implied
         elif need_may_become_order:
             order |= implied
     return _StepRelations(needs, order)
+
+
+def _pairs_through(order: Relation, a: int, b: int) -> Relation:
+    """The pairs that come into a transitive relation with [a, b]: whatever comes up to a is before all from b on."""
+    above, below = order[:, a].copy(), order[b].copy()
+    above[a] = below[b] = True
+    return np.outer(above, below)
 
 
 def _disputed(learnt: Relation, known: Relation, forbidden: Relation) -> Relation:
