@@ -18,7 +18,6 @@ from msg2.arrays import FloatArray
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import log_subset_weights
 from msg2.inference.relations import Relation
-from msg2.sequences import Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +33,13 @@ class OrderPrior:
     cost: FloatArray
 
     @staticmethod
-    def from_sequences(sequences: Sequences, similarity: FloatArray | None = None) -> OrderPrior:
-        """Make the prior for the steps of `sequences`.
+    def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
+        """Make the prior for N steps.
 
         Parameters
         ----------
-        sequences : Sequences
-            Which of two steps usually comes first is counted here.
+        before : array of shape (N, N)
+            [a, b]: the videos in which a came before b.
         similarity : array of shape (N, N), optional
             See `msg2.inference.likelihood.name_similarity`; by default the names say nothing.
 
@@ -48,7 +47,6 @@ class OrderPrior:
         -------
         OrderPrior
         """
-        before = sequences.first_occurrences().before
         usual = before > before.T
         similarity = np.zeros(usual.shape) if similarity is None else similarity
         return OrderPrior(usual, similarity, log_subset_weights(similarity, usual))

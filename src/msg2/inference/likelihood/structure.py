@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.presence_disjunctions import group_alternatives
-from msg2.inference.likelihood.search import ScoredOrder
+from msg2.inference.likelihood.scored_order import ScoredOrder
 from msg2.inference.relations import Relation, clique_cover, transitive_closure, transitive_reduction
 
 
@@ -68,13 +68,14 @@ def _alternatives(step: int, before: Relation, needs: Relation, presence: Presen
     parents = np.flatnonzero(before[:, step] & ~needs[:, step] & ~behind)
     # Of steps that always come together, the last one stands for all.
     last = [a for a in parents if not (before[a, parents] & presence.implied[parents, a]).any()]
-    shown = presence.shown[presence.shown[:, step]]
-    groups, gain = group_alternatives([int(a) for a in last], shown, presence.absent_rate)
+    there = presence.shown[:, step]
+    shown, weight = presence.shown[there], presence.weight[there]
+    groups, gain = group_alternatives([int(a) for a in last], shown, weight, presence.absent_rate)
     return dict.fromkeys(groups, gain)
 
 
 def _is_always_there(group: Iterable[int], presence: PresenceModel) -> bool:
     """Whether the videos lack all steps of a group about as rarely as they lack a required step."""
-    lacking = int((~presence.shown[:, [*group]].any(axis=1)).sum())
-    videos, rate = len(presence.shown), presence.absent_rate
+    lacking = int(presence.weight[~presence.shown[:, [*group]].any(axis=1)].sum())
+    videos, rate = int(presence.weight.sum()), presence.absent_rate
     return bool(lacking <= videos * rate + 2 * np.sqrt(videos * rate * (1 - rate)) + 1)

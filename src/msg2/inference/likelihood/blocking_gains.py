@@ -1,0 +1,98 @@
+"""What it gains to keep a step waiting: the estimates that tell which moves of the search are worth trying.
+
+At a choice at which a step b is open, k other steps are eligible. If b were kept waiting and not eligible,
+
+    another orderly choice would be one of k, not of k + 1:    log p rises
+    the choice of b itself would be disorderly:                log p falls to log (ε / |open|)
+
+With all other steps as they are, log p of an order thus is a sum over the choices at which b is kept waiting, whatever
+it waits for. So the preconditions of b are compared by sums, without scoring each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.inference.bits import Bits, unpack_bits
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+
+Gains: TypeAlias = NDArray[np.float32]
+"""Differences of log p, in nats; or flags as numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockingGains:
+    """Of N steps at E choices, shape (N, E) each, as numbers: where a step is `open`, was `begun`, keeps others waiting
+    (`blocking`) and is `eligible`; and the `gain` in nats if it is kept waiting rather than eligible, 0 where it is not
+    open.
+    """
+
+    open: Gains
+    begun: Gains
+    blocking: Gains
+    eligible: Gains
+    gain: Gains
+
+    @staticmethod
+    def estimate(scorer: OrderScorer, order: ScoredOrder) -> BlockingGains:
+        """Estimate the gains from at most `scout_videos` variants; they speak for all.
+
+        Parameters
+        ----------
+        scorer : OrderScorer
+            The choices.
+        order : ScoredOrder
+            What keeps steps waiting now.
+
+        Returns
+        -------
+        BlockingGains
+        """
+        events, noise = scorer.events, order.noise
+        stride = max(1, len(events.weight) // scorer.options.scout_videos)
+        chosen: NDArray[np.intp] | slice = slice(None)
+        weight = events.weight.astype(np.float64)
+        if stride > 1:
+            chosen = np.flatnonzero(events.video % stride == 0)
+            weight *= weight.sum() / weight[::stride].sum()
+
+        def dense(bits: Bits) -> Gains:
+            return unpack_bits(bits, len(events))[:, chosen].astype(np.float32)
+
+        video, step = events.video[chosen], events.step[chosen]
+        rate = (noise.posterior(order.video_log_likelihoods) @ noise.levels)[video].astype(np.float32)
+        floor = rate / events.open_count[chosen]
+        is_open, eligible = dense(events.open), dense(order.eligible.steps)
+        others = order.eligible.count[chosen] - eligible
+        hit = (order.table_row[chosen] % (len(order.relation) + 1) > 0) & (others > 0)
+        now = step, np.arange(len(step))
+        with_it = np.log((1 - rate) / (others + 1) + floor)
+        without = np.where(hit, np.log((1 - rate) / np.maximum(others, 1) + floor), with_it)
+        without[now] = np.log(floor)
+        gain = (without - with_it) * is_open * weight[video].astype(np.float32)
+        return BlockingGains(is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain)
+
+    @cached_property
+    def not_begun(self) -> Gains:
+        """Where a step was not begun earlier."""
+        return 1 - self.begun
+
+    @cached_property
+    def absent(self) -> Gains:
+        """Where a step was not begun and never will be."""
+        return self.not_begun - self.open * self.not_begun
+
+    @cached_property
+    def if_added(self) -> Gains:
+        """[a, b]: by how much log p rises if b waits for a as well, shape (N, N). That steps may be late is left aside."""
+        return np.asarray(self.blocking @ (self.gain * self.eligible).T)
+
+    def if_removed(self, order: ScoredOrder) -> Gains:
+        """[a, b]: by how much log p rises if b no longer waits for a, shape (N, N)."""
+        only = self.open * (order.relation.T.astype(np.float32) @ self.blocking == 1)
+        return np.asarray(-(self.blocking @ (self.gain * only).T))
