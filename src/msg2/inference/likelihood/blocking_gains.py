@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from msg2.inference.bits import Bits, unpack_bits
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.relations import Relation
 
 Gains: TypeAlias = NDArray[np.float32]
 """Differences of log p, in nats; or flags as numbers."""
@@ -29,9 +30,10 @@ Gains: TypeAlias = NDArray[np.float32]
 class BlockingGains:
     """Of N steps at E choices, shape (N, E) each, as numbers: where a step is `open`, was `begun`, keeps others waiting
     (`blocking`) and is `eligible`; and the `gain` in nats if it is kept waiting rather than eligible, 0 where it is not
-    open.
+    open. `relation` (N, N) is the order.
     """
 
+    relation: Relation
     open: Gains
     begun: Gains
     blocking: Gains
@@ -75,7 +77,7 @@ class BlockingGains:
         without = np.where(hit, np.log((1 - rate) / np.maximum(others, 1) + floor), with_it)
         without[now] = np.log(floor)
         gain = (without - with_it) * is_open * weight[video].astype(np.float32)
-        return BlockingGains(is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain)
+        return BlockingGains(order.relation, is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain)
 
     @cached_property
     def not_begun(self) -> Gains:
@@ -92,7 +94,24 @@ class BlockingGains:
         """[a, b]: by how much log p rises if b waits for a as well, shape (N, N). That steps may be late is left aside."""
         return np.asarray(self.blocking @ (self.gain * self.eligible).T)
 
-    def if_removed(self, order: ScoredOrder) -> Gains:
+    @cached_property
+    def blocking_at_all(self) -> Gains:
+        """Where a step, or one that comes before it, keeps others waiting."""
+        above = self.relation.T | np.eye(len(self.relation), dtype=np.bool_)
+        return (above.astype(np.float32) @ self.blocking > 0).astype(np.float32)
+
+    @cached_property
+    def worth(self) -> Gains:
+        """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N).
+
+        It is the share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
+        """
+        now, reward = np.minimum(self.gain, 0), np.maximum(self.gain, 0)
+        enough = self.begun @ now.T / np.minimum(now.sum(axis=1), -1e-6)
+        return np.asarray(enough + self.not_begun @ reward.T / np.maximum(reward.sum(axis=1), 1e-6))
+
+    @cached_property
+    def if_removed(self) -> Gains:
         """[a, b]: by how much log p rises if b no longer waits for a, shape (N, N)."""
-        only = self.open * (order.relation.T.astype(np.float32) @ self.blocking == 1)
+        only = self.open * (self.relation.T.astype(np.float32) @ self.blocking == 1)
         return np.asarray(-(self.blocking @ (self.gain * only).T))

@@ -30,8 +30,6 @@ class LikelihoodOptions:
     """Of more videos, so many serve for the last climb; rates are estimated from all."""
     tolerance: float = 0.01
     """Nats that a new estimate of the noise, or an OR, must gain for the search to go on."""
-    min_alone: int = 2
-    """Times that each of several alternatives must have been enough without the others: once may be disorder."""
 
     def __post_init__(self) -> None:
         levels, starts = self.levels, self.starts
@@ -40,7 +38,7 @@ class LikelihoodOptions:
             f"levels is {levels}, it must be one or more numbers from 1e-12 to below 1",
         )
         require(all(0 <= share < 1 for share in starts), f"starts is {starts}, it must be numbers from 0 to below 1")
-        for name in ("candidates", "alternatives", "rounds", "scout_videos", "search_videos", "min_alone"):
+        for name in ("candidates", "alternatives", "rounds", "scout_videos", "search_videos"):
             value = getattr(self, name)
             require(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
         require(0 < self.tolerance < float("inf"), f"tolerance is {self.tolerance}, it must be a number above 0")

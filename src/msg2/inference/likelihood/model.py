@@ -103,11 +103,6 @@ class ChoiceEvents:
         chosen = [*steps]
         return np.asarray(np.bitwise_or.reduce(self.open[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
 
-    def count_videos(self, choices: Bits) -> int:
-        """The videos behind some choices, of which a variant has one at most."""
-        chosen = unpack_bits(choices, len(self)).view(np.bool_)
-        return int(self.weight[self.video[chosen]].sum())
-
 
 @dataclass(frozen=True, eq=False)
 class EligibleSteps:

@@ -10,8 +10,8 @@ with pairs; of steps that follow, the pairs that came through this one are kept 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from math import comb
 from typing import TypeAlias
 
@@ -22,54 +22,71 @@ from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
-from msg2.inference.relations import transitive_closure
+from msg2.inference.relations import Relation, transitive_closure
 
 Clause: TypeAlias = frozenset[int]
 """Steps of which one is enough."""
 
 _LARGEST = 4
 """Steps in an OR, at most."""
+_CHANGE = 0.05
+"""A step is looked at again once what it gains by waiting has changed by this share."""
+_SEEDS = 4
+"""ORs of two steps that are tried with a third one, and so on: those that gain most."""
 
 
-def move_preconditions(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
-    """Find anew what each step waits for, and make the moves that raise the score.
+@dataclass(frozen=True, eq=False)
+class PreconditionMoves:
+    """Rounds of finding anew what each step waits for.
 
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        Where the round starts.
-    gains : BlockingGains
-        What keeping steps waiting gains there.
-
-    Returns
-    -------
-    ScoredOrder
-        `order` itself where no move helps.
+    `seen` remembers what a step waited for, and what it gained by that, when it was last looked at in vain: it is not
+    looked at again before something has changed.
     """
-    start = order
-    for step in range(len(order.relation)):
-        search = _ClauseSearch(scorer, start, gains, step)
-        current = search.current
-        for clauses in dict.fromkeys((search.build(()), search.build(current))):
-            if set(clauses) != set(current):
-                order = max([order, *_apply(scorer, order, step, clauses)], key=lambda one: round(one.score, 6))
-    return order
+
+    seen: dict[int, tuple[tuple[Clause, ...], Gains]] = field(default_factory=dict)
+
+    def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
+        """Make the moves that raise the score.
+
+        Parameters
+        ----------
+        scorer : OrderScorer
+            What is scored.
+        order : ScoredOrder
+            Where the round starts.
+        gains : BlockingGains
+            What keeping steps waiting gains there.
+
+        Returns
+        -------
+        ScoredOrder
+            `order` itself where no move helps.
+        """
+        start = order
+        for step in range(len(order.relation)):
+            search = _ClauseSearch(scorer, start, gains, step)
+            if self._was_in_vain(step, search.current, gains.gain[step]):
+                continue
+            found = [one for clauses in search.proposals() for one in _apply(scorer, order, step, clauses)]
+            if found:
+                order = max(found, key=lambda one: round(one.score, 6))
+            else:
+                self.seen[step] = search.current, gains.gain[step]
+        return order
+
+    def _was_in_vain(self, step: int, current: tuple[Clause, ...], gain: Gains) -> bool:
+        if step not in self.seen:
+            return False
+        clauses, before = self.seen[step]
+        return clauses == current and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
 
 
 def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
-    """The order with these clauses for a step; without the pairs that came through it for others, and with them."""
+    """The order with these clauses for a step, where its score is higher."""
     singles = [one for clause in clauses if len(clause) == 1 for one in clause]
     ors = {(step, clause) for clause in clauses if len(clause) > 1}
     ors |= {(owner, group) for owner, group in order.disjunctions if owner != step}
-    for kept in (order.covering_pairs(), order.relation):
-        edges = kept.copy()
-        edges[:, step] = False
-        edges[singles, step] = True
-        relation = transitive_closure(edges)
-        if relation.diagonal().any():
-            continue
+    for relation in _with_predecessors(order, step, singles):
         # An alternative that must come first anyway makes an OR needless.
         needed = frozenset((owner, group) for owner, group in ors if not relation[[*group], owner].any())
         candidate = scorer.move_to(order, relation, needed)
@@ -77,9 +94,27 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
             yield candidate
 
 
+def _with_predecessors(order: ScoredOrder, step: int, singles: Sequence[int]) -> Iterator[Relation]:
+    """The order in which a step comes after these only: what followed it keeps its other predecessors, or loses them."""
+    above = order.relation[:, singles].any(axis=1)
+    above[singles] = True
+    if above[step] or (above & order.relation[step]).any():
+        return
+    kept = order.relation.copy()
+    lost = kept[:, step] & ~above
+    kept[:, step] = above
+    kept |= np.outer(above, kept[step])
+    yield kept
+    if order.relation[step].any() and lost.any():
+        edges = order.covering_pairs().copy()
+        edges[:, step] = False
+        edges[singles, step] = True
+        yield transitive_closure(edges)
+
+
 @dataclass(frozen=True, eq=False)
 class _ClauseSearch:
-    """The search for what one step waits for."""
+    """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
 
     scorer: OrderScorer
     order: ScoredOrder
@@ -92,21 +127,31 @@ class _ClauseSearch:
         singles = np.flatnonzero(self.order.covering_pairs()[:, self.step]).tolist()
         return (*(frozenset({one}) for one in singles), *self.order.disjunctions_of(self.step))
 
-    def build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
-        """Add clauses that gain, then drop those that no longer do."""
+    def proposals(self) -> list[tuple[Clause, ...]]:
+        """What the step may better wait for.
+
+        Where it never began too early, nothing that it waits for can be wrong, and there may only be more of it.
+        """
+        found = [self._build(self.current)]
+        if self._loses(self._waiting(self.current)):
+            found.append(self._build(()))
+        return [one for one in found if set(one) != set(self.current)]
+
+    def _build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
+        """Add clauses that gain, then vary them while that gains more."""
         found = list(clauses)
-        waiting = self._waiting(found)
         while len(found) < len(self.order.relation):
-            clause, gain = self._best_clause(found, waiting)
+            clause, gain = self._best_clause(found)
             if gain <= MIN_GAIN:
                 break
             found.append(clause)
-            waiting = np.maximum(waiting, self._waits_for(clause))
+        value = self._value(found)
         while found:
-            best = max(self._variations(found), key=lambda one: round(self._value(one), 6))
-            if self._value(best) <= self._value(found) + MIN_GAIN:
+            values = [(self._value(one), one) for one in self._variations(found)]
+            most, best = max(values, key=lambda one: round(one[0], 6))
+            if most <= value + MIN_GAIN:
                 break
-            found = best
+            value, found = most, best
         return tuple(found)
 
     def _variations(self, clauses: Sequence[Clause]) -> Iterator[list[Clause]]:
@@ -116,84 +161,104 @@ class _ClauseSearch:
             yield rest
             if len(clause) > 1:
                 yield from ([*rest, clause - {one}] for one in sorted(clause))
-            larger = clause | self._best_alternative(clause, self._gain * (1 - self._waiting(rest)))
-            if clause < larger and self._each_is_enough(larger):
-                yield [*rest, larger]
-
-    def _best_alternative(self, clause: Clause, gain: Gains) -> Clause:
-        """The step that gains most as one more alternative of a clause, where gains are left."""
-        steps = self._alternatives[~np.isin(self._alternatives, [*clause])]
-        if len(clause) == _LARGEST or not len(steps):
-            return frozenset()
-        members = [*clause]
-        none, never = self.gains.not_begun[members].min(axis=0), self.gains.absent[members].min(axis=0)
-        rises = self.gains.not_begun[steps] @ (none * gain) - self.gains.absent[steps] @ (never * gain)
-        return frozenset({int(steps[rises.argmax()])})
+            if len(clause) < _LARGEST and self._loses(self._waits_for(clause)):
+                yield [*rest, clause | {self._best_alternative(clause, rest)}]
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 
-    @property
+    @cached_property
+    def _choices(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.gains.gain[self.step])
+
+    @cached_property
     def _gain(self) -> Gains:
-        return self.gains.gain[self.step]
+        return self.gains.gain[self.step, self._choices]
+
+    @cached_property
+    def _not_begun(self) -> Gains:
+        return self.gains.not_begun[:, self._choices]
+
+    @cached_property
+    def _absent(self) -> Gains:
+        return self.gains.absent[:, self._choices]
+
+    @cached_property
+    def _blocking_at_all(self) -> Gains:
+        return self.gains.blocking_at_all[:, self._choices]
+
+    @cached_property
+    def _known(self) -> dict[Clause, Gains]:
+        return {}
 
     def _value(self, clauses: Sequence[Clause]) -> float:
         ors = sum(_or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
-        return float(self._gain @ self._waiting(clauses)) - ors - self._pair_cost(self._predecessors(clauses))
+        return float(self._gain @ self._waiting(clauses)) - ors - float(self._pair_cost(self._predecessors(clauses)))
+
+    def _loses(self, waiting: Gains) -> bool:
+        """Whether the step was ever begun where it should have waited."""
+        return bool((waiting * self._gain < 0).any())
 
     def _waiting(self, clauses: Sequence[Clause]) -> Gains:
         """Where the step waits for one of the clauses, shape (E,)."""
         waiting = np.zeros_like(self._gain)
         for clause in clauses:
-            waiting = np.maximum(waiting, self._waits_for(clause))
+            np.maximum(waiting, self._waits_for(clause), out=waiting)
         return waiting
 
     def _waits_for(self, clause: Clause) -> Gains:
         """Where none of the alternatives is begun and one of them is to come; a single step not where it is late."""
-        members = [*clause]
-        if len(members) == 1:
-            above = self.order.relation[:, members[0]].copy()
-            above[members[0]] = True
-            return np.asarray(self.gains.blocking[above].max(axis=0))
-        none_begun = self.gains.not_begun[members].min(axis=0)
-        return np.asarray(none_begun - self.gains.absent[members].min(axis=0))
+        if clause not in self._known:
+            members = [*clause]
+            if len(members) == 1:
+                self._known[clause] = self._blocking_at_all[members[0]]
+            else:
+                never = self._absent[members].min(axis=0)
+                self._known[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
+        return self._known[clause]
 
     def _predecessors(self, clauses: Sequence[Clause]) -> NDArray[np.bool_]:
         """The steps that come before this one if it waits for these clauses."""
-        before = np.zeros(len(self.order.relation), dtype=np.bool_)
-        for clause in clauses:
-            if len(clause) == 1:
-                (one,) = clause
-                before |= self.order.relation[:, one]
-                before[one] = True
+        singles = [one for clause in clauses if len(clause) == 1 for one in clause]
+        before = np.asarray(self.order.relation[:, singles].any(axis=1))
+        before[singles] = True
         return before
 
     def _pair_cost(self, predecessors: NDArray[np.bool_]) -> FloatArray:
         """What the prior takes for such predecessors, shape (…, N) -> (…)."""
         usual = self.scorer.prior.usual[:, self.step]
         count = (predecessors & usual).sum(axis=-1)
-        against = (predecessors & ~usual).sum(axis=-1)
+        against = predecessors.sum(axis=-1) - count
         return np.asarray(self.scorer.prior.cost[self.step][count] + against * np.log(len(usual)))
 
-    # -- one more clause -----------------------------------------------------------------------------------------
+    # -- one more clause, one more alternative -------------------------------------------------------------------
 
-    def _best_clause(self, clauses: Sequence[Clause], waiting: Gains) -> tuple[Clause, float]:
+    def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
         """The clause that gains most where the step does not wait yet, and what it gains."""
         possible = self._possible
-        if not len(possible):
+        left = np.flatnonzero(self._waiting(clauses) == 0)
+        if not len(possible) or not len(left):
             return frozenset(), 0.0
-        gain = self._gain * (1 - waiting)
+        gain = self._gain[left]
         before = self._predecessors(clauses)
         with_one = before | self.order.relation.T[possible]
         with_one[np.arange(len(possible)), possible] = True
-        rises = self._single @ gain - self._pair_cost(with_one) + self._pair_cost(before)
+        rises = (self._blocking_at_all[:, left] @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
         best = int(np.argmax(rises))
         clause, most = frozenset({int(possible[best])}), float(rises[best])
         if float(np.maximum(gain, 0).sum()) - _or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
             return clause, most
-        for group, rise in self._growing_ors(gain):
-            if rise > most + MIN_GAIN and self._each_is_enough(group):
+        for group, rise in self._growing_ors(left):
+            if rise > most + MIN_GAIN:
                 clause, most = group, rise
         return clause, most
+
+    def _best_alternative(self, clause: Clause, rest: Sequence[Clause]) -> int:
+        """The step that gains most as one more alternative of a clause, where the step does not wait for the rest."""
+        members, gain = [*clause], self._gain * (1 - self._waiting(rest))
+        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
+        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
+        rises[members] = -np.inf
+        return int(self._possible[rises[self._possible].argmax()])
 
     @cached_property
     def _possible(self) -> NDArray[np.intp]:
@@ -203,47 +268,37 @@ class _ClauseSearch:
         return np.flatnonzero(allowed)
 
     @cached_property
-    def _single(self) -> Gains:
-        """Where the step would wait for each of the possible ones, and what comes before that; shape (possible, E)."""
-        above = self.order.relation.T | np.eye(len(self.order.relation), dtype=np.bool_)
-        return (above[self._possible].astype(np.float32) @ self.gains.blocking > 0).astype(np.float32)
-
-    @cached_property
     def _alternatives(self) -> NDArray[np.intp]:
         """The steps that are tried in ORs: begun before this one in many videos, and still to come where it gains."""
         possible, most = self._possible, self.scorer.options.alternatives
         if len(possible) <= most:
             return possible
-        now, reward = np.minimum(self._gain, 0), np.maximum(self._gain, 0)
-        enough = self.gains.begun[possible] @ now / min(float(now.sum()), -MIN_GAIN)
-        keeps = self.gains.not_begun[possible] @ reward / max(float(reward.sum()), MIN_GAIN)
-        return np.sort(possible[np.argsort(-(enough + keeps), kind="stable")[:most]])
+        worth = self.gains.worth[possible, self.step]
+        return np.sort(possible[np.argsort(-worth, kind="stable")[:most]])
 
-    def _growing_ors(self, gain: Gains) -> Iterator[tuple[Clause, float]]:
-        """From each alternative, the best OR of two, of three, … that holds the one before; and what it gains."""
-        steps = self._alternatives
-        not_begun, absent = self.gains.not_begun[steps], self.gains.absent[steps]
+    def _growing_ors(self, left: NDArray[np.intp]) -> Iterator[tuple[Clause, float]]:
+        """The best ORs of two, of three, … that grow from each alternative by the one that gains most; and the gains.
+
+        `left` are the choices at which they may gain.
+        """
+        steps, gain = self._alternatives, self._gain[left]
+        places = np.ix_(steps, left)
+        not_begun, absent = self._not_begun[places], self._absent[places]
         member = np.eye(len(steps), dtype=np.bool_)
         none, never = not_begun * gain, absent * gain
-        rows = np.arange(len(steps))
         for size in range(2, min(_LARGEST, len(steps)) + 1):
             rises = np.where(member, -np.inf, none @ not_begun.T - never @ absent.T)
             best = rises.argmax(axis=1)
+            rows = np.arange(len(member))
             member[rows, best] = True
+            most = rises[rows, best]
+            kept = np.argsort(-most, kind="stable")[:_SEEDS]
             cost = _or_cost(size, len(self.order.relation))
-            yield from (
-                (frozenset(steps[member[row]].tolist()), float(rises[row, best[row]]) - cost) for row in rows
-            )
-            none, never = none * not_begun[best], never * absent[best]
-
-    def _each_is_enough(self, group: Clause) -> bool:
-        """Whether each of the alternatives was enough without the others, and not once only, which may be disorder."""
-        events = self.scorer.events
-        now, begun = events.now[self.step], events.begun
-        alone = (now & begun[one] & events.none_begun(group - {one}) for one in group)
-        return all(events.count_videos(choices) >= self.scorer.options.min_alone for choices in alone)
+            yield frozenset(steps[member[kept[0]]].tolist()), float(most[kept[0]]) - cost
+            member, none, never = member[kept], none[kept] * not_begun[best[kept]], never[kept] * absent[best[kept]]
 
 
+@cache
 def _or_cost(size: int, steps: int) -> float:
     """What the prior takes for an OR: see `OrderPrior.log_probability`."""
     return float(np.log(2 * comb(steps - 1, size)))

@@ -1,12 +1,17 @@
 """Hill climbing to the order under which demonstrations are most probable.
 
-From a start, rounds of moves on pairs (`pair_moves`) and on whole preconditions with their ORs
-(`precondition_moves`) take turns while the score rises; then the noise is estimated again, and the search goes on while
-that helps. It draws nothing at random. A round takes O(E N²) for pairs and O(E N K²) for preconditions with K
-alternatives, for E choices of at most `scout_videos` variants, and O(E) of `search_videos` for every move that is tried.
+From several starts, rounds of moves on pairs (`pair_moves`) go on while the score rises. From the best end, they take
+turns with moves on whole preconditions and their ORs (`precondition_moves`). Where no move helps, the noise is estimated
+again, and the search goes on while that raises the score. It draws nothing at random.
+
+A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
+`scout_videos` variants, and every move that is tried O(E N) in bits for those of at most `search_videos`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,14 +19,22 @@ from msg2.arrays import FloatArray
 from msg2.inference.layers import purity
 from msg2.inference.likelihood.blocking_gains import BlockingGains
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
-from msg2.inference.likelihood.pair_moves import move_pairs
-from msg2.inference.likelihood.precondition_moves import move_preconditions
+from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
+from msg2.inference.likelihood.precondition_moves import PreconditionMoves
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.likelihood.variants import Variants
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
 
+Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]
+"""A round of moves; where none helps, it returns the order that it was given."""
 
-def climb(scorer: OrderScorer, order: ScoredOrder) -> ScoredOrder:
+
+def all_moves() -> list[Moves]:
+    """All rounds of moves; for one climb, since what was looked at in vain is remembered."""
+    return [move_promising_pairs, move_pairs, PreconditionMoves()]
+
+
+def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
     """Climb from an order until no move raises the score.
 
     Parameters
@@ -30,6 +43,8 @@ def climb(scorer: OrderScorer, order: ScoredOrder) -> ScoredOrder:
         What is scored.
     order : ScoredOrder
         Where the climb starts.
+    moves : sequence of callables
+        Rounds of moves; each is made only where those before it do not help.
 
     Returns
     -------
@@ -39,13 +54,10 @@ def climb(scorer: OrderScorer, order: ScoredOrder) -> ScoredOrder:
     order = scorer.refit_noise(order)
     for _ in range(scorer.options.rounds):
         gains = BlockingGains.estimate(scorer, order)
-        better = move_pairs(scorer, order, gains)
-        if better is order:
-            better = move_preconditions(scorer, order, gains)
-        if better is order:
-            better = scorer.refit_noise(order)
-            if better.score - order.score < scorer.options.tolerance:
-                return better
+        tried = (move(scorer, order, gains) for move in moves)
+        better = next((one for one in tried if one is not order), None) or scorer.refit_noise(order)
+        if better.score - order.score < scorer.options.tolerance:
+            break
         order = better
     return order
 
@@ -72,12 +84,12 @@ def find_order(
     searched = variants.sample(options.search_videos)
     scouted = searched.sample(options.scout_videos)
     scout = OrderScorer.from_variants(scouted, options, similarity)
-    climbs = [climb(scout, scout.score(start)) for start in starting_orders(scouted, options)]
-    best = max(climbs, key=lambda order: round(order.score, 6))
+    climbs = [climb(scout, scout.score(start), [move_promising_pairs]) for start in starting_orders(scouted, options)]
+    best = climb(scout, max(climbs, key=lambda order: round(order.score, 6)), all_moves())
     if scouted is searched:
         return scout, best
     scorer = OrderScorer.from_variants(searched, options, similarity)
-    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions))
+    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves())
 
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
