@@ -5,8 +5,9 @@ At a choice at which a step b is open, k other steps are eligible. If b were kep
     another orderly choice would be one of k, not of k + 1:    log p rises
     the choice of b itself would be disorderly:                log p falls to log (ε / |open|)
 
-With all other steps as they are, log p of an order thus is a sum over the choices at which b is kept waiting, whatever
-it waits for. So the preconditions of b are compared by sums, without scoring each.
+(both averaged over what is believed of the video's ε). With all other steps as they are, log p of an order thus is about
+a sum over the choices at which b is kept waiting, whatever it waits for. So what b may wait for is compared by sums,
+without scoring each. A sum is exact where it changes one choice of a video.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class BlockingGains:
     gain: Gains
 
     @staticmethod
-    def estimate(scorer: OrderScorer, order: ScoredOrder) -> BlockingGains:
-        """Estimate the gains from at most `scout_videos` variants; they speak for all.
+    def estimate(scorer: OrderScorer, order: ScoredOrder, most: int) -> BlockingGains:
+        """Estimate the gains from some of the choices; they speak for all.
 
         Parameters
         ----------
@@ -50,13 +51,15 @@ class BlockingGains:
             The choices.
         order : ScoredOrder
             What keeps steps waiting now.
+        most : int
+            Choices that are looked at, about, at most.
 
         Returns
         -------
         BlockingGains
         """
         events, noise = scorer.events, order.noise
-        stride = max(1, len(events.weight) // scorer.options.scout_videos)
+        stride = -(-len(events) // max(most, 1))
         chosen: NDArray[np.intp] | slice = slice(None)
         weight = events.weight.astype(np.float64)
         if stride > 1:
@@ -67,16 +70,22 @@ class BlockingGains:
             return unpack_bits(bits, len(events))[:, chosen].astype(np.float32)
 
         video, step = events.video[chosen], events.step[chosen]
-        rate = (noise.posterior(order.video_log_likelihoods) @ noise.levels)[video].astype(np.float32)
-        floor = rate / events.open_count[chosen]
-        is_open, eligible = dense(events.open), dense(order.eligible.steps)
-        others = order.eligible.count[chosen] - eligible
-        hit = (order.table_row[chosen] % (len(order.relation) + 1) > 0) & (others > 0)
-        now = step, np.arange(len(step))
-        with_it = np.log((1 - rate) / (others + 1) + floor)
-        without = np.where(hit, np.log((1 - rate) / np.maximum(others, 1) + floor), with_it)
-        without[now] = np.log(floor)
-        gain = (without - with_it) * is_open * weight[video].astype(np.float32)
+        belief = noise.posterior(order.video_log_likelihoods)[video]
+        row, size = order.table_row[chosen], len(order.relation) + 1
+        empty, hit = row - row % size, row % size > 0
+
+        def rise(count: NDArray[np.integer]) -> Gains:
+            """By how much log p of each choice rises if so many steps are eligible, what is begun among them, or none."""
+            change = scorer.log_probabilities[empty + count] - scorer.log_probabilities[row]
+            return np.log((belief * np.exp(change)).sum(axis=1)).astype(np.float32)
+
+        count = order.eligible.count[chosen]
+        eligible = dense(order.eligible.steps)
+        fewer, more = np.where(hit, rise(np.maximum(count - 1, 1)), 0), rise(np.minimum(count + 1, size - 1))
+        gain = np.where(eligible > 0, fewer, np.where(hit, -more, 0))
+        gain[step, np.arange(len(step))] = np.where(hit, rise(np.zeros_like(count)), -more)
+        is_open = dense(events.open)
+        gain *= is_open * weight[video].astype(np.float32)
         return BlockingGains(order.relation, is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain)
 
     @cached_property

@@ -24,10 +24,10 @@ class LikelihoodOptions:
     """Steps that are tried as alternatives in what a step needs: those that come before it most often."""
     rounds: int = 1_000
     """Rounds of moves of one climb, at most."""
-    scout_videos: int = 120
-    """Of more videos, so many serve for the climbs from all starts, and to estimate what moves promise."""
-    search_videos: int = 2_000
-    """Of more videos, so many serve for the last climb; rates are estimated from all."""
+    scout_labels: int = 8_000
+    """Of more labels, about so many, of whole videos, serve for the climbs from all starts and to say what moves promise."""
+    search_labels: int = 30_000
+    """Of more labels, about so many, of whole videos, serve for the last climb; rates are estimated from all."""
     tolerance: float = 0.01
     """Nats that a new estimate of the noise, or an OR, must gain for the search to go on."""
 
@@ -38,7 +38,7 @@ class LikelihoodOptions:
             f"levels is {levels}, it must be one or more numbers from 1e-12 to below 1",
         )
         require(all(0 <= share < 1 for share in starts), f"starts is {starts}, it must be numbers from 0 to below 1")
-        for name in ("candidates", "alternatives", "rounds", "scout_videos", "search_videos"):
+        for name in ("candidates", "alternatives", "rounds", "scout_labels", "search_labels"):
             value = getattr(self, name)
             require(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
         require(0 < self.tolerance < float("inf"), f"tolerance is {self.tolerance}, it must be a number above 0")

@@ -39,11 +39,11 @@ _SEEDS = 4
 class PreconditionMoves:
     """Rounds of finding anew what each step waits for.
 
-    `seen` remembers what a step waited for, and what it gained by that, when it was last looked at in vain: it is not
-    looked at again before something has changed.
+    `seen` remembers what a step waited for, what it could wait for and what it gained by that, when it was last looked at
+    in vain: it is not looked at again before something has changed.
     """
 
-    seen: dict[int, tuple[tuple[Clause, ...], Gains]] = field(default_factory=dict)
+    seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
         """Make the moves that raise the score.
@@ -65,20 +65,22 @@ class PreconditionMoves:
         start = order
         for step in range(len(order.relation)):
             search = _ClauseSearch(scorer, start, gains, step)
-            if self._was_in_vain(step, search.current, gains.gain[step]):
+            if self._was_in_vain(search):
                 continue
             found = [one for clauses in search.proposals() for one in _apply(scorer, order, step, clauses)]
             if found:
                 order = max(found, key=lambda one: round(one.score, 6))
             else:
-                self.seen[step] = search.current, gains.gain[step]
+                self.seen[step] = search.current, search.possible.tolist(), gains.gain[step]
         return order
 
-    def _was_in_vain(self, step: int, current: tuple[Clause, ...], gain: Gains) -> bool:
-        if step not in self.seen:
+    def _was_in_vain(self, search: _ClauseSearch) -> bool:
+        if search.step not in self.seen:
             return False
-        clauses, before = self.seen[step]
-        return clauses == current and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
+        clauses, possible, before = self.seen[search.step]
+        gain = search.gains.gain[search.step]
+        same = clauses == search.current and possible == search.possible.tolist()
+        return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
 
 
 def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
@@ -145,24 +147,26 @@ class _ClauseSearch:
             if gain <= MIN_GAIN:
                 break
             found.append(clause)
-        value = self._value(found)
+        value = self._value(found, self._waiting(found))
         while found:
-            values = [(self._value(one), one) for one in self._variations(found)]
-            most, best = max(values, key=lambda one: round(one[0], 6))
+            most, best = max(self._variations(found), key=lambda one: round(one[0], 6))
             if most <= value + MIN_GAIN:
                 break
             value, found = most, best
         return tuple(found)
 
-    def _variations(self, clauses: Sequence[Clause]) -> Iterator[list[Clause]]:
-        """The clauses without one of them, with one that lacks an alternative, and with one that has one more."""
+    def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
+        """The clauses without one of them, with one that lacks an alternative, or has one more; and their values."""
+        times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
         for clause in clauses:
-            rest = [other for other in clauses if other != clause]
-            yield rest
-            if len(clause) > 1:
-                yield from ([*rest, clause - {one}] for one in sorted(clause))
-            if len(clause) < _LARGEST and self._loses(self._waits_for(clause)):
-                yield [*rest, clause | {self._best_alternative(clause, rest)}]
+            rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
+            waiting = np.minimum(times - waits, 1)
+            changed = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
+            if len(clause) < _LARGEST and self._loses(waits):
+                changed.append(clause | {self._best_alternative(clause, waiting)})
+            yield self._value(rest, waiting), rest
+            for other in changed:
+                yield self._value([*rest, other], np.maximum(waiting, self._waits_for(other))), [*rest, other]
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 
@@ -190,9 +194,10 @@ class _ClauseSearch:
     def _known(self) -> dict[Clause, Gains]:
         return {}
 
-    def _value(self, clauses: Sequence[Clause]) -> float:
+    def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
+        """What is gained by waiting for these clauses, less what they cost."""
         ors = sum(_or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
-        return float(self._gain @ self._waiting(clauses)) - ors - float(self._pair_cost(self._predecessors(clauses)))
+        return float(self._gain @ waiting) - ors - float(self._pair_cost(self._predecessors(clauses)))
 
     def _loses(self, waiting: Gains) -> bool:
         """Whether the step was ever begun where it should have waited."""
@@ -234,7 +239,7 @@ class _ClauseSearch:
 
     def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
         """The clause that gains most where the step does not wait yet, and what it gains."""
-        possible = self._possible
+        possible = self.possible
         left = np.flatnonzero(self._waiting(clauses) == 0)
         if not len(possible) or not len(left):
             return frozenset(), 0.0
@@ -252,16 +257,16 @@ class _ClauseSearch:
                 clause, most = group, rise
         return clause, most
 
-    def _best_alternative(self, clause: Clause, rest: Sequence[Clause]) -> int:
-        """The step that gains most as one more alternative of a clause, where the step does not wait for the rest."""
-        members, gain = [*clause], self._gain * (1 - self._waiting(rest))
+    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
+        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
+        members, gain = [*clause], self._gain * (1 - waiting)
         none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
         rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
         rises[members] = -np.inf
-        return int(self._possible[rises[self._possible].argmax()])
+        return int(self.possible[rises[self.possible].argmax()])
 
     @cached_property
-    def _possible(self) -> NDArray[np.intp]:
+    def possible(self) -> NDArray[np.intp]:
         """The steps that this one can wait for without a circle."""
         allowed = ~self.order.reachable[self.step]
         allowed[self.step] = False
@@ -270,7 +275,7 @@ class _ClauseSearch:
     @cached_property
     def _alternatives(self) -> NDArray[np.intp]:
         """The steps that are tried in ORs: begun before this one in many videos, and still to come where it gains."""
-        possible, most = self._possible, self.scorer.options.alternatives
+        possible, most = self.possible, self.scorer.options.alternatives
         if len(possible) <= most:
             return possible
         worth = self.gains.worth[possible, self.step]

@@ -5,7 +5,7 @@ turns with moves on whole preconditions and their ORs (`precondition_moves`). Wh
 again, and the search goes on while that raises the score. It draws nothing at random.
 
 A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
-`scout_videos` variants, and every move that is tried O(E N) in bits for those of at most `search_videos`.
+`scout_labels` labels, and every move that is tried O(E N) in bits for those of `search_labels`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,13 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
     """
     order = scorer.refit_noise(order)
     for _ in range(scorer.options.rounds):
-        gains = BlockingGains.estimate(scorer, order)
+        gains = BlockingGains.estimate(scorer, order, scorer.options.scout_labels)
         tried = (move(scorer, order, gains) for move in moves)
-        better = next((one for one in tried if one is not order), None) or scorer.refit_noise(order)
+        better = next((one for one in tried if one is not order), None)
+        if better is None and len(scorer.events) > scorer.options.scout_labels:
+            better = move_pairs(scorer, order, BlockingGains.estimate(scorer, order, len(scorer.events)))
+        if better is None or better is order:
+            better = scorer.refit_noise(order)
         if better.score - order.score < scorer.options.tolerance:
             break
         order = better
@@ -79,10 +83,10 @@ def find_order(
     Returns
     -------
     tuple of (OrderScorer, ScoredOrder)
-        Of at most `search_videos` videos.
+        Of about `search_labels` labels at most.
     """
-    searched = variants.sample(options.search_videos)
-    scouted = searched.sample(options.scout_videos)
+    searched = variants.sample(options.search_labels)
+    scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
     climbs = [climb(scout, scout.score(start), [move_promising_pairs]) for start in starting_orders(scouted, options)]
     best = climb(scout, max(climbs, key=lambda order: round(order.score, 6)), all_moves())

@@ -96,11 +96,26 @@ class Variants:
             counts += np.tensordot(self.weight[low:high].astype(np.float64), earlier, axes=1).astype(np.int64)
         return counts
 
-    def sample(self, most: int) -> Variants:
-        """At most so many videos, evenly spread over the variants; all of them where there are no more variants."""
-        if len(self) <= most:
+    @property
+    def labels(self) -> int:
+        """How many labels there are in all, of first occurrences."""
+        return int(self.weight @ self.shown.sum(axis=1))
+
+    def sample(self, labels: int) -> Variants:
+        """Draw videos that have about so many labels, evenly spread; the variants as they are where these have no more.
+
+        Parameters
+        ----------
+        labels : int
+            Of the videos that are drawn.
+
+        Returns
+        -------
+        Variants
+        """
+        if self.shown.sum() <= labels:
             return self
-        ends = np.cumsum(self.weight)
+        ends, most = np.cumsum(self.weight), max(1, self.videos * labels // self.labels)
         places = np.searchsorted(ends, (np.arange(most) + 0.5) * ends[-1] / most, side="right")
         chosen, weight = np.unique(places, return_counts=True)
         return Variants(self.steps, self.start[chosen], self.end[chosen], weight, self.repeated)
