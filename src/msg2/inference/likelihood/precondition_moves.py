@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from math import comb
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
+from msg2.inference.likelihood.prior import or_cost
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.relations import Relation, transitive_closure
 
@@ -196,7 +196,7 @@ class _ClauseSearch:
 
     def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
         """What is gained by waiting for these clauses, less what they cost."""
-        ors = sum(_or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
+        ors = sum(or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
         return float(self._gain @ waiting) - ors - float(self._pair_cost(self._predecessors(clauses)))
 
     def _loses(self, waiting: Gains) -> bool:
@@ -250,7 +250,7 @@ class _ClauseSearch:
         rises = (self._blocking_at_all[:, left] @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
         best = int(np.argmax(rises))
         clause, most = frozenset({int(possible[best])}), float(rises[best])
-        if float(np.maximum(gain, 0).sum()) - _or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
+        if float(np.maximum(gain, 0).sum()) - or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
             return clause, most
         for group, rise in self._growing_ors(left):
             if rise > most + MIN_GAIN:
@@ -298,12 +298,6 @@ class _ClauseSearch:
             member[rows, best] = True
             most = rises[rows, best]
             kept = np.argsort(-most, kind="stable")[:_SEEDS]
-            cost = _or_cost(size, len(self.order.relation))
+            cost = or_cost(size, len(self.order.relation))
             yield frozenset(steps[member[kept[0]]].tolist()), float(most[kept[0]]) - cost
             member, none, never = member[kept], none[kept] * not_begun[best[kept]], never[kept] * absent[best[kept]]
-
-
-@cache
-def _or_cost(size: int, steps: int) -> float:
-    """What the prior takes for an OR: see `OrderPrior.log_probability`."""
-    return float(np.log(2 * comb(steps - 1, size)))

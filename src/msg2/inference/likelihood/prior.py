@@ -8,7 +8,7 @@ next to nothing (chop), and both are cheap to say.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import comb
 
 import numpy as np
@@ -59,7 +59,7 @@ class OrderPrior:
         relation : array of shape (N, N)
             The order; a pair against the usual one costs log N more.
         disjunctions : frozenset of Disjunction
-            One of k steps costs log 2 C(N − 1, k).
+            One of k steps costs `or_cost`.
 
         Returns
         -------
@@ -73,9 +73,28 @@ class OrderPrior:
         if self._has_similarity:
             cost -= float(self.similarity[usual].sum())
         against = int(relation.sum()) - int(needed.sum())
-        clauses = sum(float(np.log(2 * comb(size - 1, len(group)))) for _, group in disjunctions)
+        clauses = sum(or_cost(len(group), size) for _, group in disjunctions)
         return -(cost + against * float(np.log(max(size, 1))) + clauses)
 
     @cached_property
     def _has_similarity(self) -> bool:
         return bool(self.similarity.any())
+
+
+@cache
+def or_cost(count: int, steps: int) -> float:
+    """Say what an OR costs: log 2 N C(N − 1, k), for whether there is one, which step it is of, and which k it joins.
+
+    Parameters
+    ----------
+    count : int
+        Alternatives, k.
+    steps : int
+        N.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    return float(np.log(2 * steps * comb(steps - 1, count)))
