@@ -210,7 +210,7 @@ def test_other_names_and_orders_only_relabel_the_graph(order: tuple[int, ...]) -
 
 def test_many_videos_are_thinned_out_for_the_way_but_not_for_the_result() -> None:
     task = simulate(random_world(RandomWorldOptions(steps=8), 1), SimulationOptions(videos=60), 0).task
-    few = infer(task, "likelihood", scout_labels=120, search_labels=240)
+    few = infer(task, "likelihood", scout_labels=120)
     assert few.preconditions == infer(task, "likelihood").preconditions
 
 

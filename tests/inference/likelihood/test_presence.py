@@ -58,7 +58,8 @@ class Named:
 
     def done_rate(self, name: str) -> float:
         """How often a run does a step, from how often a video shows it."""
-        return float(self.model.shown[:, self.steps.index(name)].mean() / (1 - self.model.absent_rate))
+        shown = np.average(self.model.shown[:, self.steps.index(name)], weights=self.model.weight)
+        return float(shown / (1 - self.model.absent_rate))
 
 
 # -- planted truths -----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import numpy as np
 
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
+from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
@@ -58,7 +59,10 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     preconditions, candidates, any_gains = {}, {}, {}
     for index, name in enumerate(sequences.steps):
         alone = [frozenset({parent}) for parent in np.flatnonzero(structure.needs[:, index]).tolist()]
-        alternatives = structure.alternatives[index] | _disjunction_gains(scorer, order, index, share)
+        alternatives = {
+            group: share * _disjunction_gain(scorer, order, (index, group)) if gain is None else gain
+            for group, gain in structure.alternatives[index].items()
+        }
         groups = [*alone, *alternatives]
         preconditions[name] = _formula(groups, sequences)
         candidates[name] = [Candidate(preconditions[name], 0.0)]
@@ -98,15 +102,9 @@ def _notes(variants: Variants, order: ScoredOrder) -> list[str]:
     return ["no order was found: the videos do the steps in any order, or are too few to tell"]
 
 
-def _disjunction_gains(
-    scorer: OrderScorer, order: ScoredOrder, step: int, share: float
-) -> dict[frozenset[int], float]:
-    """The ORs that the order of the steps tells, and by how much each raises the score of all videos."""
-    found = {}
-    for group in order.disjunctions_of(step):
-        rest = order.disjunctions - {(step, group)}
-        found[group] = share * (order.score - scorer.move_to(order, order.relation, rest).score)
-    return found
+def _disjunction_gain(scorer: OrderScorer, order: ScoredOrder, disjunction: Disjunction) -> float:
+    """By how much an OR that the order of the steps tells raises the score."""
+    return order.score - scorer.move_to(order, order.relation, order.disjunctions - {disjunction}).score
 
 
 def _repeat_shares(variants: Variants) -> dict[Step, float]:

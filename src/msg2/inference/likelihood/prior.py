@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import comb
+from math import comb, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,4 +97,4 @@ def or_cost(count: int, steps: int) -> float:
     float
         In nats.
     """
-    return float(np.log(2 * steps * comb(steps - 1, count)))
+    return log(2 * steps * comb(steps - 1, count)) if count < steps else inf
