@@ -20,10 +20,13 @@ from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
 from msg2.inference.likelihood.presence import PresenceModel
+from msg2.inference.likelihood.presence_network import PresenceNetwork
+from msg2.inference.likelihood.repetitions import count_repetitions
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.likelihood.search import find_order
 from msg2.inference.likelihood.structure import combine
 from msg2.inference.likelihood.variants import Variants
+from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import Sequences
 from msg2.task import Step
@@ -88,6 +91,8 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
             "disorder": {
                 "levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.shares.tolist()],
             },
+            "presence": _presence_network(presence, order, sequences.steps),
+            "repetitions": count_repetitions(sequences),
         },
         gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,
@@ -105,6 +110,16 @@ def _notes(variants: Variants, order: ScoredOrder) -> list[str]:
 def _disjunction_gain(scorer: OrderScorer, order: ScoredOrder, disjunction: Disjunction) -> float:
     """By how much an OR that the order of the steps tells raises the score."""
     return order.score - scorer.move_to(order, order.relation, order.disjunctions - {disjunction}).score
+
+
+def _presence_network(presence: PresenceModel, order: ScoredOrder, steps: tuple[Step, ...]) -> dict[Step, object]:
+    """On which others the presence of each step depends, and how often it is there."""
+    by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
+    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
+    return {
+        name: {"given": [steps[one] for one in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
+        for name, given, rates in zip(steps, network.given, network.rates, strict=True)
+    }
 
 
 def _repeat_shares(variants: Variants) -> dict[Step, float]:

@@ -50,7 +50,7 @@ class ChoiceEvents:
     def from_variants(variants: Variants) -> ChoiceEvents:
         """Collect the choices of every variant.
 
-        >>> from msg2.inference.likelihood.variants import Variants
+        >>> from msg2.sequences import Sequences
         >>> from msg2.task import Segment, Task, Video
         >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
         >>> events = ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
