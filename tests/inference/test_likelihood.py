@@ -19,9 +19,9 @@ from msg2.inference.likelihood.name_similarity import log_subset_weights
 from msg2.inference.likelihood.noise import NoiseModel
 from msg2.inference.likelihood.presence_disjunctions import _log_dirichlet_integral, group_alternatives
 from msg2.inference.likelihood.prior import OrderPrior
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer
 from msg2.inference.likelihood.search import all_moves, climb, find_order, starting_orders
-from msg2.inference.likelihood.variants import Variants
 from msg2.inference.relations import transitive_closure
 from msg2.media.text_encoders import HashedWords
 from msg2.sequences import Sequences

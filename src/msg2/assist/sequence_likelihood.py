@@ -3,13 +3,14 @@
     log p(video) = Σ_n log p(n shown | few others) + log Σ_j share_j Π_choices p(choice | ε_j) + log p(repetitions)
 
 A choice is orderly, one of the steps that may come next, all alike; or, with the probability ε_j, any that is still to
-come. After each step, one of those that were done already is done again, as often as in the graph's own videos, or none.
-The shares of the levels ε_j, the rates and the counts are those of these videos; a graph without them is given a little
-of each.
+come. After each step, one of those that were done already is done again, as often as in the graph's own videos, or
+none. The shares of the levels ε_j, the rates and the counts are those of these videos; a graph without them is given a
+little of each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -143,17 +144,25 @@ class SequenceLikelihood:
 
     def _repetitions(self, video: Video) -> float:
         """After each step another one is done again, or none of those that were done already."""
-        total, done = 0.0, set[Step]()
-        for last, following in pairwise([None, *(segment.step for segment in video.segments), None]):
-            times, again = self._again.get(last, (0, {})) if last is not None else (0, {})
-            unseen = 0.5 / len(self.graph.steps)
+        if not self._again:
+            return self._repetitions_by_step(video)
+        total, done, unseen = 0.0, set[Step](), 0.5 / len(self.graph.steps)
+        for last, following in pairwise([*(segment.step for segment in video.segments), None]):
+            done.add(str(last))
+            times, again = self._again.get(str(last), (0, {}))
             if following in done:
                 total += log((again.get(following, 0) + unseen) / (times + 1))
-            elif done:
+            else:
                 other = sum(again.get(one, 0) + unseen for one in done) / (times + 1)
                 total += log1p(-min(other, 1 - _LEAST_RATE))
-            if following is not None:
-                done.add(following)
+        return total
+
+    def _repetitions_by_step(self, video: Video) -> float:
+        """A step is done again, and again, each time at the rate at which it is repeated."""
+        total = 0.0
+        for name, number in Counter(segment.step for segment in video.segments).items():
+            rate = min(max(self.graph.repeats.get(name, 0.0), _LEAST_RATE), 1 - _LEAST_RATE)
+            total += (number - 1) * log(rate) + log1p(-rate)
         return total
 
     # -- what the graph's own videos say -------------------------------------------------------------------------
@@ -185,8 +194,8 @@ class SequenceLikelihood:
     @cached_property
     def _network(self) -> Mapping[Step, tuple[list[Step], list[float]]]:
         """On which steps the presence of each step depends, and its rates; empty where the graph does not say."""
-        entries, steps = self._model.get("presence"), set(self.graph.steps)
-        network = {}
+        entries: Any = self._model.get("presence")
+        steps, network = set(self.graph.steps), {}
         try:
             for name, entry in entries.items():
                 given, rates = [str(one) for one in entry["given"]], [float(rate) for rate in entry["rates"]]
@@ -199,17 +208,15 @@ class SequenceLikelihood:
 
     @cached_property
     def _again(self) -> Mapping[Step, tuple[int, Mapping[Step, int]]]:
-        """How often each step was done, and what was done again after it."""
-        found = {name: (self.graph.step_evidence(name).videos or 0, {}) for name in self.graph.steps}
-        entries = self._model.get("repetitions")
+        """How often each step was done, and what was done again after it; empty where the graph does not say."""
+        entries: Any = self._model.get("repetitions")
         try:
-            counted = {
+            return {
                 name: (int(entry["times"]), {str(step): int(count) for step, count in entry["again"].items()})
                 for name, entry in entries.items()
             }
         except (AttributeError, TypeError, ValueError, KeyError):
-            return found
-        return found | counted
+            return {}
 
     @cached_property
     def _model(self) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from msg2.inference.bits import unpack_bits
 from msg2.inference.likelihood.model import ChoiceEvents
-from msg2.inference.likelihood.variants import Variants
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
 from msg2.task import Segment, Task, Video
 from tests.inference.conftest import precedes, tasks

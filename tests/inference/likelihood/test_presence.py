@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from msg2.inference.likelihood.presence import PresenceModel, _AnyRate, _log_any_rate, _log_binomial
-from msg2.inference.likelihood.variants import Variants
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
 from msg2.task import Absent, Segment, Task, Video
 

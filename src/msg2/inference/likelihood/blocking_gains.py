@@ -5,9 +5,9 @@ At a choice at which a step b is open, k other steps are eligible. If b were kep
     another orderly choice would be one of k, not of k + 1:    log p rises
     the choice of b itself would be disorderly:                log p falls to log (ε / |open|)
 
-(both averaged over what is believed of the video's ε). With all other steps as they are, log p of an order thus is about
-a sum over the choices at which b is kept waiting, whatever it waits for. So what b may wait for is compared by sums,
-without scoring each. A sum is exact where it changes one choice of a video.
+(both averaged over what is believed of the video's ε). With all other steps as they are, log p of an order thus is
+about a sum over the choices at which b is kept waiting, whatever it waits for. So what b may wait for is compared by
+sums, without scoring each. A sum is exact where it changes one choice of a video.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class BlockingGains:
         empty, hit = row - row % size, row % size > 0
 
         def rise(count: NDArray[np.integer]) -> Gains:
-            """By how much log p of each choice rises if so many steps are eligible, what is begun among them, or none."""
+            """By how much log p of each choice rises if so many steps are eligible, what is begun among them."""
             change = scorer.log_probabilities[empty + count] - scorer.log_probabilities[row]
-            return np.log((belief * np.exp(change)).sum(axis=1)).astype(np.float32)
+            return np.asarray(np.log((belief * np.exp(change)).sum(axis=1)), dtype=np.float32)
 
         count = order.eligible.count[chosen]
         eligible = dense(order.eligible.steps)
@@ -86,7 +86,9 @@ class BlockingGains:
         gain[step, np.arange(len(step))] = np.where(hit, rise(np.zeros_like(count)), -more)
         is_open = dense(events.open)
         gain *= is_open * weight[video].astype(np.float32)
-        return BlockingGains(order.relation, is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain)
+        return BlockingGains(
+            order.relation, is_open, dense(events.begun), dense(order.eligible.blocking), eligible, gain
+        )
 
     @cached_property
     def not_begun(self) -> Gains:
@@ -100,7 +102,7 @@ class BlockingGains:
 
     @cached_property
     def if_added(self) -> Gains:
-        """[a, b]: by how much log p rises if b waits for a as well, shape (N, N). That steps may be late is left aside."""
+        """[a, b]: by how much log p rises if b waits for a as well, shape (N, N); late steps are left aside."""
         return np.asarray(self.blocking @ (self.gain * self.eligible).T)
 
     @cached_property

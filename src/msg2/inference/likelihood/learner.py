@@ -22,10 +22,10 @@ from msg2.inference.likelihood.name_similarity import NameEncoder, name_similari
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.presence_network import PresenceNetwork
 from msg2.inference.likelihood.repetitions import count_repetitions
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.likelihood.search import find_order
 from msg2.inference.likelihood.structure import combine
-from msg2.inference.likelihood.variants import Variants
 from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import Sequences

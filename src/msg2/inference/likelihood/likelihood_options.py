@@ -25,7 +25,7 @@ class LikelihoodOptions:
     rounds: int = 1_000
     """Rounds of moves of one climb, at most."""
     scout_labels: int = 8_000
-    """Of more labels, about so many, of whole videos, serve for the climbs from all starts and to say what moves promise."""
+    """Of more labels, about so many, of whole videos, serve for the first climbs, and to say what moves promise."""
     search_labels: int = 30_000
     """Of more labels, about so many, of whole videos, serve for the last climb; rates are estimated from all."""
     tolerance: float = 0.01

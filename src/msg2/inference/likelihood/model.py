@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.inference.bits import Bits, pack_bits, unpack_bits
-from msg2.inference.likelihood.variants import Variants
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
 
 Disjunction: TypeAlias = tuple[int, frozenset[int]]
@@ -31,7 +31,7 @@ Disjunction: TypeAlias = tuple[int, frozenset[int]]
 
 @dataclass(frozen=True, eq=False)
 class ChoiceEvents:
-    """E choices in V variants of runs of N steps, ordered by variant; moments at which one step only is left say nothing.
+    """E choices in V variants of runs of N steps, ordered by variant; where only one step is left, it is none.
 
     `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `weight` (V,): the videos
     of each variant. Bits of each step: where it is `now` begun, is `open` (begun now or later, and after this one has
@@ -59,7 +59,8 @@ class ChoiceEvents:
         """
         video, step = np.nonzero(variants.shown)
         start, end = variants.start[video, step], variants.end[video, step]
-        earlier, later = variants.end[video].T <= start, variants.start[video].T >= end
+        starts, ends = variants.start[video].T, variants.end[video].T
+        earlier, later = ends <= start, starts >= end
         now = step == np.arange(len(variants.steps))[:, None]
         still_open, count = later | now, later.sum(axis=0, dtype=np.int16) + np.int16(1)
         telling = count > 1

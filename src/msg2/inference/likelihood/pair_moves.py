@@ -1,7 +1,8 @@
 """Moves of the search on pairs: one is added, removed or reversed.
 
 In a round the pairs that promise most are tried one after the other, and every move that raises the score is made.
-Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried where nothing else helps.
+Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried where nothing else
+helps.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 MIN_GAIN = 1e-6
 """A smaller rise of the score is none (nats)."""
 _ERROR = 5.0
-"""Nats by which a move may turn out better than it promises: what follows from a pair, and late steps, are left aside."""
+"""Nats by which a move may turn out better than it promises."""
 _PRIOR_MATTERS = 5.0
 """Nats that the prior may add to a move, about; what promises less is not looked at."""
 

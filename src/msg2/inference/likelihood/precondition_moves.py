@@ -1,10 +1,10 @@
 """Moves of the search on whole preconditions: what a step waits for is found anew, ORs included.
 
-With all other steps as they are, the score of what a step waits for is a sum over choices (`BlockingGains`). It is built
-greedily: the clause that gains most, a single step or several of which one is enough, then the next one, where the step
-does not wait yet; clauses that are no longer worth what they cost are dropped. An OR grows from each single step by the
-alternative that gains most, up to `_LARGEST` of them. So ORs are added, joined, split and removed in one move, together
-with pairs; of steps that follow, the pairs that came through this one are kept or dropped, whichever scores higher.
+With all other steps as they are, the score of what a step waits for is a sum over choices (`BlockingGains`). It is
+built greedily: the clause that gains most, a single step or several of which one is enough, then the next one, where
+the step does not wait yet. An OR grows from each single step by the alternative that gains most. Then clauses are
+dropped, shrunk and enlarged while that gains. So ORs are added, joined, split and removed in one move, together with
+pairs; of steps that follow, the pairs that came through this one are kept or dropped, whichever scores higher.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SEEDS = 4
 class PreconditionMoves:
     """Rounds of finding anew what each step waits for.
 
-    `seen` remembers what a step waited for, what it could wait for and what it gained by that, when it was last looked at
-    in vain: it is not looked at again before something has changed.
+    `seen` remembers what a step waited for, what it could wait for and what it gained by that, when it was last looked
+    at in vain: it is not looked at again before something has changed.
     """
 
     seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
@@ -97,8 +97,8 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
 
 
 def _with_predecessors(order: ScoredOrder, step: int, singles: Sequence[int]) -> Iterator[Relation]:
-    """The order in which a step comes after these only: what followed it keeps its other predecessors, or loses them."""
-    above = order.relation[:, singles].any(axis=1)
+    """The order in which a step comes after these only; what follows it keeps its other predecessors, or loses them."""
+    above = np.asarray(order.relation[:, singles].any(axis=1))
     above[singles] = True
     if above[step] or (above & order.relation[step]).any():
         return
@@ -176,7 +176,7 @@ class _ClauseSearch:
 
     @cached_property
     def _gain(self) -> Gains:
-        return self.gains.gain[self.step, self._choices]
+        return np.asarray(self.gains.gain[self.step, self._choices])
 
     @cached_property
     def _not_begun(self) -> Gains:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.inference.likelihood.presence_disjunctions import log_factorials
-from msg2.inference.likelihood.variants import Variants
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
 from msg2.task import Absent
 
@@ -52,7 +52,8 @@ _PRIOR_EXTRA = 99.0
 class PresenceModel:
     """What was estimated of N steps.
 
-    `shown` (P, N): the sets of steps that labelled videos show, `weight` (P,) the videos of each. `absent_rate` is ρ and `extra_rate` c. `required` (N,):
+    `shown` (P, N): the sets of steps that labelled videos show, `weight` (P,) the videos of each. `absent_rate` is ρ
+    and `extra_rate` c. `required` (N,):
     done in every faultless run. `implied` (N, N): [a, b] where a run with b has a. `exclusive` (N, N): never both.
     """
 

@@ -72,7 +72,7 @@ class PresenceNetwork:
 
 def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> Given:
     chosen: list[int] = []
-    best = _score(_count(shown, weight, step, []), weight)
+    best = float(_score(_count(shown, weight, step, []), weight))
     while len(chosen) < min(_MOST_GIVEN, len(possible)):
         scores = _scores_with_one_more(shown, weight, step, chosen, possible)
         scores[[possible.index(one) for one in chosen]] = -np.inf
@@ -102,9 +102,7 @@ def _count(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, given
     """The videos with and without a step in each context, shape (2^k, 2)."""
     context, size = _context(shown, given), 1 << len(given)
     there = shown[:, step]
-    return np.stack(
-        [np.bincount(context[flags], weight[flags], minlength=size) for flags in (there, ~there)], axis=1
-    )
+    return np.stack([np.bincount(context[flags], weight[flags], minlength=size) for flags in (there, ~there)], axis=1)
 
 
 def _context(shown: NDArray[np.bool_], given: Sequence[int]) -> NDArray[np.intp]:

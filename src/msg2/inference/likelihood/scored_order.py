@@ -17,7 +17,7 @@ from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import ChoiceEvents, Disjunction, EligibleSteps
 from msg2.inference.likelihood.noise import NoiseModel, choice_log_probabilities
 from msg2.inference.likelihood.prior import OrderPrior
-from msg2.inference.likelihood.variants import Variants
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation, transitive_closure
 
 

@@ -1,8 +1,8 @@
 """Hill climbing to the order under which demonstrations are most probable.
 
 From several starts, rounds of moves on pairs (`pair_moves`) go on while the score rises. From the best end, they take
-turns with moves on whole preconditions and their ORs (`precondition_moves`). Where no move helps, the noise is estimated
-again, and the search goes on while that raises the score. It draws nothing at random.
+turns with moves on whole preconditions and their ORs (`precondition_moves`). Where no move helps, the noise is
+estimated again, and the search goes on while that raises the score. It draws nothing at random.
 
 A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
 `scout_labels` labels, and every move that is tried O(E N) in bits for those of `search_labels`.
@@ -21,8 +21,8 @@ from msg2.inference.likelihood.blocking_gains import BlockingGains
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
 from msg2.inference.likelihood.precondition_moves import PreconditionMoves
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
-from msg2.inference.likelihood.variants import Variants
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]

@@ -54,10 +54,10 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     before = order.relation & ~presence.exclusive
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)
-    alternatives = [
-        _without_needless(step, needs, _order_disjunctions(step, order, presence) | _alternatives(step, before, needs, presence))
-        for step in range(len(before))
-    ]
+    alternatives = []
+    for step in range(len(before)):
+        found = _order_disjunctions(step, order, presence) | _alternatives(step, before, needs, presence)
+        alternatives.append(_without_needless(step, needs, found))
     # [a, c] follows from [a, x] and [x, c] where every run with a and c has x.
     carried = before.astype(np.float32) @ (before & (needs | required[:, None])).astype(np.float32) > 0
     exclusive = clique_cover((int(a), int(b)) for a, b in np.argwhere(np.triu(presence.exclusive)))

@@ -1,8 +1,8 @@
 """Variants: videos that show the same steps in the same order, counted once.
 
 Only who was done before whom matters, not when. Of the steps of a video, `start` is how many had ended when one began,
-and `end` the `start` of the first that began after it had ended: a came before b where end[a] ≤ start[b], and videos with
-the same partial order have the same numbers.
+and `end` the `start` of the first that began after it had ended: a came before b where end[a] ≤ start[b], and videos
+with the same partial order have the same numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from msg2.sequences import Sequences
 from msg2.task import Step
 
 Ranks: TypeAlias = NDArray[np.int16]
+_Number = TypeVar("_Number", np.int16, np.float64)
 
 _NEVER = np.iinfo(np.int16).max
 """The end of a step that a video does not show; its start is -1. So it is neither before nor after anything."""
@@ -152,7 +153,7 @@ def _ranks(began: NDArray[np.float64], ended: NDArray[np.float64]) -> tuple[Rank
     return start, end
 
 
-def _earlier(start: NDArray[np.generic], end: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _earlier(start: NDArray[_Number], end: NDArray[_Number]) -> NDArray[np.bool_]:
     """[row, a, b]: a had ended when b began."""
     return np.asarray(end[:, :, None] <= start[:, None, :])
 
