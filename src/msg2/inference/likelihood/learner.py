@@ -92,7 +92,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
                 "levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.shares.tolist()],
             },
             "presence": _presence_network(presence, order, sequences.steps),
-            "repetitions": count_repetitions(sequences),
+            "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
         },
         gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,

@@ -53,17 +53,20 @@ class Variants:
         [([-1, 0], 1), ([0, 1], 2)]
         """
         size, count = len(sequences.steps), len(sequences.videos)
-        by_video = np.argsort(sequences.video, kind="stable")
-        first = np.searchsorted(sequences.video, np.arange(count + 1), sorter=by_video)
+        video, step, begin, finish = sequences.video, sequences.step, sequences.start, sequences.end
+        if (video[1:] < video[:-1]).any():
+            by_video = np.argsort(video, kind="stable")
+            video, step, begin, finish = video[by_video], step[by_video], begin[by_video], finish[by_video]
+        first = np.searchsorted(video, np.arange(count + 1))
         start, end = np.empty((2, count, size), dtype=np.int16)
         repeated = np.zeros(size, dtype=np.int64)
         for low, high in blocks(count, size):
-            chosen = by_video[first[low] : first[high]]
-            cell = (sequences.video[chosen] - low) * size + sequences.step[chosen]
+            part = slice(first[low], first[high])
+            cell = (video[part] - low) * size + step[part]
             repeated += (np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1).sum(axis=0)
             began, ended = np.full((high - low) * size, -np.inf), np.full((high - low) * size, np.inf)
             # Occurrences are in the order of their start: written from the last to the first, the first one stays.
-            began[cell[::-1]], ended[cell[::-1]] = sequences.start[chosen[::-1]], sequences.end[chosen[::-1]]
+            began[cell[::-1]], ended[cell[::-1]] = begin[part][::-1], finish[part][::-1]
             start[low:high], end[low:high] = _ranks(began.reshape(-1, size), ended.reshape(-1, size))
         chosen, inverse = _unique_rows(start, end)
         return Variants(sequences.steps, start[chosen], end[chosen], np.bincount(inverse), repeated)
