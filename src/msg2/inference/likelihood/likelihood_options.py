@@ -26,7 +26,7 @@ class LikelihoodOptions:
     """Rounds of moves of one climb, at most."""
     scout_labels: int = 8_000
     """Of more labels, about so many, of whole videos, serve for the first climbs, and to say what moves promise."""
-    search_labels: int = 30_000
+    search_labels: int = 20_000
     """Of more labels, about so many, of whole videos, serve for the last climb; rates are estimated from all."""
     tolerance: float = 0.01
     """Nats that a new estimate of the noise, or an OR, must gain for the search to go on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from msg2.inference.likelihood.blocking_gains import BlockingGains
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
 
 MIN_GAIN = 1e-6
 """A smaller rise of the score is none (nats)."""
@@ -74,7 +74,8 @@ def _move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, l
         # What concerns the steps of a move that was made promises something else now: it waits for the next round.
         if moved & {before, after} or not possible(order)[before, after]:
             continue
-        candidate = scorer.move_to(order, move(order, before, after))
+        relation = move(order, before, after)
+        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, order.disjunctions))
         if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
             order = candidate
             moved |= {before, after}
@@ -93,7 +94,9 @@ def _promising_moves(
         places = np.argwhere(promising)
         for chosen in np.argsort(-gain[promising], kind="stable")[: scorer.options.candidates]:
             before, after = places[chosen].tolist()
-            prior = scorer.prior.log_probability(move(order, before, after), order.disjunctions)
+            relation = move(order, before, after)
+            ors = needed_disjunctions(relation, order.disjunctions)
+            prior = scorer.prior.log_probability(relation, ors)
             promise = float(gain[before, after]) + prior - order.prior
             if promise > least:
                 moves.append((promise, kind, before, after))

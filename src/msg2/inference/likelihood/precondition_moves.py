@@ -21,7 +21,7 @@ from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.prior import or_cost
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
 from msg2.inference.relations import Relation, transitive_closure
 
 Clause: TypeAlias = frozenset[int]
@@ -31,7 +31,7 @@ _LARGEST = 4
 """Steps in an OR, at most."""
 _CHANGE = 0.05
 """A step is looked at again once what it gains by waiting has changed by this share."""
-_SEEDS = 4
+_SEEDS = 12
 """ORs of two steps that are tried with a third one, and so on: those that gain most."""
 
 
@@ -89,9 +89,7 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
     ors = {(step, clause) for clause in clauses if len(clause) > 1}
     ors |= {(owner, group) for owner, group in order.disjunctions if owner != step}
     for relation in _with_predecessors(order, step, singles):
-        # An alternative that must come first anyway makes an OR needless.
-        needed = frozenset((owner, group) for owner, group in ors if not relation[[*group], owner].any())
-        candidate = scorer.move_to(order, relation, needed)
+        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, ors))
         if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
             yield candidate
 
@@ -132,10 +130,15 @@ class _ClauseSearch:
     def proposals(self) -> list[tuple[Clause, ...]]:
         """What the step may better wait for.
 
-        Where it never began too early, nothing that it waits for can be wrong, and there may only be more of it.
+        There may be more of it; and where it was begun too early, something in its place. That an OR takes the place
+        of pairs can win back no more than they cost there.
         """
-        found = [self._build(self.current)]
-        if self._loses(self._waiting(self.current)):
+        lost = -float(np.minimum(self._gain, 0) @ self._waiting(self.current))
+        wrong = lost > or_cost(2, len(self.order.relation)) or bool(self.order.disjunctions_of(self.step))
+        found = []
+        if wrong or self._best_clause(self.current)[1] > MIN_GAIN:
+            found.append(self._build(self.current))
+        if wrong:
             found.append(self._build(()))
         return [one for one in found if set(one) != set(self.current)]
 
@@ -156,12 +159,13 @@ class _ClauseSearch:
         return tuple(found)
 
     def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
-        """The clauses without one of them, with one that lacks an alternative, or has one more; and their values."""
+        """The clauses without one of them, or with one that has an alternative less, more or other; and their values."""
         times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
         for clause in clauses:
             rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
             waiting = np.minimum(times - waits, 1)
-            changed = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
+            smaller = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
+            changed = [*smaller, *(one | {self._best_alternative(one, waiting)} for one in smaller)]
             if len(clause) < _LARGEST and self._loses(waits):
                 changed.append(clause | {self._best_alternative(clause, waiting)})
             yield self._value(rest, waiting), rest
@@ -252,7 +256,7 @@ class _ClauseSearch:
         clause, most = frozenset({int(possible[best])}), float(rises[best])
         if float(np.maximum(gain, 0).sum()) - or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
             return clause, most
-        for group, rise in self._growing_ors(left):
+        for group, rise in self._growing_ors(left, before):
             if rise > most + MIN_GAIN:
                 clause, most = group, rise
         return clause, most
@@ -281,12 +285,12 @@ class _ClauseSearch:
         worth = self.gains.worth[possible, self.step]
         return np.sort(possible[np.argsort(-worth, kind="stable")[:most]])
 
-    def _growing_ors(self, left: NDArray[np.intp]) -> Iterator[tuple[Clause, float]]:
+    def _growing_ors(self, left: NDArray[np.intp], before: NDArray[np.bool_]) -> Iterator[tuple[Clause, float]]:
         """The best ORs of two, of three, … that grow from each alternative by the one that gains most; and the gains.
 
-        `left` are the choices at which they may gain.
+        `left` are the choices at which they may gain; with one of the steps that come `before` anyway they cannot.
         """
-        steps, gain = self._alternatives, self._gain[left]
+        steps, gain = self._alternatives[~before[self._alternatives]], self._gain[left]
         places = np.ix_(steps, left)
         not_begun, absent = self._not_begun[places], self._absent[places]
         member = np.eye(len(steps), dtype=np.bool_)

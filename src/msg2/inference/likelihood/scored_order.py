@@ -6,6 +6,7 @@ nearly all of their work: only the choices whose probability changes are looked 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -127,6 +128,23 @@ class ScoredOrder:
         array of shape (N, N)
         """
         return _add_pair(self.without_pair(before, after), after, before)
+
+
+def needed_disjunctions(relation: Relation, disjunctions: Iterable[Disjunction]) -> frozenset[Disjunction]:
+    """Leave out the ORs of which an alternative must come first anyway.
+
+    Parameters
+    ----------
+    relation : array of shape (N, N)
+        The order.
+    disjunctions : iterable of Disjunction
+        ORs.
+
+    Returns
+    -------
+    frozenset of Disjunction
+    """
+    return frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
 
 
 def _add_pair(relation: Relation, before: int, after: int) -> Relation:
