@@ -77,7 +77,7 @@ class NoiseModel:
             counts = weight @ noise.posterior(video_log_likelihoods) + 1 / len(self.levels)
             noise, before = NoiseModel(self.levels, counts / counts.sum()), total
             total = noise.log_likelihood(video_log_likelihoods, weight)
-            if total - before < 1e-6:
+            if total - before < 1e-4:
                 break
         return noise
 

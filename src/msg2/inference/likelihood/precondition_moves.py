@@ -159,7 +159,7 @@ class _ClauseSearch:
         return tuple(found)
 
     def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
-        """The clauses without one of them, or with one that has an alternative less, more or other; and their values."""
+        """The clauses without one of them, or with one that has an alternative less, more or other; with values."""
         times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
         for clause in clauses:
             rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
