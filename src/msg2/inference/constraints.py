@@ -183,9 +183,11 @@ def apply_constraints(
     required = _relation_matrix(constraints.required, index)
     in_order = _relation_matrix(constraints.required_order, index)
     known = _StepRelations(transitive_closure(required), transitive_closure(required | in_order))
+    said = graph.pair_kinds.before if tells_kinds else np.zeros_like(required)
+    wanted = [(graph.steps[a], graph.steps[b]) for a, b in np.argwhere(said).tolist()]
     kept = _largest_consistent_relations(
         _StepRelations(
-            graph.ancestor_matrix_in_order(steps), transitive_closure(_relation_matrix(graph.edge_pairs(), index))
+            graph.ancestor_matrix_in_order(steps), _relation_matrix(graph.edge_pairs() | set(wanted), index)
         ),
         known,
         _StepRelations(
@@ -216,8 +218,6 @@ def apply_constraints(
     def may_stay(pair: StepPair) -> bool:
         return bool(kept.order[index[pair[0]], index[pair[1]]])
 
-    said = graph.pair_kinds.before if tells_kinds else np.zeros_like(required)
-    wanted = [(graph.steps[a], graph.steps[b]) for a, b in np.argwhere(said).tolist()]
     repaired = replace(result, order=list(filter(may_stay, graph.order))).graph(steps)
     repaired = replace(repaired, exclusive=_possible_groups(repaired, constraints))
     repaired = replace(repaired, optional=_optional_steps(repaired, constraints, needed))
