@@ -1,11 +1,17 @@
-"""What pm4py's inductive miner finds in a log: run by `python -m experiments kinds`, in an environment of its own.
+"""What pm4py's inductive miner finds in a log, and how well traces fit that: run in an environment of its own.
 
-    python benchmarks/pm4py_peer.py LOGS.json TREES.json
+    python benchmarks/pm4py_peer.py trees LOGS.json TREES.json            for `python -m experiments kinds`
+    python benchmarks/pm4py_peer.py fitness TRACES.json FITNESS.json      for `python -m experiments contest`
 
 pm4py has a licence (AGPL) that msg2 does not, and is never a dependency: this file is the only one that imports it, it
 imports nothing of msg2, and the two exchange plain JSON. LOGS.json is {"thresholds": [...], "logs": [[[activity, ...],
 ...], ...]}. TREES.json is a list per log, of {"tree": ..., "seconds": ...} per threshold. A tree is an activity, null
 (nothing is done) or [operator, child, ...] with pm4py's own signs for operators.
+
+TRACES.json is {"thresholds": [...], "log": [[activity, ...], ...], "traces": [[activity, ...], ...], "aligned": N}.
+FITNESS.json is a list per threshold, of {"seconds": ..., "replay": [...], "replay_seconds": ..., "alignment": [...],
+"alignment_seconds": ...}: the seconds of mining; the fitness of each trace by token replay; and that of the first N of
+them by alignments.
 """
 
 from __future__ import annotations
@@ -50,13 +56,58 @@ def mine(log: EventLog, threshold: float) -> dict[str, object]:
     return {"tree": as_json(tree), "seconds": time.perf_counter() - begun}
 
 
-def main() -> None:
+def fitness(log: EventLog, threshold: float, traces: list[list[str]], aligned: int) -> dict[str, object]:
+    """Mine a log and say how well traces fit the model.
+
+    Parameters
+    ----------
+    log : EventLog
+        The cases to learn from.
+    threshold : float
+        As in `mine`.
+    traces : list of list of str
+        The traces to judge.
+    aligned : int
+        So many of them, the first ones, are aligned with the model as well, which takes long.
+
+    Returns
+    -------
+    dict
+        Fitness by replay and by alignment, and the seconds of each.
+    """
+    begun = time.perf_counter()
+    net = pm4py.discover_petri_net_inductive(log, noise_threshold=threshold)
+    mined = time.perf_counter()
+    replayed = pm4py.conformance_diagnostics_token_based_replay(event_log(traces), *net)
+    replay_end = time.perf_counter()
+    alignments = pm4py.conformance_diagnostics_alignments(event_log(traces[:aligned]), *net) if aligned else []
+    return {
+        "seconds": mined - begun,
+        "replay": [one["trace_fitness"] for one in replayed],
+        "replay_seconds": replay_end - mined,
+        "alignment": [None if one is None else -one["cost"] for one in alignments],
+        "alignment_seconds": time.perf_counter() - replay_end,
+    }
+
+
+def mine_all(given: dict[str, list]) -> list[object]:
     """Mine every log at every threshold."""
-    logs_file, trees_file = map(Path, sys.argv[1:])
+    return [[mine(log, threshold) for threshold in given["thresholds"]] for log in map(event_log, given["logs"])]
+
+
+def judge_all(given: dict[str, list]) -> list[object]:
+    """Judge the traces by the model of each threshold."""
+    log = event_log(given["log"])
+    return [fitness(log, threshold, given["traces"], given["aligned"]) for threshold in given["thresholds"]]
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    command, given_file, found_file = sys.argv[1:]
     warnings.simplefilter("ignore")  # that logs should be data frames, which know no empty case
-    given = json.loads(logs_file.read_text(encoding="utf-8"))
-    trees = [[mine(log, threshold) for threshold in given["thresholds"]] for log in map(event_log, given["logs"])]
-    trees_file.write_text(json.dumps(trees), encoding="utf-8")
+    given = json.loads(Path(given_file).read_text(encoding="utf-8"))
+    found = {"trees": mine_all, "fitness": judge_all}[command](given)
+    Path(found_file).write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

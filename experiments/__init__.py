@@ -60,6 +60,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "crosstask",
         _lazy_run("forecasting.next_step_transfer"),
     ),
+    "contest": Experiment(
+        "which of two traces fits better: the Process Discovery Contest 2025",
+        "pdc2025",
+        _lazy_run("process_discovery.discovery_contest"),
+        resumable=True,
+    ),
     "captaincook4d": Experiment(
         "edges against human task graphs", "captaincook4d", _lazy_run("graph_learning.task_graph_edges")
     ),

@@ -41,7 +41,7 @@ def test_no_modules_import_each_other() -> None:
 
 def test_the_wheel_stays_small() -> None:
     # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top.
-    assert sum(map(lines_of_code, MODULES)) <= 18_400
+    assert sum(map(lines_of_code, MODULES)) <= 19_000
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

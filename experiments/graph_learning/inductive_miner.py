@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from experiments.graph_learning.process_trees import Trace
 from msg2.errors import InputError
@@ -77,12 +77,53 @@ def mine_logs(logs: Sequence[Sequence[Trace]], thresholds: Sequence[float], pyth
     InputError
         Where the environment cannot run the script.
     """
-    with TemporaryDirectory() as folder:
-        given, found = Path(folder) / "logs.json", Path(folder) / "trees.json"
-        given.write_text(json.dumps({"thresholds": thresholds, "logs": logs}), encoding="utf-8")
-        _run([python, SCRIPT, given, found])
-        trees = json.loads(found.read_text(encoding="utf-8"))
+    trees = _ask(python, "trees", {"thresholds": thresholds, "logs": logs})
     return [[MinedLog(one["tree"], one["seconds"]) for one in per_log] for per_log in trees]
+
+
+@dataclass(frozen=True, slots=True)
+class MinedFitness:
+    """How well traces fit what was mined from a log, by token replay and by alignments, and the seconds of each."""
+
+    seconds: float
+    replay: list[float]
+    replay_seconds: float
+    alignment: list[float | None]
+    alignment_seconds: float
+
+
+def mined_fitness(
+    log: Sequence[Trace], threshold: float, traces: Sequence[Trace], aligned: int, python: Path
+) -> MinedFitness:
+    """Mine a log in the other environment, and judge traces by it there.
+
+    Parameters
+    ----------
+    log : sequence of Trace
+        The cases to learn from.
+    threshold : float
+        Noise threshold of the miner.
+    traces : sequence of Trace
+        Those to judge.
+    aligned : int
+        So many of them are aligned as well, which takes long.
+    python : Path
+        The interpreter of the environment.
+
+    Returns
+    -------
+    MinedFitness
+    """
+    given = {"thresholds": [threshold], "log": log, "traces": traces, "aligned": aligned}
+    return MinedFitness(**_ask(python, "fitness", given)[0])
+
+
+def _ask(python: Path, command: str, question: Mapping[str, object]) -> Any:
+    with TemporaryDirectory() as folder:
+        given, found = Path(folder) / "given.json", Path(folder) / "found.json"
+        given.write_text(json.dumps(question), encoding="utf-8")
+        _run([python, SCRIPT, command, given, found])
+        return json.loads(found.read_text(encoding="utf-8"))
 
 
 def _run(command: Sequence[str | Path]) -> str:

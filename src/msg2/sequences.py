@@ -41,12 +41,6 @@ class Sequences:
 
     steps: tuple[Step, ...]
     videos: tuple[str, ...]
-    ended: NDArray[np.float64]
-    """When a step was first completed, infinite where it never was; shape (videos, steps)."""
-    instant: NDArray[np.bool_]
-    """Whether that took no time; shape (videos, steps)."""
-    rank: NDArray[np.int32]
-    """How many steps of the video had ended by then, the step included; shape (videos, steps)."""
     video: NDArray[np.intp]
     """Index of the video of each occurrence."""
     step: NDArray[np.intp]
@@ -70,7 +64,29 @@ class Sequences:
             for position, s in enumerate(video.segments)
         ]
         table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
-        return _from_table(task.steps, tuple(video.id for video in task.videos), table)
+        names = tuple(video.id for video in task.videos)
+        return Sequences(task.steps, names, table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T)
+
+    @cached_property
+    def ended(self) -> NDArray[np.float64]:
+        """When a step was first completed, infinite where it never was; shape (videos, steps)."""
+        ended = np.full((len(self.videos), len(self.steps)), np.inf)
+        np.minimum.at(ended, (self.video, self.step), self.end)
+        return ended
+
+    @cached_property
+    def instant(self) -> NDArray[np.bool_]:
+        """Whether that took no time; shape (videos, steps)."""
+        instant = np.isfinite(self.ended)
+        # One occurrence that lasts is enough to be ordered.
+        lasting = (self.end > self.start) & (self.end == self.ended[self.video, self.step])
+        instant[self.video[lasting], self.step[lasting]] = False
+        return instant
+
+    @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """How many steps of the video had ended by then, the step included; shape (videos, steps)."""
+        return _ranks(self.ended)
 
     def select(self, chosen: NDArray[np.intp]) -> Sequences:
         """The sequences of some of the videos, given by index."""
@@ -78,8 +94,9 @@ class Sequences:
         position[chosen] = np.arange(len(chosen))
         kept = position[self.video] >= 0
         names = tuple(self.videos[index] for index in chosen)
-        table = np.column_stack([position[self.video], self.step, self.start, self.end])[kept]
-        return _from_table(self.steps, names, table)
+        return Sequences(
+            self.steps, names, position[self.video][kept], self.step[kept], self.start[kept], self.end[kept]
+        )
 
     def resample(self, times: NDArray[np.int64]) -> Sequences:
         """The sequences with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
@@ -95,17 +112,16 @@ class Sequences:
         copy = np.arange(len(chosen)) - np.repeat(np.cumsum(copies) - copies, copies)
         video = first[self.video[chosen]] + copy
         names = tuple(np.repeat(np.array(self.videos, dtype=object), times))
-        return _from_table(
-            self.steps, names, np.column_stack([video, self.step[chosen], self.start[chosen], self.end[chosen]])
-        )
+        return Sequences(self.steps, names, video, self.step[chosen], self.start[chosen], self.end[chosen])
 
     def concatenate(self, other: Sequences) -> Sequences:
         """The videos of both; `other` has the same steps."""
-        tables = [
-            np.column_stack([part.video + shift, part.step, part.start, part.end])
-            for part, shift in ((self, 0), (other, len(self.videos)))
-        ]
-        return _from_table(self.steps, self.videos + other.videos, np.concatenate(tables))
+        video = np.concatenate([self.video, other.video + len(self.videos)])
+        step, start, end = (
+            np.concatenate([ours, theirs])
+            for ours, theirs in ((self.step, other.step), (self.start, other.start), (self.end, other.end))
+        )
+        return Sequences(self.steps, self.videos + other.videos, video, step, start, end)
 
     def first_occurrences(self) -> Sequences:
         """Only the first occurrence of each step in each video: counts then are counts of videos."""
@@ -113,9 +129,8 @@ class Sequences:
         first = np.unique(keys, return_index=True)[1]  # occurrences are in the order of their start
         if len(first) == len(keys):
             return self
-        return _from_table(
-            self.steps, self.videos, np.column_stack([self.video, self.step, self.start, self.end])[np.sort(first)]
-        )
+        kept = np.sort(first)
+        return Sequences(self.steps, self.videos, self.video[kept], self.step[kept], self.start[kept], self.end[kept])
 
     def observations(self, step: int) -> StepObservations:
         """D_n of the step with this index."""
@@ -180,18 +195,6 @@ class Sequences:
         # rank counts the steps of the video that ended no later, all of them completed here too.
         gap = np.maximum(done - self.rank[self.video[occurrences]] + 1, 1)
         return np.where(completed, gap, np.int32(0))
-
-
-def _from_table(steps: tuple[Step, ...], videos: tuple[str, ...], table: NDArray[np.float64]) -> Sequences:
-    """Build the sequences from a table of occurrences, shape (occurrences, 4): video, step, start, end."""
-    video, step = table[:, 0].astype(np.intp), table[:, 1].astype(np.intp)
-    start, end = table[:, 2], table[:, 3]
-    ended = np.full((len(videos), len(steps)), np.inf)
-    np.minimum.at(ended, (video, step), end)
-    instant = np.isfinite(ended)
-    lasting = (end > start) & (end == ended[video, step])  # one such occurrence is enough to be ordered
-    instant[video[lasting], step[lasting]] = False
-    return Sequences(steps, videos, ended, instant, _ranks(ended), video, step, start, end)
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, log, prod
 
 import numpy as np
@@ -102,6 +102,26 @@ def test_over_all_repetitions_it_adds_up_to_one() -> None:
     assert total == pytest.approx(1, abs=2 * NO_REPEATS)
 
 
+def test_over_all_ways_back_it_adds_up_to_one() -> None:
+    back = {"a": {"times": 9, "again": {"a": 1}}, "b": {"times": 9, "again": {"a": 2}}, "c": {"times": 3, "again": {}}}
+    presence = {
+        "a": {"given": [], "rates": [0.9]},
+        "b": {"given": ["a"], "rates": [0.2, 0.7]},
+        "c": {"given": ["b", "a"], "rates": [0.1, 0.3, 0.5, 0.8]},
+    }
+    model = {**NOISE["model"], "repetitions": back, "presence": presence}
+    likelihood = SequenceLikelihood(SubtaskGraph("t", "abc", {"b": step("a")}, {"model": model}))
+    total, longest = 0.0, 9
+    for length in range(longest + 1):
+        total += sum(exp(likelihood.log_probability(untimed(order))) for order in product("abc", repeat=length))
+    assert total < 1
+    assert total == pytest.approx(1, abs=0.02)  # what is longer than nine
+    # b is there, a and c are not; b is done again twice.
+    again = log((1 / 6) / 10) * 2 + log(1 - (1 / 6) / 10)
+    expected = log(0.1) + log(0.2) + log(1 - 0.5) + again
+    assert likelihood.log_probability(untimed("bbb")) == pytest.approx(expected)
+
+
 def test_each_repetition_costs_its_rate() -> None:
     likelihood = SequenceLikelihood(TEA)
     logs = [likelihood.log_probability(untimed(["boil", "bag", "pour", *["stir"] * times])) for times in (1, 2, 3)]
@@ -178,7 +198,8 @@ def test_rates_are_those_of_the_videos_that_the_graph_was_learned_from() -> None
     likelihood = SequenceLikelihood(graph)
 
     def rate(count: int, of: int) -> float:
-        return (count + 0.5) / (of + 1)
+        usual = (count + 0.5) / (of + 1)
+        return (count + usual) / (of + 1)
 
     presence = log(rate(40, 40)) * 2 + log(1 - rate(30, 40))  # a and c are there, b is not
     choice = log(
@@ -199,6 +220,9 @@ def test_rates_are_those_of_the_videos_that_the_graph_was_learned_from() -> None
         {"disorder": {"levels": ["a"], "shares": [1]}},
         {"disorder": {"levels": [0.1], "shares": [0]}},
         {"disorder": {"shares": [1]}},
+        {"presence": {"a": {"given": ["z"], "rates": [0.1, 0.2]}}, "repetitions": {"a": 3}},
+        {"presence": {"a": {"given": [], "rates": [0.1, 0.2]}}, "repetitions": {"a": {"times": 1, "again": []}}},
+        {"presence": [], "repetitions": "often"},
     ],
 )
 def test_a_graph_from_elsewhere_is_given_a_little_of_each(model: object) -> None:

@@ -1,10 +1,11 @@
 """How probable a video is under a graph: log p of which steps it shows, in which order, and how often.
 
-    log p(video) = Σ_n log p(n shown | what it needs) + log Σ_j share_j Π_choices p(choice | ε_j) + Σ_n log p(repeats)
+    log p(video) = Σ_n log p(n shown | few others) + log Σ_j share_j Π_choices p(choice | ε_j) + log p(repetitions)
 
 A choice is orderly, one of the steps that may come next, all alike; or, with the probability ε_j, any that is still to
-come. The shares of the levels ε_j, the rates and the counts are those of the graph's own videos; a graph without them
-is given a little of each.
+come. After each step, one of those that were done already is done again, as often as in the graph's own videos, or
+none. The shares of the levels ε_j, the rates and the counts are those of these videos; a graph without them is given a
+little of each.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from math import log, log1p
 from typing import Any
 
 import numpy as np
@@ -43,8 +46,7 @@ class SequenceLikelihood:
     def log_probability(self, video: Video) -> float:
         """log p of a video, in nats; every segment counts. It has no step that the graph does not have."""
         first = _first_segments(video)
-        times = Counter(segment.step for segment in video.segments)
-        return self._presence(first) + self._order(first) + self._repeats(times)
+        return self._presence(first) + self._order(first) + self._repetitions(video)
 
     def violation_cost(self, video: Video, pairs: Iterable[tuple[Step, Step]]) -> float:
         """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round.
@@ -83,14 +85,27 @@ class SequenceLikelihood:
         return self._order(first) - self._order(first, without_or=name)
 
     def _presence(self, shown: Mapping[Step, Segment]) -> float:
-        """Each step given what it needs: at its own rate where that is there, else as one too many."""
+        """Each step given a few others; in a graph that does not say which, given what it needs."""
+        if not self._network:
+            return self._presence_by_needs(shown)
+        total = 0.0
+        for name, (given, rates) in self._network.items():
+            context = 0
+            for one in given:
+                context = 2 * context + (one in shown)
+            rate = min(max(rates[context], _LEAST_RATE), 1 - _LEAST_RATE)
+            total += log(rate if name in shown else 1 - rate)
+        return total
+
+    def _presence_by_needs(self, shown: Mapping[Step, Segment]) -> float:
+        """Each step at its own rate where what it needs is there, else as one too many."""
         total = 0.0
         for name in self.graph.steps:
             possible = self._needed[name] <= shown.keys() and not any(
                 partner in shown for partner in self.graph.partners(name) if self._index[partner] < self._index[name]
             )
             rate = self._rates[name] if possible else self._number("extra_rate")
-            total += float(np.log(rate if name in shown else 1 - rate))
+            total += log(rate if name in shown else 1 - rate)
         return total
 
     def _order(
@@ -127,12 +142,27 @@ class SequenceLikelihood:
         highest = by_level.max()
         return float(highest + np.log(np.exp(by_level - highest).sum()))
 
-    def _repeats(self, times: Mapping[Step, int]) -> float:
+    def _repetitions(self, video: Video) -> float:
+        """After each step another one is done again, or none of those that were done already."""
+        if not self._again:
+            return self._repetitions_by_step(video)
+        total, done, unseen = 0.0, set[Step](), 0.5 / len(self.graph.steps)
+        for last, following in pairwise([*(segment.step for segment in video.segments), None]):
+            done.add(str(last))
+            times, again = self._again.get(str(last), (0, {}))
+            if following in done:
+                total += log((again.get(following, 0) + unseen) / (times + 1))
+            else:
+                other = sum(again.get(one, 0) + unseen for one in done) / (times + 1)
+                total += log1p(-min(other, 1 - _LEAST_RATE))
+        return total
+
+    def _repetitions_by_step(self, video: Video) -> float:
         """A step is done again, and again, each time at the rate at which it is repeated."""
         total = 0.0
-        for name, number in times.items():
+        for name, number in Counter(segment.step for segment in video.segments).items():
             rate = min(max(self.graph.repeats.get(name, 0.0), _LEAST_RATE), 1 - _LEAST_RATE)
-            total += (number - 1) * float(np.log(rate)) + float(np.log1p(-rate))
+            total += (number - 1) * log(rate) + log1p(-rate)
         return total
 
     # -- what the graph's own videos say -------------------------------------------------------------------------
@@ -160,6 +190,33 @@ class SequenceLikelihood:
             else:
                 rates[name] = (min(count, chances) + 0.5) / (chances + 1)
         return rates
+
+    @cached_property
+    def _network(self) -> Mapping[Step, tuple[list[Step], list[float]]]:
+        """On which steps the presence of each step depends, and its rates; empty where the graph does not say."""
+        entries: Any = self._model.get("presence")
+        steps, network = set(self.graph.steps), {}
+        try:
+            for name, entry in entries.items():
+                given, rates = [str(one) for one in entry["given"]], [float(rate) for rate in entry["rates"]]
+                if name not in steps or not steps.issuperset(given) or len(rates) != 1 << len(given):
+                    return {}
+                network[name] = given, rates
+        except (AttributeError, TypeError, ValueError, KeyError):
+            return {}
+        return network
+
+    @cached_property
+    def _again(self) -> Mapping[Step, tuple[int, Mapping[Step, int]]]:
+        """How often each step was done, and what was done again after it; empty where the graph does not say."""
+        entries: Any = self._model.get("repetitions")
+        try:
+            return {
+                name: (int(entry["times"]), {str(step): int(count) for step, count in entry["again"].items()})
+                for name, entry in entries.items()
+            }
+        except (AttributeError, TypeError, ValueError, KeyError):
+            return {}
 
     @cached_property
     def _model(self) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph import SubtaskGraph
-from msg2.inference.likelihood.presence_disjunctions import log_factorials, omission_rate
+from msg2.inference.likelihood.presence_disjunctions import log_factorials
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -88,7 +88,7 @@ def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> list[OptionalSt
     """
     shown = _step_presence(sequences)
     videos, needed = len(shown), {parent for parent, _ in graph.edge_pairs()}
-    usual = omission_rate(shown)
+    usual = _omission_rate(shown)
     counts = zip(sequences.steps, (~shown).sum(axis=0).tolist(), strict=True)
     return [
         OptionalStep(name, without, videos)
@@ -156,3 +156,13 @@ def _hypergeometric_tail(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> fl
     ways = logs[ours] - logs[shared] - logs[ours - shared]
     ways += logs[videos - ours] - logs[theirs - shared] - logs[videos - ours - theirs + shared]
     return float(np.exp(ways - logs[videos] + logs[theirs] + logs[videos - theirs]).sum())
+
+
+def _omission_rate(shown: NDArray[np.bool_]) -> float:
+    """The rate at which videos lack steps that they need: by the half of the steps that are there most often.
+
+    `shown` (videos, steps) says which of them a video shows.
+    """
+    absent = np.sort((~shown).sum(axis=0))
+    usual = absent[: max(1, len(absent) // 2)]
+    return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))

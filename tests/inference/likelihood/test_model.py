@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from msg2.inference.bits import unpack_bits
 from msg2.inference.likelihood.model import ChoiceEvents
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
 from msg2.task import Segment, Task, Video
 from tests.inference.conftest import precedes, tasks
 
 
-def choices_by_hand(task: Task) -> list[tuple[str, str, set[str], set[str]]]:
-    """(video, step, open, begun) of every choice: the step itself, what starts after it ends, what ended before."""
+def choices(task: Task) -> ChoiceEvents:
+    return ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
+
+
+def choices_by_hand(task: Task) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """(step, open, begun) of every choice: the step itself, what starts after it ends, what ended before."""
     found = []
     for video in task:
         first: dict[str, int] = {}
@@ -24,31 +31,29 @@ def choices_by_hand(task: Task) -> list[tuple[str, str, set[str], set[str]]]:
             still_open = {name} | {other for other, there in first.items() if precedes(video, place, there)}
             begun = {other for other, there in first.items() if precedes(video, there, place)}
             if len(still_open) > 1:
-                found.append((video.id, name, still_open, begun))
+                found.append((name, frozenset(still_open), frozenset(begun)))
     return found
 
 
 @given(tasks(repeats=True))
 def test_overlapping_steps_are_neither_open_nor_begun(task: Task) -> None:
-    sequences = Sequences.from_task(task)
-    events = ChoiceEvents.from_sequences(sequences)
-    expected = choices_by_hand(task)
-    assert len(events) == len(expected)
-    videos = sorted({video for video, *_ in expected})
+    events = choices(task)
     bits = [unpack_bits(flags, len(events)).astype(bool) for flags in (events.now, events.open, events.begun)]
-    found = []
+    found: Counter[tuple[str, frozenset[str], frozenset[str]]] = Counter()
     for place in range(len(events)):
-        now, still_open, begun = ({n for n, row in zip(task.steps, b, strict=True) if row[place]} for b in bits)
+        now, still_open, begun = (
+            frozenset(n for n, row in zip(task.steps, b, strict=True) if row[place]) for b in bits
+        )
         assert now == {task.steps[events.step[place]]}
         assert events.open_count[place] == len(still_open)
-        found.append((videos[events.video[place]], *now, still_open, begun))
-    assert sorted(found, key=lambda one: one[:2]) == sorted(expected, key=lambda one: one[:2])
+        found[(*now, still_open, begun)] += int(events.weight[events.video[place]])
+    assert found == Counter(choices_by_hand(task))
 
 
 @given(tasks())
 def test_without_an_order_all_that_is_open_is_eligible(task: Task) -> None:
-    events = ChoiceEvents.from_sequences(Sequences.from_task(task))
-    free = events.eligible_under(np.zeros((len(task.steps), len(task.steps)), dtype=bool))
+    events = choices(task)
+    free = events.eligible_under(np.zeros((len(task.steps), len(task.steps)), dtype=bool), frozenset())
     assert (free.eligible_count_where_hit() == events.open_count).all()
 
 
@@ -56,7 +61,7 @@ def test_without_an_order_all_that_is_open_is_eligible(task: Task) -> None:
 def test_of_two_steps_that_overlap_there_is_no_choice(first: str) -> None:
     second = "b" if first == "a" else "a"
     video = Video("v", [Segment(first, 0, 10), Segment(second, 5, 12), Segment("c", 20, 25)])
-    events = ChoiceEvents.from_sequences(Sequences.from_task(Task("t", "abc", [video])))
+    events = choices(Task("t", "abc", [video]))
     assert len(events) == 2  # a or c, and b or c; when c comes nothing else is left
     assert events.open_count.tolist() == [2, 2]
     begun = unpack_bits(events.begun, len(events))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from msg2.inference.likelihood.presence import PresenceModel, _AnyRate, _log_any_rate, _log_binomial
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
 from msg2.task import Absent, Segment, Task, Video
 
@@ -26,7 +27,7 @@ def task_of(sets: Iterable[Iterable[str]], steps: Iterable[str]) -> Task:
 
 
 def fit(sets: Iterable[Iterable[str]], steps: Iterable[str], absent: Absent = "unknown") -> PresenceModel:
-    return PresenceModel.fit(Sequences.from_task(task_of(sets, steps)), absent)
+    return PresenceModel.fit(Variants.from_sequences(Sequences.from_task(task_of(sets, steps))), absent)
 
 
 def planted_run(rng: np.random.Generator) -> list[str]:
@@ -57,7 +58,8 @@ class Named:
 
     def done_rate(self, name: str) -> float:
         """How often a run does a step, from how often a video shows it."""
-        return float(self.model.shown[:, self.steps.index(name)].mean() / (1 - self.model.absent_rate))
+        shown = np.average(self.model.shown[:, self.steps.index(name)], weights=self.model.weight)
+        return float(shown / (1 - self.model.absent_rate))
 
 
 # -- planted truths -----------------------------------------------------------------------------------------------

@@ -15,6 +15,10 @@ from msg2.inference.likelihood.presence_disjunctions import group_alternatives
 RATE = 0.02
 
 
+def alternatives(parents: list[int], table: np.ndarray, rate: float) -> tuple[list[frozenset[int]], float]:
+    return group_alternatives(parents, table, np.ones(len(table), dtype=np.int64), rate)
+
+
 def shown(*rows: str, names: str = "abc") -> np.ndarray:
     return np.array([[name in row for name in names] for row in rows], dtype=bool).reshape(-1, len(names))
 
@@ -39,7 +43,7 @@ def gain_by_hand(rows: Sequence[str]) -> float:
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", ""]), max_size=40))
 def test_an_or_is_found_where_it_explains_more_than_each_for_itself(rows: list[str]) -> None:
-    groups, gain = group_alternatives([0, 1], shown(*rows), RATE)
+    groups, gain = alternatives([0, 1], shown(*rows), RATE)
     expected = gain_by_hand(rows)
     if expected > 1e-6:
         assert groups == [frozenset({0, 1})]
@@ -49,28 +53,28 @@ def test_an_or_is_found_where_it_explains_more_than_each_for_itself(rows: list[s
 
 
 def test_three_alternatives_of_which_two_alone_explain_little() -> None:
-    assert group_alternatives([0, 1, 2], shown(*["a", "b", "c"] * 12), RATE)[0] == [frozenset({0, 1, 2})]
+    assert alternatives([0, 1, 2], shown(*["a", "b", "c"] * 12), RATE)[0] == [frozenset({0, 1, 2})]
 
 
 def test_two_pairs_of_alternatives() -> None:
     rows = [first + second for first in "ab" for second in "cd"] * 10
-    groups, gain = group_alternatives([0, 1, 2, 3], shown(*rows, names="abcd"), RATE)
+    groups, gain = alternatives([0, 1, 2, 3], shown(*rows, names="abcd"), RATE)
     assert set(groups) == {frozenset({0, 1}), frozenset({2, 3})}
-    alone = group_alternatives([0, 1], shown(*rows, names="abcd"), RATE)[1]
+    alone = alternatives([0, 1], shown(*rows, names="abcd"), RATE)[1]
     assert gain == pytest.approx(2 * alone)
 
 
 @pytest.mark.parametrize("rows", [["ab", ""] * 10, ["ab"] * 20, [], ["a"] * 20])
 def test_what_comes_together_or_says_nothing_is_no_alternative(rows: list[str]) -> None:
-    assert group_alternatives([0, 1], shown(*rows), RATE)[0] == []
-    assert group_alternatives([0], shown(*rows), RATE)[0] == []
-    assert group_alternatives([], shown(*rows), RATE)[0] == []
+    assert alternatives([0, 1], shown(*rows), RATE)[0] == []
+    assert alternatives([0], shown(*rows), RATE)[0] == []
+    assert alternatives([], shown(*rows), RATE)[0] == []
 
 
 @given(st.lists(st.sets(st.sampled_from("abc")), max_size=30), st.permutations(range(3)))
 def test_another_order_of_the_steps_only_relabels(rows: list[set[str]], order: list[int]) -> None:
     table = shown(*map("".join, map(sorted, rows)))
-    groups, gain = group_alternatives([0, 1, 2], table, RATE)
-    again, other = group_alternatives([0, 1, 2], table[:, order], RATE)
+    groups, gain = alternatives([0, 1, 2], table, RATE)
+    again, other = alternatives([0, 1, 2], table[:, order], RATE)
     assert other == pytest.approx(gain, abs=1e-6)
     assert len(again) == len(groups)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from msg2.graph import SubtaskGraph, all_of, step
+from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions
+from msg2.inference.likelihood.run_variants import Variants
+from msg2.inference.likelihood.scored_order import OrderScorer
 from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.relations import transitive_closure
 from msg2.sequences import Sequences
@@ -37,12 +39,13 @@ def structure(
     """What follows from an order (transitive) and from who is there with whom; `implied` has pairs as in "b has a"."""
     videos = [Video(f"v{number}", map(Segment, names)) for number, names in enumerate(shown)]
     sequences = Sequences.from_task(Task("t", NAMES, videos))
-    order = HillClimbing.from_sequences(sequences, LikelihoodOptions()).score_order(before)
+    order = OrderScorer.from_variants(Variants.from_sequences(sequences), LikelihoodOptions()).score(before)
     always = np.array([name in required for name in NAMES])
     never = pairs_of(exclusive) | pairs_of(exclusive).T
     there = (pairs_of(pair[::-1] for pair in implied) | always[:, None]) & ~never & ~np.eye(SIZE, dtype=bool)
     seen = np.isfinite(sequences.ended)
-    return combine(order, PresenceModel(seen[seen.any(axis=1)], 0.02, 0.001, always, there, never))
+    seen = seen[seen.any(axis=1)]
+    return combine(order, PresenceModel(seen, np.ones(len(seen), dtype=np.int64), 0.02, 0.001, always, there, never))
 
 
 def graph_of(found: Structure) -> SubtaskGraph:

@@ -5,24 +5,28 @@
 The first part is `msg2.inference.likelihood.model`; how noisy the videos are is learned from them, so there is no
 threshold to choose. The second is `msg2.inference.likelihood.prior`.
 
-The search (`HillClimbing`) starts from orders that most videos agree on, and adds, removes and reverses pairs while the
-score rises. ORs are found last: by order (`order_disjunctions`) and by presence (`presence_disjunctions`).
+The search (`msg2.inference.likelihood.search`) starts from orders that most videos agree on, and moves pairs and ORs
+while the score rises. ORs that the presence of steps tells are found last (`presence_disjunctions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
 from msg2.graph import Formula, all_of, any_of, step
-from msg2.inference.layers import purity
+from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
+from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
-from msg2.inference.likelihood.order_disjunctions import add_disjunctions
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.search import HillClimbing, LikelihoodOptions, ScoredOrder
+from msg2.inference.likelihood.presence_network import PresenceNetwork
+from msg2.inference.likelihood.repetitions import count_repetitions
+from msg2.inference.likelihood.run_variants import Variants
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.search import find_order
 from msg2.inference.likelihood.structure import combine
-from msg2.inference.relations import Relation, break_cycles, transitive_closure
+from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import Sequences
 from msg2.task import Step
@@ -46,24 +50,22 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         With the best precondition that has one step less, and what it would cost (nats).
     """
     similarity = None if encoder is None else name_similarity(sequences.steps, encoder)
-    search = HillClimbing.from_sequences(sequences, options, similarity)
-    subsample = _subsample(sequences, options.search_videos)
-    scout = search if subsample is sequences else HillClimbing.from_sequences(subsample, options, similarity)
-    climbs = (scout.climb(start) for start in _starting_orders(subsample, options))
-    best = max(climbs, key=lambda order: round(order.score, 6))
-    if scout is not search:
-        best = search.climb(best.relation)
-    best = add_disjunctions(search, best)
-    presence = PresenceModel.fit(sequences, "skipped" if options.absent == "skipped" else "unknown")
-    structure = combine(best, presence)
+    variants = Variants.from_sequences(sequences)
+    scorer, order = find_order(variants, options, similarity)
+    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
+    structure = combine(order, presence)
+    share = variants.videos / max(scorer.events.videos, 1)
     gains = {
-        (a, b): best.score - search.move_to(best, best.without_pair(a, b)).score
+        (a, b): share * (order.score - scorer.move_to(order, order.without_pair(a, b)).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
     }
     preconditions, candidates, any_gains = {}, {}, {}
     for index, name in enumerate(sequences.steps):
         alone = [frozenset({parent}) for parent in np.flatnonzero(structure.needs[:, index]).tolist()]
-        alternatives = structure.alternatives[index] | _disjunction_gains(search, best, index)
+        alternatives = {
+            group: share * _disjunction_gain(scorer, order, (index, group)) if gain is None else gain
+            for group, gain in structure.alternatives[index].items()
+        }
         groups = [*alone, *alternatives]
         preconditions[name] = _formula(groups, sequences)
         candidates[name] = [Candidate(preconditions[name], 0.0)]
@@ -82,59 +84,50 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         order=[(sequences.steps[a], sequences.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
         exclusive=[names(group) for group in structure.exclusive],
         optional=names(np.flatnonzero(structure.optional).tolist()),
-        repeats=_repeat_shares(sequences),
+        repeats=_repeat_shares(variants),
         model={
             "absent_rate": round(presence.absent_rate, 6),
             "extra_rate": round(presence.extra_rate, 6),
             "disorder": {
-                "levels": list(options.levels), "shares": [round(share, 6) for share in best.noise.shares.tolist()],
+                "levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.shares.tolist()],
             },
+            "presence": _presence_network(presence, order, sequences.steps),
+            "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
         },
         gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,
-        notes=_notes(sequences, bool(best.relation.any())),
+        notes=_notes(variants, order),
     )  # fmt: skip
 
 
-def _notes(sequences: Sequences, ordered: bool) -> list[str]:
+def _notes(variants: Variants, order: ScoredOrder) -> list[str]:
     """What to tell the user: that no order was found, although there was something to find it in."""
-    if ordered or not sequences.before.any():
+    if order.relation.any() or order.disjunctions or not variants.before.any():
         return []
     return ["no order was found: the videos do the steps in any order, or are too few to tell"]
 
 
-def _disjunction_gains(search: HillClimbing, order: ScoredOrder, step: int) -> dict[frozenset[int], float]:
-    """The ORs that the order of the steps tells, and by how much each raises the score."""
-    found = {}
-    for group in order.disjunctions(step):
-        rest = order.eligible.disjunctions - {(step, group)}
-        found[group] = order.score - search.move_to(order, order.relation, rest).score
-    return found
+def _disjunction_gain(scorer: OrderScorer, order: ScoredOrder, disjunction: Disjunction) -> float:
+    """By how much an OR that the order of the steps tells raises the score."""
+    return order.score - scorer.move_to(order, order.relation, order.disjunctions - {disjunction}).score
 
 
-def _repeat_shares(sequences: Sequences) -> dict[Step, float]:
+def _presence_network(presence: PresenceModel, order: ScoredOrder, steps: tuple[Step, ...]) -> dict[Step, object]:
+    """On which others the presence of each step depends, and how often it is there."""
+    by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
+    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
+    return {
+        name: {"given": [steps[one] for one in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
+        for name, given, rates in zip(steps, network.given, network.rates, strict=True)
+    }
+
+
+def _repeat_shares(variants: Variants) -> dict[Step, float]:
     """The share of the videos with a step that show it more than once; steps that none repeats are left out."""
-    videos, times = np.unique(sequences.video * len(sequences.steps) + sequences.step, return_counts=True)
-    step = videos % max(len(sequences.steps), 1)
-    once, again = (np.bincount(step[chosen], minlength=len(sequences.steps)) for chosen in (times > 0, times > 1))
-    return {sequences.steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)}
+    once, again = variants.weight @ variants.shown, variants.repeated
+    return {variants.steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)}
 
 
 def _formula(groups: Iterable[frozenset[int]], sequences: Sequences) -> Formula:
     """All groups are needed, one step of each is enough."""
     return all_of(any_of(step(sequences.steps[index]) for index in group) for group in groups)
-
-
-def _subsample(sequences: Sequences, most: int) -> Sequences:
-    """The sequences of at most so many videos, evenly spread: enough to find the way, not for the last of it."""
-    if len(sequences.videos) <= most:
-        return sequences
-    return sequences.select(np.linspace(0, len(sequences.videos) - 1, most).astype(np.intp))
-
-
-def _starting_orders(sequences: Sequences, options: LikelihoodOptions) -> Iterator[Relation]:
-    """No order at all, and the orders of pairs of which all but a few videos agree."""
-    before = sequences.first_occurrences().before
-    yield np.zeros(before.shape, dtype=np.bool_)
-    for agreement in options.starts:
-        yield transitive_closure(break_cycles(purity(before) > agreement, before + before.T)[0])

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.inference.bits import Bits, pack_bits, unpack_bits
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
-from msg2.sequences import Sequences
 
 Disjunction: TypeAlias = tuple[int, frozenset[int]]
 """A step, and steps of which one must come before it: b comes after a or c."""
@@ -31,59 +31,73 @@ Disjunction: TypeAlias = tuple[int, frozenset[int]]
 
 @dataclass(frozen=True, eq=False)
 class ChoiceEvents:
-    """E choices in V videos of N steps, ordered by video; moments at which one step only is left say nothing.
+    """E choices in V variants of runs of N steps, ordered by variant; where only one step is left, it is none.
 
-    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. Bits of each step: where
-    it is `now` begun, is `open` (begun now or later, and after this one has ended), and was `begun`, and
-    ended, earlier.
+    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `weight` (V,): the videos
+    of each variant. Bits of each step: where it is `now` begun, is `open` (begun now or later, and after this one has
+    ended), and was `begun`, and ended, earlier.
     """
 
     video: NDArray[np.intp]
     step: NDArray[np.intp]
     open_count: NDArray[np.int16]
+    weight: NDArray[np.int64]
     now: Bits
     open: Bits
     begun: Bits
 
     @staticmethod
-    def from_sequences(sequences: Sequences) -> ChoiceEvents:
-        """Collect the choices of the first labels of every video.
+    def from_variants(variants: Variants) -> ChoiceEvents:
+        """Collect the choices of every variant.
 
+        >>> from msg2.sequences import Sequences
         >>> from msg2.task import Segment, Task, Video
         >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
-        >>> events = ChoiceEvents.from_sequences(Sequences.from_task(task))
+        >>> events = ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
         >>> unpack_bits(events.open, len(events)).tolist()
         [[1], [1]]
         """
-        firsts = sequences.first_occurrences()
-        order = np.lexsort((firsts.step, firsts.start, firsts.video))
-        video, step = firsts.video[order], firsts.step[order]
-        start, end = firsts.start[order, None], firsts.end[order, None]
-        every_start, every_end = np.full((2, len(firsts.videos), len(firsts.steps)), np.nan)
-        every_start[video, step], every_end[video, step] = start[:, 0], end[:, 0]
-        starts, ends = every_start[video], every_end[video]
-        with np.errstate(invalid="ignore"):
-            earlier, later = ends <= start, starts >= end
-        now = step[:, None] == np.arange(len(firsts.steps))
-        still_open, begun = (later & ~earlier) | now, earlier & ~later
-        telling = still_open.sum(axis=1) > 1
-        bits = (pack_bits(flags[telling].T) for flags in (now, still_open, begun))
-        numbers = np.unique(video[telling], return_inverse=True)[1]
-        return ChoiceEvents(numbers, step[telling], still_open[telling].sum(axis=1, dtype=np.int16), *bits)
+        video, step = np.nonzero(variants.shown)
+        start, end = variants.start[video, step], variants.end[video, step]
+        starts, ends = variants.start[video].T, variants.end[video].T
+        earlier, later = ends <= start, starts >= end
+        now = step == np.arange(len(variants.steps))[:, None]
+        still_open, count = later | now, later.sum(axis=0, dtype=np.int16) + np.int16(1)
+        telling = count > 1
+        bits = (pack_bits(flags[:, telling]) for flags in (now, still_open, earlier))
+        kept, numbers = np.unique(video[telling], return_inverse=True)
+        return ChoiceEvents(numbers, step[telling], count[telling], variants.weight[kept], *bits)
 
     def __len__(self) -> int:
         return len(self.video)
+
+    @property
+    def videos(self) -> int:
+        """How many videos there are in all; those with one step only are not among them."""
+        return int(self.weight.sum())
 
     @cached_property
     def first(self) -> NDArray[np.intp]:
         """Where each video's choices begin, shape (V,)."""
         return np.flatnonzero(np.diff(self.video, prepend=-1))
 
-    def eligible_under(self, relation: Relation) -> EligibleSteps:
-        """Find what is eligible under `relation`, shape (N, N)."""
-        none = np.zeros_like(relation)
-        free = EligibleSteps(none, frozenset(), self.open, self.open, np.bitwise_or.reduce(self.now), self.open_count)
-        return free.eligible_under(relation, frozenset(), self)
+    def eligible_under(self, relation: Relation, disjunctions: frozenset[Disjunction]) -> EligibleSteps:
+        """Find what is eligible under an order.
+
+        Parameters
+        ----------
+        relation : array of shape (N, N)
+            The order, transitive.
+        disjunctions : frozenset of Disjunction
+            Its ORs.
+
+        Returns
+        -------
+        EligibleSteps
+        """
+        none, hit = np.zeros_like(relation), np.bitwise_or.reduce(self.now, axis=0)
+        free = EligibleSteps(none, frozenset(), self.open, self.open, hit, self.open_count)
+        return free.eligible_under(relation, disjunctions, self)
 
     def none_begun(self, steps: frozenset[int]) -> Bits:
         """Mark the choices before which none of the steps has been begun, and one of them is still to come."""

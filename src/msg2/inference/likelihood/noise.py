@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 
@@ -33,22 +34,37 @@ class NoiseModel:
         """log p of the shares, up to a constant: Dirichlet, worth one video in all."""
         return float(np.log(self.shares).mean())
 
-    def log_likelihood(self, video_log_likelihoods: FloatArray) -> float:
-        """Compute Σ_v log Σ_j share_j · p_j(v) and the prior of the shares, from log p_j(v) of shape (V, J)."""
-        return float(_log_sum_exp(video_log_likelihoods + np.log(self.shares)).sum()) + self.prior
+    def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
+        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
+
+        Parameters
+        ----------
+        video_log_likelihoods : array of shape (V, J)
+            log p of each variant at each level.
+        weight : array of shape (V,)
+            The videos of each variant.
+
+        Returns
+        -------
+        float
+            In nats.
+        """
+        return float(weight @ _log_sum_exp(video_log_likelihoods + np.log(self.shares))) + self.prior
 
     def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
-        """Compute p(level | video), shape (V, J)."""
+        """Compute p(level | variant), shape (V, J)."""
         weighed = video_log_likelihoods + np.log(self.shares)
         return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
 
-    def fit(self, video_log_likelihoods: FloatArray, rounds: int = 50) -> NoiseModel:
+    def fit(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64], rounds: int = 50) -> NoiseModel:
         """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls.
 
         Parameters
         ----------
         video_log_likelihoods : array of shape (V, J)
-            log p of each video at each level.
+            log p of each variant at each level.
+        weight : array of shape (V,)
+            The videos of each variant.
         rounds : int
             Of expectation maximisation, at most.
 
@@ -56,12 +72,12 @@ class NoiseModel:
         -------
         NoiseModel
         """
-        noise, total = self, self.log_likelihood(video_log_likelihoods)
+        noise, total = self, self.log_likelihood(video_log_likelihoods, weight)
         for _ in range(rounds):
-            counts = noise.posterior(video_log_likelihoods).sum(axis=0) + 1 / len(self.levels)
+            counts = weight @ noise.posterior(video_log_likelihoods) + 1 / len(self.levels)
             noise, before = NoiseModel(self.levels, counts / counts.sum()), total
-            total = noise.log_likelihood(video_log_likelihoods)
-            if total - before < 1e-6:
+            total = noise.log_likelihood(video_log_likelihoods, weight)
+            if total - before < 1e-4:
                 break
         return noise
 

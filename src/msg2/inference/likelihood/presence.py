@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.inference.likelihood.presence_disjunctions import log_factorials
+from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
-from msg2.sequences import Sequences
 from msg2.task import Absent
 
 _ROUNDS = 4
@@ -52,11 +52,13 @@ _PRIOR_EXTRA = 99.0
 class PresenceModel:
     """What was estimated of N steps.
 
-    `shown` (videos, N): which steps the labelled videos show. `absent_rate` is ρ and `extra_rate` c. `required` (N,):
+    `shown` (P, N): the sets of steps that labelled videos show, `weight` (P,) the videos of each. `absent_rate` is ρ
+    and `extra_rate` c. `required` (N,):
     done in every faultless run. `implied` (N, N): [a, b] where a run with b has a. `exclusive` (N, N): never both.
     """
 
     shown: NDArray[np.bool_]
+    weight: NDArray[np.int64]
     absent_rate: float
     extra_rate: float
     required: NDArray[np.bool_]
@@ -64,12 +66,12 @@ class PresenceModel:
     exclusive: Relation
 
     @staticmethod
-    def fit(sequences: Sequences, absent: Absent) -> PresenceModel:
+    def fit(variants: Variants, absent: Absent) -> PresenceModel:
         """Estimate the model.
 
         Parameters
         ----------
-        sequences : Sequences
+        variants : Variants
             The videos.
         absent : "unknown" or "skipped"
             Whether labels may be missing. With "skipped", absent steps are omissions, which are few.
@@ -78,9 +80,10 @@ class PresenceModel:
         -------
         PresenceModel
         """
-        shown = np.isfinite(sequences.ended)
-        shown = shown[shown.any(axis=1)]
-        counts = _PresenceCounts(shown)
+        shown, weight = variants.presence()
+        labelled = shown.any(axis=1)
+        shown, weight = shown[labelled], weight[labelled]
+        counts = _PresenceCounts(shown, weight)
         omissions = _PRIOR_OMISSIONS if absent == "skipped" else 1.0
         rate, extra, shares = 0.0, 0.01, _Shares()
         for _ in range(_ROUNDS):
@@ -96,7 +99,7 @@ class PresenceModel:
         exclusive = counts.exclusive_odds(extra, shares) > 0
         implied = (counts.implied_odds(rate, extra, shares) > 0) | (required[:, None] & counts.seen)
         implied &= ~exclusive & ~np.eye(len(implied), dtype=np.bool_)
-        return PresenceModel(shown, rate, extra, required, implied, exclusive)
+        return PresenceModel(shown, weight, rate, extra, required, implied, exclusive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,18 @@ class _PresenceCounts:
     """How often steps and pairs of steps are there, and how probable that is at given rates."""
 
     shown: NDArray[np.bool_]
+    weight: NDArray[np.int64]
+
+    @cached_property
+    def videos(self) -> int:
+        """How many there are."""
+        return int(self.weight.sum())
 
     @cached_property
     def both(self) -> NDArray[np.int64]:
         """Videos that show both, shape (N, N)."""
         dense = self.shown.astype(np.float64)
-        return np.asarray((dense.T @ dense).astype(np.int64))
+        return np.asarray(((dense.T * self.weight) @ dense).astype(np.int64))
 
     @cached_property
     def count(self) -> NDArray[np.int64]:
@@ -149,7 +158,7 @@ class _PresenceCounts:
     @cached_property
     def rates(self) -> list[float]:
         """Candidates for ρ, ascending; each step and pair is absent at one of them, or near it."""
-        videos = len(self.shown)
+        videos = self.videos
         steps = (videos - self.count[self.seen] + 0.5) / (videos + 1)
         pairs = (self.lacking[self.pairs] + 0.5) / (self.count[self.pairs[1]] + 1)
         rates = np.unique(np.concatenate([steps, pairs, [0.5 / (videos + 1)]]))
@@ -160,7 +169,7 @@ class _PresenceCounts:
     def refine(self, rate: float, shares: _Shares) -> float:
         """Estimate ρ again from the steps that are required at about that rate."""
         required = _sigmoid(self.required_odds(rate, shares))
-        absent, chances = required @ (len(self.shown) - self.count), required.sum() * len(self.shown)
+        absent, chances = required @ (self.videos - self.count), required.sum() * self.videos
         return float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else rate
 
     def log_likelihood(self, rate: float, extra: float, shares: _Shares) -> float:
@@ -187,14 +196,14 @@ class _PresenceCounts:
 
     def required_odds(self, rate: float, shares: _Shares) -> FloatArray:
         """log odds that a step is required, shape (N,)."""
-        absent = len(self.shown) - self.count
-        required = np.log(shares.required) + _log_binomial(absent, len(self.shown), rate)
+        absent = self.videos - self.count
+        required = np.log(shares.required) + _log_binomial(absent, self.videos, rate)
         return np.where(self.seen, required - self._optional(rate, shares), -np.inf)
 
     def implied_odds(self, rate: float, extra: float, shares: _Shares) -> FloatArray:
         """log odds that a run with b has a, shape (N, N)."""
         # Of the videos with b, those in which b is one too many lack a as often as any video does.
-        spurious = extra * (len(self.shown) - self.count)[:, None] / np.maximum(self.count, 1)
+        spurious = extra * (self.videos - self.count)[:, None] / np.maximum(self.count, 1)
         rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
         implied = np.log(shares.implied) + _log_binomial(self.lacking, self.count, rates)
         return np.where(np.outer(self.seen, self.seen), implied - self._free_presence(rate, shares), -np.inf)
@@ -215,7 +224,7 @@ class _PresenceCounts:
 
     @cached_property
     def _absence(self) -> _AnyRate:
-        return _AnyRate(len(self.shown) - self.count, np.full_like(self.count, len(self.shown)))
+        return _AnyRate(self.videos - self.count, np.full_like(self.count, self.videos))
 
     @cached_property
     def _lack(self) -> _AnyRate:
@@ -233,7 +242,7 @@ class _PresenceCounts:
     @cached_property
     def _chance(self) -> FloatArray:
         """Of the videos with one or both, the share with both, had they nothing to do with each other, shape (N, N)."""
-        one = self.count / max(len(self.shown), 1)
+        one = self.count / max(self.videos, 1)
         product = np.outer(one, one)
         return np.asarray(product / np.maximum(one[:, None] + one - product, 1e-12))
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ _LEAST = 1e-6
 
 
 def group_alternatives(
-    parents: Sequence[int], shown: NDArray[np.bool_], rate: float
+    parents: Sequence[int], shown: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
 ) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one.
 
@@ -35,8 +36,10 @@ def group_alternatives(
     ----------
     parents : sequence of int
         Indices of steps that come before it, none of which it needs for itself.
-    shown : array of shape (videos, steps)
-        What the videos with the step show.
+    shown : array of shape (P, steps)
+        The sets of steps that videos with the step show.
+    weight : array of shape (P,)
+        The videos of each.
     rate : float
         How often a needed step is absent.
 
@@ -45,12 +48,13 @@ def group_alternatives(
     tuple of (list of frozenset of int, float)
         Groups of two or more, and the nats that they gain.
     """
-    groups = {frozenset({parent}): _log_dirichlet_integral(*_count(shown[:, parent])) for parent in parents}
+    groups = {frozenset({parent}): _log_dirichlet_integral(*_count(shown[:, parent], weight)) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)
     while len(groups) > 1:
-        there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (videos,) each
+        there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (P,) each
         joined = {
-            pair: _log_probability_together(there[pair[0]], there[pair[1]], rate) for pair in combinations(groups, 2)
+            pair: _log_probability_together(there[pair[0]], there[pair[1]], weight, rate)
+            for pair in combinations(groups, 2)
         }
         gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
         pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
@@ -64,27 +68,20 @@ def group_alternatives(
     return [group for group in answer if len(group) > 1], best
 
 
-def omission_rate(shown: NDArray[np.bool_]) -> float:
-    """The rate at which videos lack steps that they need: by the half of the steps that are there most often.
-
-    `shown` (videos, steps) says which of them a video shows.
-    """
-    absent = np.sort((~shown).sum(axis=0))
-    usual = absent[: max(1, len(absent) // 2)]
-    return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))
+def _count(there: NDArray[np.bool_], weight: NDArray[np.int64]) -> tuple[int, int]:
+    return int(weight[there].sum()), int(weight[~there].sum())
 
 
-def _count(there: NDArray[np.bool_]) -> tuple[int, int]:
-    return int(there.sum()), int((~there).sum())
-
-
-def _log_probability_together(one: NDArray[np.bool_], other: NDArray[np.bool_], rate: float) -> tuple[float, float]:
+def _log_probability_together(
+    one: NDArray[np.bool_], other: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
+) -> tuple[float, float]:
     """log p that one of the two is there, which is enough; and of who it is."""
-    both, first, second = (int(found.sum()) for found in (one & other, one & ~other, ~one & other))
-    neither = len(one) - both - first - second
+    both, first, second = (int(weight[found].sum()) for found in (one & other, one & ~other, ~one & other))
+    neither = int(weight.sum()) - both - first - second
     if both * neither >= first * second:
         return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
-    return _log_probability_needed(len(one) - neither, neither, rate), _log_dirichlet_integral(both, first, second)
+    enough = _log_probability_needed(both + first + second, neither, rate)
+    return enough, _log_dirichlet_integral(both, first, second)
 
 
 def _log_probability_needed(present: int, absent: int, rate: float) -> float:
@@ -94,8 +91,7 @@ def _log_probability_needed(present: int, absent: int, rate: float) -> float:
 
 def _log_dirichlet_integral(*counts: int) -> float:
     """log ∫ Π p_k^count_k dp over all rates p that add up to 1, uniformly."""
-    logs = log_factorials(sum(counts) + len(counts))
-    return float(logs[len(counts) - 1] + logs[[*counts]].sum() - logs[sum(counts) + len(counts) - 1])
+    return lgamma(len(counts)) + sum(lgamma(count + 1) for count in counts) - lgamma(sum(counts) + len(counts))
 
 
 def log_factorials(most: int) -> NDArray[np.float64]:

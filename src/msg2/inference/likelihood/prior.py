@@ -8,8 +8,8 @@ next to nothing (chop), and both are cheap to say.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import comb
+from functools import cache, cached_property
+from math import comb, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from msg2.arrays import FloatArray
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import log_subset_weights
 from msg2.inference.relations import Relation
-from msg2.sequences import Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +33,13 @@ class OrderPrior:
     cost: FloatArray
 
     @staticmethod
-    def from_sequences(sequences: Sequences, similarity: FloatArray | None = None) -> OrderPrior:
-        """Make the prior for the steps of `sequences`.
+    def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
+        """Make the prior for N steps.
 
         Parameters
         ----------
-        sequences : Sequences
-            Which of two steps usually comes first is counted here.
+        before : array of shape (N, N)
+            [a, b]: the videos in which a came before b.
         similarity : array of shape (N, N), optional
             See `msg2.inference.likelihood.name_similarity`; by default the names say nothing.
 
@@ -48,7 +47,6 @@ class OrderPrior:
         -------
         OrderPrior
         """
-        before = sequences.first_occurrences().before
         usual = before > before.T
         similarity = np.zeros(usual.shape) if similarity is None else similarity
         return OrderPrior(usual, similarity, log_subset_weights(similarity, usual))
@@ -61,7 +59,7 @@ class OrderPrior:
         relation : array of shape (N, N)
             The order; a pair against the usual one costs log N more.
         disjunctions : frozenset of Disjunction
-            One of k steps costs log 2 C(N − 1, k).
+            One of k steps costs `or_cost`.
 
         Returns
         -------
@@ -75,9 +73,28 @@ class OrderPrior:
         if self._has_similarity:
             cost -= float(self.similarity[usual].sum())
         against = int(relation.sum()) - int(needed.sum())
-        clauses = sum(float(np.log(2 * comb(size - 1, len(group)))) for _, group in disjunctions)
+        clauses = sum(or_cost(len(group), size) for _, group in disjunctions)
         return -(cost + against * float(np.log(max(size, 1))) + clauses)
 
     @cached_property
     def _has_similarity(self) -> bool:
         return bool(self.similarity.any())
+
+
+@cache
+def or_cost(count: int, steps: int) -> float:
+    """Say what an OR costs: log 2 N C(N − 1, k), for whether there is one, which step it is of, and which k it joins.
+
+    Parameters
+    ----------
+    count : int
+        Alternatives, k.
+    steps : int
+        N.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    return log(2 * steps * comb(steps - 1, count)) if count < steps else inf

@@ -1,0 +1,1 @@
+"""The Process Discovery Contest: which of two traces fits a process better?"""

@@ -1,0 +1,307 @@
+"""Moves of the search on whole preconditions: what a step waits for is found anew, ORs included.
+
+With all other steps as they are, the score of what a step waits for is a sum over choices (`BlockingGains`). It is
+built greedily: the clause that gains most, a single step or several of which one is enough, then the next one, where
+the step does not wait yet. An OR grows from each single step by the alternative that gains most. Then clauses are
+dropped, shrunk and enlarged while that gains. So ORs are added, joined, split and removed in one move, together with
+pairs; of steps that follow, the pairs that came through this one are kept or dropped, whichever scores higher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
+from msg2.inference.likelihood.pair_moves import MIN_GAIN
+from msg2.inference.likelihood.prior import or_cost
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
+from msg2.inference.relations import Relation, transitive_closure
+
+Clause: TypeAlias = frozenset[int]
+"""Steps of which one is enough."""
+
+_LARGEST = 4
+"""Steps in an OR, at most."""
+_CHANGE = 0.05
+"""A step is looked at again once what it gains by waiting has changed by this share."""
+_SEEDS = 12
+"""ORs of two steps that are tried with a third one, and so on: those that gain most."""
+
+
+@dataclass(frozen=True, eq=False)
+class PreconditionMoves:
+    """Rounds of finding anew what each step waits for.
+
+    `seen` remembers what a step waited for, what it could wait for and what it gained by that, when it was last looked
+    at in vain: it is not looked at again before something has changed.
+    """
+
+    seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
+
+    def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
+        """Make the moves that raise the score.
+
+        Parameters
+        ----------
+        scorer : OrderScorer
+            What is scored.
+        order : ScoredOrder
+            Where the round starts.
+        gains : BlockingGains
+            What keeping steps waiting gains there.
+
+        Returns
+        -------
+        ScoredOrder
+            `order` itself where no move helps.
+        """
+        start = order
+        for step in range(len(order.relation)):
+            search = _ClauseSearch(scorer, start, gains, step)
+            if self._was_in_vain(search):
+                continue
+            found = [one for clauses in search.proposals() for one in _apply(scorer, order, step, clauses)]
+            if found:
+                order = max(found, key=lambda one: round(one.score, 6))
+            else:
+                self.seen[step] = search.current, search.possible.tolist(), gains.gain[step]
+        return order
+
+    def _was_in_vain(self, search: _ClauseSearch) -> bool:
+        if search.step not in self.seen:
+            return False
+        clauses, possible, before = self.seen[search.step]
+        gain = search.gains.gain[search.step]
+        same = clauses == search.current and possible == search.possible.tolist()
+        return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
+
+
+def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
+    """The order with these clauses for a step, where its score is higher."""
+    singles = [one for clause in clauses if len(clause) == 1 for one in clause]
+    ors = {(step, clause) for clause in clauses if len(clause) > 1}
+    ors |= {(owner, group) for owner, group in order.disjunctions if owner != step}
+    for relation in _with_predecessors(order, step, singles):
+        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, ors))
+        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
+            yield candidate
+
+
+def _with_predecessors(order: ScoredOrder, step: int, singles: Sequence[int]) -> Iterator[Relation]:
+    """The order in which a step comes after these only; what follows it keeps its other predecessors, or loses them."""
+    above = np.asarray(order.relation[:, singles].any(axis=1))
+    above[singles] = True
+    if above[step] or (above & order.relation[step]).any():
+        return
+    kept = order.relation.copy()
+    lost = kept[:, step] & ~above
+    kept[:, step] = above
+    kept |= np.outer(above, kept[step])
+    yield kept
+    if order.relation[step].any() and lost.any():
+        edges = order.covering_pairs().copy()
+        edges[:, step] = False
+        edges[singles, step] = True
+        yield transitive_closure(edges)
+
+
+@dataclass(frozen=True, eq=False)
+class _ClauseSearch:
+    """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
+
+    scorer: OrderScorer
+    order: ScoredOrder
+    gains: BlockingGains
+    step: int
+
+    @cached_property
+    def current(self) -> tuple[Clause, ...]:
+        """What the step waits for now."""
+        singles = np.flatnonzero(self.order.covering_pairs()[:, self.step]).tolist()
+        return (*(frozenset({one}) for one in singles), *self.order.disjunctions_of(self.step))
+
+    def proposals(self) -> list[tuple[Clause, ...]]:
+        """What the step may better wait for.
+
+        There may be more of it; and where it was begun too early, something in its place. That an OR takes the place
+        of pairs can win back no more than they cost there.
+        """
+        lost = -float(np.minimum(self._gain, 0) @ self._waiting(self.current))
+        wrong = lost > or_cost(2, len(self.order.relation)) or bool(self.order.disjunctions_of(self.step))
+        found = []
+        if wrong or self._best_clause(self.current)[1] > MIN_GAIN:
+            found.append(self._build(self.current))
+        if wrong:
+            found.append(self._build(()))
+        return [one for one in found if set(one) != set(self.current)]
+
+    def _build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
+        """Add clauses that gain, then vary them while that gains more."""
+        found = list(clauses)
+        while len(found) < len(self.order.relation):
+            clause, gain = self._best_clause(found)
+            if gain <= MIN_GAIN:
+                break
+            found.append(clause)
+        value = self._value(found, self._waiting(found))
+        while found:
+            most, best = max(self._variations(found), key=lambda one: round(one[0], 6))
+            if most <= value + MIN_GAIN:
+                break
+            value, found = most, best
+        return tuple(found)
+
+    def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
+        """The clauses without one of them, or with one that has an alternative less, more or other; with values."""
+        times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
+        for clause in clauses:
+            rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
+            waiting = np.minimum(times - waits, 1)
+            smaller = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
+            changed = [*smaller, *(one | {self._best_alternative(one, waiting)} for one in smaller)]
+            if len(clause) < _LARGEST and self._loses(waits):
+                changed.append(clause | {self._best_alternative(clause, waiting)})
+            yield self._value(rest, waiting), rest
+            for other in changed:
+                yield self._value([*rest, other], np.maximum(waiting, self._waits_for(other))), [*rest, other]
+
+    # -- what is gained and what it costs ------------------------------------------------------------------------
+
+    @cached_property
+    def _choices(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.gains.gain[self.step])
+
+    @cached_property
+    def _gain(self) -> Gains:
+        return np.asarray(self.gains.gain[self.step, self._choices])
+
+    @cached_property
+    def _not_begun(self) -> Gains:
+        return self.gains.not_begun[:, self._choices]
+
+    @cached_property
+    def _absent(self) -> Gains:
+        return self.gains.absent[:, self._choices]
+
+    @cached_property
+    def _blocking_at_all(self) -> Gains:
+        return self.gains.blocking_at_all[:, self._choices]
+
+    @cached_property
+    def _known(self) -> dict[Clause, Gains]:
+        return {}
+
+    def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
+        """What is gained by waiting for these clauses, less what they cost."""
+        ors = sum(or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
+        return float(self._gain @ waiting) - ors - float(self._pair_cost(self._predecessors(clauses)))
+
+    def _loses(self, waiting: Gains) -> bool:
+        """Whether the step was ever begun where it should have waited."""
+        return bool((waiting * self._gain < 0).any())
+
+    def _waiting(self, clauses: Sequence[Clause]) -> Gains:
+        """Where the step waits for one of the clauses, shape (E,)."""
+        waiting = np.zeros_like(self._gain)
+        for clause in clauses:
+            np.maximum(waiting, self._waits_for(clause), out=waiting)
+        return waiting
+
+    def _waits_for(self, clause: Clause) -> Gains:
+        """Where none of the alternatives is begun and one of them is to come; a single step not where it is late."""
+        if clause not in self._known:
+            members = [*clause]
+            if len(members) == 1:
+                self._known[clause] = self._blocking_at_all[members[0]]
+            else:
+                never = self._absent[members].min(axis=0)
+                self._known[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
+        return self._known[clause]
+
+    def _predecessors(self, clauses: Sequence[Clause]) -> NDArray[np.bool_]:
+        """The steps that come before this one if it waits for these clauses."""
+        singles = [one for clause in clauses if len(clause) == 1 for one in clause]
+        before = np.asarray(self.order.relation[:, singles].any(axis=1))
+        before[singles] = True
+        return before
+
+    def _pair_cost(self, predecessors: NDArray[np.bool_]) -> FloatArray:
+        """What the prior takes for such predecessors, shape (…, N) -> (…)."""
+        usual = self.scorer.prior.usual[:, self.step]
+        count = (predecessors & usual).sum(axis=-1)
+        against = predecessors.sum(axis=-1) - count
+        return np.asarray(self.scorer.prior.cost[self.step][count] + against * np.log(len(usual)))
+
+    # -- one more clause, one more alternative -------------------------------------------------------------------
+
+    def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
+        """The clause that gains most where the step does not wait yet, and what it gains."""
+        possible = self.possible
+        left = np.flatnonzero(self._waiting(clauses) == 0)
+        if not len(possible) or not len(left):
+            return frozenset(), 0.0
+        gain = self._gain[left]
+        before = self._predecessors(clauses)
+        with_one = before | self.order.relation.T[possible]
+        with_one[np.arange(len(possible)), possible] = True
+        rises = (self._blocking_at_all[:, left] @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
+        best = int(np.argmax(rises))
+        clause, most = frozenset({int(possible[best])}), float(rises[best])
+        if float(np.maximum(gain, 0).sum()) - or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
+            return clause, most
+        for group, rise in self._growing_ors(left, before):
+            if rise > most + MIN_GAIN:
+                clause, most = group, rise
+        return clause, most
+
+    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
+        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
+        members, gain = [*clause], self._gain * (1 - waiting)
+        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
+        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
+        rises[members] = -np.inf
+        return int(self.possible[rises[self.possible].argmax()])
+
+    @cached_property
+    def possible(self) -> NDArray[np.intp]:
+        """The steps that this one can wait for without a circle."""
+        allowed = ~self.order.reachable[self.step]
+        allowed[self.step] = False
+        return np.flatnonzero(allowed)
+
+    @cached_property
+    def _alternatives(self) -> NDArray[np.intp]:
+        """The steps that are tried in ORs: begun before this one in many videos, and still to come where it gains."""
+        possible, most = self.possible, self.scorer.options.alternatives
+        if len(possible) <= most:
+            return possible
+        worth = self.gains.worth[possible, self.step]
+        return np.sort(possible[np.argsort(-worth, kind="stable")[:most]])
+
+    def _growing_ors(self, left: NDArray[np.intp], before: NDArray[np.bool_]) -> Iterator[tuple[Clause, float]]:
+        """The best ORs of two, of three, … that grow from each alternative by the one that gains most; and the gains.
+
+        `left` are the choices at which they may gain; with one of the steps that come `before` anyway they cannot.
+        """
+        steps, gain = self._alternatives[~before[self._alternatives]], self._gain[left]
+        places = np.ix_(steps, left)
+        not_begun, absent = self._not_begun[places], self._absent[places]
+        member = np.eye(len(steps), dtype=np.bool_)
+        none, never = not_begun * gain, absent * gain
+        for size in range(2, min(_LARGEST, len(steps)) + 1):
+            rises = np.where(member, -np.inf, none @ not_begun.T - never @ absent.T)
+            best = rises.argmax(axis=1)
+            rows = np.arange(len(member))
+            member[rows, best] = True
+            most = rises[rows, best]
+            kept = np.argsort(-most, kind="stable")[:_SEEDS]
+            cost = or_cost(size, len(self.order.relation))
+            yield frozenset(steps[member[kept[0]]].tolist()), float(most[kept[0]]) - cost
+            member, none, never = member[kept], none[kept] * not_begun[best[kept]], never[kept] * absent[best[kept]]

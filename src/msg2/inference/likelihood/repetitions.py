@@ -1,0 +1,51 @@
+"""What leads back: after which step which other one is done again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.sequences import Sequences
+from msg2.task import Step
+
+
+def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
+    """Count how often each step was done, and what was done again right after it.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        The videos.
+
+    Returns
+    -------
+    dict from str to dict
+        `times` that a step was done, and `again`: step -> how often that followed and had been done before. Empty
+        where nothing is ever done again.
+
+    >>> from msg2.task import Segment, Task, Video
+    >>> task = Task("tea", ["boil", "pour"], [Video("v", map(Segment, ["boil", "pour", "boil", "pour"]))])
+    >>> count_repetitions(Sequences.from_task(task))
+    {'boil': {'times': 2, 'again': {'pour': 1}}, 'pour': {'times': 2, 'again': {'boil': 1}}}
+    """
+    again = _is_again(sequences)
+    if not again.any():
+        return {}
+    size, steps = len(sequences.steps), sequences.steps
+    order = np.lexsort((sequences.start, sequences.video))
+    video, step = sequences.video[order], sequences.step[order]
+    leads = (video[1:] == video[:-1]) & again[order][1:]
+    counts = np.bincount(step[:-1][leads] * size + step[1:][leads], minlength=size * size).reshape(size, size)
+    times = np.bincount(step, minlength=size)
+    return {
+        steps[n]: {"times": int(times[n]), "again": {steps[m]: int(counts[n, m]) for m in np.flatnonzero(counts[n])}}
+        for n in np.flatnonzero(times)
+    }
+
+
+def _is_again(sequences: Sequences) -> NDArray[np.bool_]:
+    """Whether each occurrence is not the first one of its step in its video."""
+    keys = sequences.video * len(sequences.steps) + sequences.step
+    again = np.ones(len(keys), dtype=np.bool_)
+    again[np.unique(keys, return_index=True)[1]] = False  # occurrences are in the order of their start
+    return again

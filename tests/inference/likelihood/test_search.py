@@ -1,0 +1,104 @@
+"""The search: against brute force over all graphs of a few steps, and against the truth of worlds without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from msg2.graph import SubtaskGraph, are_equivalent
+from msg2.graph.reduction import necessary_steps
+from msg2.inference import infer
+from msg2.inference.likelihood import LikelihoodOptions
+from msg2.inference.likelihood.model import Disjunction
+from msg2.inference.likelihood.run_variants import Variants
+from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.search import find_order
+from msg2.sequences import Sequences
+from msg2.simulation import random_world, simulate
+from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.worlds import RandomWorldOptions
+from msg2.task import Task
+from tests.inference.test_likelihood import orders
+
+OPTIONS = LikelihoodOptions()
+
+
+def variants_of(task: Task) -> Variants:
+    return Variants.from_sequences(Sequences.from_task(task))
+
+
+def with_ors(relation: np.ndarray, most: int) -> Iterator[frozenset[Disjunction]]:
+    """All sets of at most so many ORs, one a step, that can be added to an order."""
+    size = len(relation)
+    possible: list[list[Disjunction | None]] = []
+    for step in range(size):
+        free = [a for a in range(size) if a != step and not relation[a, step] and not relation[step, a]]
+        groups = [frozenset(group) for count in range(2, len(free) + 1) for group in combinations(free, count)]
+        possible.append([None, *((step, group) for group in groups)])
+    for chosen in product(*possible):
+        ors = frozenset(one for one in chosen if one is not None)
+        if len(ors) <= most:
+            yield ors
+
+
+def best_by_brute_force(scorer: OrderScorer, size: int, most_ors: int) -> float:
+    best = -np.inf
+    for relation in orders(size):
+        for ors in with_ors(relation, most_ors):
+            order = scorer.score(relation, ors)
+            if order.score > best - 3 and not order.is_cyclic:  # the noise is not estimated yet
+                best = max(best, scorer.refit_noise(order).score)
+    return float(best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [NoiseOptions.none(), NoiseOptions()], ids=["clean", "noisy"])
+def test_the_best_of_all_graphs_of_four_steps(seed: int, noise: NoiseOptions) -> None:
+    world = random_world(RandomWorldOptions(steps=4, depth=1, or_rate=0.5), seed)
+    task = simulate(world, SimulationOptions(videos=40, noise=noise, both_branches=0.5), seed).task
+    scorer, found = find_order(variants_of(task), OPTIONS)
+    short = OPTIONS.tolerance if noise == NoiseOptions.none() else 0.5  # hill climbing in a rugged country
+    assert found.score >= best_by_brute_force(scorer, 4, most_ors=2) - short
+
+
+def truth_as_order(scorer: OrderScorer, graph: SubtaskGraph, steps: tuple[str, ...]) -> ScoredOrder:
+    """The planted graph, scored: who must come first, whichever way is taken, and the ORs."""
+    place = {name: index for index, name in enumerate(steps)}
+    relation = np.zeros((len(steps), len(steps)), dtype=bool)
+    for name, needed in necessary_steps(graph.steps, graph.preconditions).items():
+        relation[[place[one] for one in needed], place[name]] = True
+    ors = frozenset(
+        (place[name], frozenset(place[one] for one in clause.steps))
+        for name in steps
+        for clause in graph.precondition(name).clauses()
+        if clause.kind == "any"
+    )
+    return scorer.refit_noise(scorer.score(relation, ors))
+
+
+@pytest.mark.parametrize("seed", range(1000, 1008))
+def test_it_does_not_end_below_the_truth(seed: int) -> None:
+    world = random_world(RandomWorldOptions(steps=12, depth=3, or_rate=0.5), seed)
+    task = simulate(world, SimulationOptions(videos=300, noise=NoiseOptions.none()), seed).task
+    variants = variants_of(task)
+    scorer, found = find_order(variants, OPTIONS)
+    assert found.score >= truth_as_order(scorer, world.graph, variants.steps).score - OPTIONS.tolerance
+
+
+def test_ors_are_found_without_noise() -> None:
+    right = ors = 0
+    for seed in range(2000, 2006):
+        world = random_world(RandomWorldOptions(steps=12, depth=3, or_rate=0.5), seed)
+        graph = infer(
+            simulate(world, SimulationOptions(videos=300, noise=NoiseOptions.none()), seed).task, "likelihood"
+        )
+        ours, theirs = graph.transitive_reduction(), world.graph.transitive_reduction()
+        for name, formula in theirs.preconditions.items():
+            if "any" in formula.kinds:
+                ors += 1
+                right += are_equivalent(ours.precondition(name), formula)
+    assert right >= 0.9 * ors
