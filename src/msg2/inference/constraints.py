@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise, product
 from typing import Any, TypeAlias
 
@@ -133,12 +134,20 @@ class ConstrainedLearner:
         """What is learnt from `sequences`, as `learn` of any method."""
         learnt = self.learn(_add_hint_videos(sequences, self.constraints), options)
         obeying = apply_constraints(sequences.steps, learnt, self.constraints, sequences.before)
+        if not self.constraints.hints and learnt.relearn:
+            return replace(obeying, relearn=partial(_relearn, relearn=learnt.relearn, constraints=self.constraints))
         if not (learnt.model and self.constraints.hints):
             return obeying
         # The videos of hints leave out all other steps, which must not look optional for that.
         plain = self.learn(sequences, options)
         settled = _settle_hints(self.constraints, plain.graph(sequences.steps), obeying.graph(sequences.steps))
-        return apply_constraints(sequences.steps, plain, settled, sequences.before)
+        return replace(apply_constraints(sequences.steps, plain, settled, sequences.before), relearn=None)
+
+
+def _relearn(
+    sequences: Sequences, relearn: Callable[[Sequences], LearnedPreconditions], constraints: Constraints
+) -> LearnedPreconditions:
+    return apply_constraints(sequences.steps, relearn(sequences), constraints, sequences.before)
 
 
 def apply_constraints(

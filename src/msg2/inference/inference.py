@@ -296,7 +296,7 @@ def run_inference(
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
     learned, frequencies = learn(sequences), None
     if samples is not None:
-        frequencies = bootstrap(sequences, learn, samples, seed, jobs=jobs, progress=progress)
+        frequencies = bootstrap(sequences, learned.relearn or learn, samples, seed, jobs=jobs, progress=progress)
         facts["bootstrap"] = {"samples": samples, "confidence": confidence, "seed": seed}
         if confidence is not None:
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,8 @@ class LearnedPreconditions:
     """The same of the weakest OR in the precondition of a step."""
     notes: Sequence[str] = ()
     """What the user should be told about how the result came about."""
+    relearn: Callable[[Sequences], LearnedPreconditions] | None = None
+    """Learns from a sample of the same videos in less time, and only what its graph says; where a method can."""
 
     def graph(self, steps: Iterable[Step], task: str = "", method: Mapping[str, Any] | None = None) -> SubtaskGraph:
         """Make a graph of what was learned, without evidence.

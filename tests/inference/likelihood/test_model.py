@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from msg2.inference.bits import unpack_bits
+from msg2.inference.likelihood.bit_sets import to_flags
 from msg2.inference.likelihood.model import ChoiceEvents
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
@@ -38,7 +38,7 @@ def choices_by_hand(task: Task) -> list[tuple[str, frozenset[str], frozenset[str
 @given(tasks(repeats=True))
 def test_overlapping_steps_are_neither_open_nor_begun(task: Task) -> None:
     events = choices(task)
-    bits = [unpack_bits(flags, len(events)).astype(bool) for flags in (events.now, events.open, events.begun)]
+    bits = [to_flags(flags, len(events)).astype(bool) for flags in (events.now, events.open, events.begun)]
     found: Counter[tuple[str, frozenset[str], frozenset[str]]] = Counter()
     for place in range(len(events)):
         now, still_open, begun = (
@@ -64,5 +64,5 @@ def test_of_two_steps_that_overlap_there_is_no_choice(first: str) -> None:
     events = choices(Task("t", "abc", [video]))
     assert len(events) == 2  # a or c, and b or c; when c comes nothing else is left
     assert events.open_count.tolist() == [2, 2]
-    begun = unpack_bits(events.begun, len(events))
+    begun = to_flags(events.begun, len(events))
     assert not begun.any()

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from msg2.inference.likelihood.presence import PresenceModel, _AnyRate, _log_any_rate, _log_binomial
+from msg2.inference.likelihood.presence import PresenceModel
+from msg2.inference.likelihood.presence_counts import AnyRate, log_any_rate, log_binomial
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.sequences import Sequences
 from msg2.task import Absent, Segment, Task, Video
@@ -261,9 +262,9 @@ def integral(function: Callable[[float], float], low: float, high: float, peak: 
 @given(COUNTS, st.floats(0.01, 0.9))
 def test_unknown_rates_are_integrated_out(counts: tuple[int, int], rate: float) -> None:
     k, n = counts
-    assert np.exp(_log_binomial(np.array(k), n, rate)) == pytest.approx(rate**k * (1 - rate) ** (n - k))
+    assert np.exp(log_binomial(np.array(k), n, rate)) == pytest.approx(rate**k * (1 - rate) ** (n - k))
     whole = integral(lambda x: x**k * (1 - x) ** (n - k), 0, 1, k / n)
-    assert np.exp(_log_any_rate(np.array(k), np.array(n))) == pytest.approx(whole)
+    assert np.exp(log_any_rate(np.array(k), np.array(n))) == pytest.approx(whole)
 
 
 @given(COUNTS, st.floats(0.01, 0.5))
@@ -271,7 +272,7 @@ def test_a_rate_above_a_bound_is_the_integral_where_that_is_what_is_seen(counts:
     """Else an upper bound by large deviations: what is seen so rarely is improbable at any rate above the bound."""
     k, n = counts
     exact = integral(lambda x: x**k * (1 - x) ** (n - k), least, 1, k / n) / (1 - least)
-    found = float(np.exp(_AnyRate(np.array(k), np.array(n)).log_probability_above(least)))
+    found = float(np.exp(AnyRate(np.array(k), np.array(n)).log_probability_above(least)))
     assert found >= exact * (1 - 1e-6)
     if k / n > least + 3 * sqrt(least * (1 - least) / n):
         assert found == pytest.approx(exact, rel=0.1)
@@ -279,5 +280,5 @@ def test_a_rate_above_a_bound_is_the_integral_where_that_is_what_is_seen(counts:
         usual = max(k / n, 1e-12)
         chance = least**k * (1 - least) ** (n - k) / (usual**k * (1 - usual) ** (n - k))
         assert found == pytest.approx(
-            float(np.exp(_log_any_rate(np.array(k), np.array(n)))) * chance / (1 - least), rel=1e-6
+            float(np.exp(log_any_rate(np.array(k), np.array(n)))) * chance / (1 - least), rel=1e-6
         )

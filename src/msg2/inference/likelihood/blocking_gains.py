@@ -12,6 +12,7 @@ sums, without scoring each. A sum is exact where it changes one choice of a vide
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -19,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.inference.bits import Bits, unpack_bits
+from msg2.inference.likelihood.bit_sets import BitSet, to_flags
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.relations import Relation
 
@@ -66,8 +67,8 @@ class BlockingGains:
             chosen = np.flatnonzero(events.video % stride == 0)
             weight *= weight.sum() / weight[::stride].sum()
 
-        def dense(bits: Bits) -> Gains:
-            return unpack_bits(bits, len(events))[:, chosen].astype(np.float32)
+        def dense(sets: Sequence[BitSet]) -> Gains:
+            return to_flags(sets, len(events))[:, chosen].astype(np.float32)
 
         video, step = events.video[chosen], events.step[chosen]
         belief = noise.posterior(order.video_log_likelihoods)[video]

@@ -11,10 +11,13 @@ while the score rises. ORs that the presence of steps tells are found last (`pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from msg2.arrays import FloatArray
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
@@ -24,12 +27,12 @@ from msg2.inference.likelihood.presence_network import PresenceNetwork
 from msg2.inference.likelihood.repetitions import count_repetitions
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
-from msg2.inference.likelihood.search import find_order
-from msg2.inference.likelihood.structure import combine
+from msg2.inference.likelihood.search import StartingOrder, find_order
+from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import Sequences
-from msg2.task import Step
+from msg2.task import Absent, Step
 
 
 def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder | None = None) -> LearnedPreconditions:
@@ -52,42 +55,25 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     similarity = None if encoder is None else name_similarity(sequences.steps, encoder)
     variants = Variants.from_sequences(sequences)
     scorer, order = find_order(variants, options, similarity)
-    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
+    presence = PresenceModel.fit(variants, _what_is_absent(options))
     structure = combine(order, presence)
     share = variants.videos / max(scorer.events.videos, 1)
     gains = {
         (a, b): share * (order.score - scorer.move_to(order, order.without_pair(a, b)).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
     }
-    preconditions, candidates, any_gains = {}, {}, {}
-    for index, name in enumerate(sequences.steps):
-        alone = [frozenset({parent}) for parent in np.flatnonzero(structure.needs[:, index]).tolist()]
-        alternatives = {
-            group: share * _disjunction_gain(scorer, order, (index, group)) if gain is None else gain
-            for group, gain in structure.alternatives[index].items()
-        }
-        groups = [*alone, *alternatives]
-        preconditions[name] = _formula(groups, sequences)
-        candidates[name] = [Candidate(preconditions[name], 0.0)]
-        if alone:
-            rise, dropped = max((-gains[parent, index], {parent}) for (parent,) in alone)
-            candidates[name].append(Candidate(_formula([g for g in groups if g != dropped], sequences), rise))
-        if alternatives:
-            any_gains[name] = min(alternatives.values())
-
-    def names(places: Iterable[int]) -> tuple[Step, ...]:
-        return tuple(sequences.steps[place] for place in places)
-
-    return LearnedPreconditions(
-        preconditions,
-        candidates,
-        order=[(sequences.steps[a], sequences.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
-        exclusive=[names(group) for group in structure.exclusive],
-        optional=names(np.flatnonzero(structure.optional).tolist()),
-        repeats=_repeat_shares(variants),
+    alternatives = [
+        {group: share * _disjunction_gain(scorer, order, (owner, group)) if gain is None else gain
+         for group, gain in groups.items()}
+        for owner, groups in enumerate(structure.alternatives)
+    ]  # fmt: skip
+    learned = _without_evidence(variants, presence, structure)
+    return replace(
+        learned,
+        candidates={name: _candidates(index, learned.preconditions[name], structure, gains, sequences.steps)
+                    for index, name in enumerate(sequences.steps)},
         model={
-            "absent_rate": round(presence.absent_rate, 6),
-            "extra_rate": round(presence.extra_rate, 6),
+            **learned.model,
             "disorder": {
                 "levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.shares.tolist()],
             },
@@ -95,9 +81,54 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
             "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
         },
         gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
-        any_gains=any_gains,
+        any_gains={
+            name: min(groups.values()) for name, groups in zip(sequences.steps, alternatives, strict=True) if groups
+        },
         notes=_notes(variants, order),
+        relearn=partial(_relearn, options=options, similarity=similarity, start=(order.relation, order.disjunctions)),
     )  # fmt: skip
+
+
+def _relearn(
+    sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None, start: StartingOrder
+) -> LearnedPreconditions:
+    """What is learned from a sample of the videos, without evidence; the search starts from the order of all."""
+    variants = Variants.from_sequences(sequences)
+    _, order = find_order(variants, options, similarity, start)
+    presence = PresenceModel.fit(variants, _what_is_absent(options))
+    return _without_evidence(variants, presence, combine(order, presence))
+
+
+def _what_is_absent(options: LikelihoodOptions) -> Absent:
+    return "skipped" if options.absent == "skipped" else "unknown"
+
+
+def _without_evidence(variants: Variants, presence: PresenceModel, structure: Structure) -> LearnedPreconditions:
+    """What the graph says, and the rates of labels that are missing and of those that are one too many."""
+
+    def names(places: Iterable[int]) -> tuple[Step, ...]:
+        return tuple(variants.steps[place] for place in places)
+
+    return LearnedPreconditions(
+        {name: _formula(structure.clauses(index), variants.steps) for index, name in enumerate(variants.steps)},
+        order=[(variants.steps[a], variants.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
+        exclusive=[names(group) for group in structure.exclusive],
+        optional=names(np.flatnonzero(structure.optional).tolist()),
+        repeats=_repeat_shares(variants),
+        model={"absent_rate": round(presence.absent_rate, 6), "extra_rate": round(presence.extra_rate, 6)},
+    )
+
+
+def _candidates(
+    index: int, chosen: Formula, structure: Structure, gains: Mapping[tuple[int, int], float], steps: tuple[Step, ...]
+) -> list[Candidate]:
+    """The precondition of a step, and the best one that has a needed step less."""
+    clauses = structure.clauses(index)
+    less = [(-gains[parent, index], {parent}) for clause in clauses if len(clause) == 1 for parent in clause]
+    if not less:
+        return [Candidate(chosen, 0.0)]
+    rise, dropped = max(less)
+    return [Candidate(chosen, 0.0), Candidate(_formula([one for one in clauses if one != dropped], steps), rise)]
 
 
 def _notes(variants: Variants, order: ScoredOrder) -> list[str]:
@@ -128,6 +159,6 @@ def _repeat_shares(variants: Variants) -> dict[Step, float]:
     return {variants.steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)}
 
 
-def _formula(groups: Iterable[frozenset[int]], sequences: Sequences) -> Formula:
-    """All groups are needed, one step of each is enough."""
-    return all_of(any_of(step(sequences.steps[index]) for index in group) for group in groups)
+def _formula(clauses: Iterable[frozenset[int]], steps: tuple[Step, ...]) -> Formula:
+    """All clauses are needed, one step of each is enough."""
+    return all_of(any_of(step(steps[index]) for index in clause) for clause in clauses)

@@ -9,11 +9,12 @@ is open; what the video never shows was skipped, or done and not labelled, and k
 that is late: once a step that needed it has been begun, people go on as if it had been done. Steps that overlap were
 begun in either order: when one is begun, the other is neither open nor done.
 
-What holds of a step is kept as one bit a choice: another order is compared with all choices in a few operations.
+What holds of a step is kept as a set of choices: another order is compared with all choices in a few operations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -21,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.inference.bits import Bits, pack_bits, unpack_bits
+from msg2.inference.likelihood.bit_sets import BitSet, to_bit_sets, to_flags, union
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
 
@@ -34,17 +35,17 @@ class ChoiceEvents:
     """E choices in V variants of runs of N steps, ordered by variant; where only one step is left, it is none.
 
     `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `weight` (V,): the videos
-    of each variant. Bits of each step: where it is `now` begun, is `open` (begun now or later, and after this one has
-    ended), and was `begun`, and ended, earlier.
+    of each variant. The choices, of each step, at which it is `now` begun, is `open` (begun now or later, and after
+    this one has ended), and was `begun`, and ended, earlier.
     """
 
     video: NDArray[np.intp]
     step: NDArray[np.intp]
     open_count: NDArray[np.int16]
     weight: NDArray[np.int64]
-    now: Bits
-    open: Bits
-    begun: Bits
+    now: tuple[BitSet, ...]
+    open: tuple[BitSet, ...]
+    begun: tuple[BitSet, ...]
 
     @staticmethod
     def from_variants(variants: Variants) -> ChoiceEvents:
@@ -54,7 +55,7 @@ class ChoiceEvents:
         >>> from msg2.task import Segment, Task, Video
         >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
         >>> events = ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
-        >>> unpack_bits(events.open, len(events)).tolist()
+        >>> to_flags(events.open, len(events)).tolist()
         [[1], [1]]
         """
         video, step = np.nonzero(variants.shown)
@@ -64,9 +65,9 @@ class ChoiceEvents:
         now = step == np.arange(len(variants.steps))[:, None]
         still_open, count = later | now, later.sum(axis=0, dtype=np.int16) + np.int16(1)
         telling = count > 1
-        bits = (pack_bits(flags[:, telling]) for flags in (now, still_open, earlier))
+        sets = (to_bit_sets(flags[:, telling]) for flags in (now, still_open, earlier))
         kept, numbers = np.unique(video[telling], return_inverse=True)
-        return ChoiceEvents(numbers, step[telling], count[telling], variants.weight[kept], *bits)
+        return ChoiceEvents(numbers, step[telling], count[telling], variants.weight[kept], *sets)
 
     def __len__(self) -> int:
         return len(self.video)
@@ -95,29 +96,28 @@ class ChoiceEvents:
         -------
         EligibleSteps
         """
-        none, hit = np.zeros_like(relation), np.bitwise_or.reduce(self.now, axis=0)
-        free = EligibleSteps(none, frozenset(), self.open, self.open, hit, self.open_count)
+        none, everywhere = np.zeros_like(relation), (1 << len(self)) - 1
+        free = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
         return free.eligible_under(relation, disjunctions, self)
 
-    def none_begun(self, steps: frozenset[int]) -> Bits:
-        """Mark the choices before which none of the steps has been begun, and one of them is still to come."""
-        chosen = [*steps]
-        return np.asarray(np.bitwise_or.reduce(self.open[chosen]) & ~np.bitwise_or.reduce(self.begun[chosen]))
+    def none_begun(self, steps: frozenset[int]) -> BitSet:
+        """Find the choices before which none of the steps has been begun, and one of them is still to come."""
+        return union(self.open, steps) & ~union(self.begun, steps)
 
 
 @dataclass(frozen=True, eq=False)
 class EligibleSteps:
     """What is eligible under a `relation` and under the `disjunctions` that steps need one of.
 
-    Bits of each step: where it is eligible, `steps`, and where it keeps others waiting, `blocking`. The bits where what
-    was begun is eligible, `hit`, and how many are, `count` (E,).
+    The choices, of each step, at which it is eligible, `steps`, and keeps others waiting, `blocking`; those at which
+    what was begun is eligible, `hit`; and how many are eligible, `count` (E,).
     """
 
     relation: Relation
     disjunctions: frozenset[Disjunction]
-    blocking: Bits
-    steps: Bits
-    hit: Bits
+    blocking: tuple[BitSet, ...]
+    steps: tuple[BitSet, ...]
+    hit: BitSet
     count: NDArray[np.int16]
 
     def eligible_under(
@@ -139,31 +139,39 @@ class EligibleSteps:
         EligibleSteps
         """
         differs = self.relation != other
-        blocking, affected = self.blocking.copy(), differs.any(axis=0)
-        affected[[step for step, _ in self.disjunctions ^ disjunctions]] = True
-        for source in np.flatnonzero(differs.any(axis=1)):
-            late = np.bitwise_or.reduce(events.begun[other[source]])
-            blocking[source] = events.open[source] & ~late
-            if not np.array_equal(blocking[source], self.blocking[source]):
-                affected |= self.relation[source] | other[source]
-        steps, hit, count = self.steps.copy(), self.hit.copy(), self.count
-        columns = np.flatnonzero(affected)
-        for column in columns:
-            blocked = np.bitwise_or.reduce(blocking[other[:, column]])
+        affected = {step for step, _ in self.disjunctions ^ disjunctions}
+        affected.update(_where(differs.any(axis=0)))
+        blocking, steps, hit = list(self.blocking), list(self.steps), self.hit
+        for source in _where(differs.any(axis=1)):
+            after = _where(other[source])
+            blocking[source] = events.open[source] & ~union(events.begun, after)
+            if blocking[source] != self.blocking[source]:
+                affected.update(after, _where(self.relation[source]))
+        changed = []
+        for column in affected:
+            blocked = union(blocking, _where(other[:, column]))
             for _, group in (one for one in disjunctions if one[0] == column):
-                blocked = blocked | events.none_begun(group)
+                blocked |= events.none_begun(group)
             steps[column] = events.open[column] & ~blocked
-            hit = (hit & ~events.now[column]) | (steps[column] & events.now[column])
-        changed = columns[(steps[columns] != self.steps[columns]).any(axis=1)]
-        if len(changed):
-            count = count + _count_bits(steps[changed], len(events)) - _count_bits(self.steps[changed], len(events))
-        return EligibleSteps(other, disjunctions, blocking, steps, hit, count)
+            if steps[column] != self.steps[column]:
+                hit = (hit & ~events.now[column]) | (steps[column] & events.now[column])
+                changed.append(column)
+        count = self.count
+        if changed:
+            more = _count_sets([steps[one] & ~self.steps[one] for one in changed], len(events))
+            count = count + more - _count_sets([self.steps[one] & ~steps[one] for one in changed], len(events))
+        return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
     def eligible_count_where_hit(self) -> NDArray[np.int16]:
         """Count the eligible steps at each choice, shape (E,); 0 where what was begun was not one of them."""
-        return np.asarray(self.count * unpack_bits(self.hit, len(self.count)))
+        return np.asarray(self.count * to_flags([self.hit], len(self.count))[0])
 
 
-def _count_bits(bits: Bits, size: int) -> NDArray[np.int16]:
-    """How many of the rows have each bit, shape (E,)."""
-    return np.asarray(unpack_bits(bits, size).sum(axis=0, dtype=np.int16))
+def _where(flags: NDArray[np.bool_]) -> list[int]:
+    return flags.nonzero()[0].tolist()
+
+
+def _count_sets(sets: Sequence[BitSet], size: int) -> NDArray[np.int16] | int:
+    """To how many of the sets each choice belongs, shape (E,)."""
+    some = [one for one in sets if one]
+    return np.asarray(to_flags(some, size).sum(axis=0, dtype=np.int16)) if some else 0

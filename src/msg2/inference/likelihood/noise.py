@@ -32,7 +32,7 @@ class NoiseModel:
     @cached_property
     def prior(self) -> float:
         """log p of the shares, up to a constant: Dirichlet, worth one video in all."""
-        return float(np.log(self.shares).mean())
+        return float(np.log(self.shares).sum() / len(self.shares))
 
     def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
         """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
@@ -72,14 +72,16 @@ class NoiseModel:
         -------
         NoiseModel
         """
-        noise, total = self, self.log_likelihood(video_log_likelihoods, weight)
+        likelihoods = np.exp(video_log_likelihoods - video_log_likelihoods.max(axis=1, initial=-np.inf, keepdims=True))
+        shares, before = self.shares, -np.inf
         for _ in range(rounds):
-            counts = weight @ noise.posterior(video_log_likelihoods) + 1 / len(self.levels)
-            noise, before = NoiseModel(self.levels, counts / counts.sum()), total
-            total = noise.log_likelihood(video_log_likelihoods, weight)
+            of_video = likelihoods @ shares
+            total = float(weight @ np.log(of_video) + np.log(shares).sum() / len(shares))
             if total - before < 1e-4:
                 break
-        return noise
+            counts = shares * ((weight / of_video) @ likelihoods) + 1 / len(shares)
+            shares, before = counts / counts.sum(), total
+        return NoiseModel(self.levels, shares)
 
 
 def choice_log_probabilities(levels: FloatArray, most: int) -> FloatArray:

@@ -91,13 +91,10 @@ def _promising_moves(
     for kind, gain in (("add", added), ("remove", removed), ("reverse", removed + added.T)):
         possible, move = _MOVES[kind]
         promising = possible(order) & (gain > least - _PRIOR_MATTERS)
-        places = np.argwhere(promising)
-        for chosen in np.argsort(-gain[promising], kind="stable")[: scorer.options.candidates]:
-            before, after = places[chosen].tolist()
-            relation = move(order, before, after)
-            ors = needed_disjunctions(relation, order.disjunctions)
-            prior = scorer.prior.log_probability(relation, ors)
-            promise = float(gain[before, after]) + prior - order.prior
-            if promise > least:
-                moves.append((promise, kind, before, after))
+        chosen = np.argsort(-gain[promising], kind="stable")[: scorer.options.candidates]
+        if len(chosen):
+            pairs = np.argwhere(promising)[chosen].tolist()
+            relations = np.array([move(order, before, after) for before, after in pairs])
+            rises = gain[promising][chosen] + scorer.prior.log_probability(relations, order.disjunctions) - order.prior
+            moves += [(rise, kind, *pair) for rise, pair in zip(rises.tolist(), pairs, strict=True) if rise > least]
     return [(kind, before, after) for _, kind, before, after in sorted(moves, key=lambda one: -one[0])]

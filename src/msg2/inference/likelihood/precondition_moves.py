@@ -63,7 +63,7 @@ class PreconditionMoves:
             `order` itself where no move helps.
         """
         start = order
-        for step in range(len(order.relation)):
+        for step in _worth_a_look(scorer, order, gains):
             search = _ClauseSearch(scorer, start, gains, step)
             if self._was_in_vain(search):
                 continue
@@ -81,6 +81,35 @@ class PreconditionMoves:
         gain = search.gains.gain[search.step]
         same = clauses == search.current and possible == search.possible.tolist()
         return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
+
+
+def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> list[int]:
+    """The steps that may gain by one more pair or by an OR, or lose where they wait: what `proposals` asks, of all."""
+    size = len(order.relation)
+    where_free, waits = gains.gain * gains.eligible, gains.open - gains.eligible
+    rises = gains.blocking_at_all @ where_free.T + _rise_of_prior(scorer, order)
+    rises[order.reachable.T | np.eye(size, dtype=np.bool_)] = -np.inf
+    lost = -(np.minimum(gains.gain, 0) * waits).sum(axis=1)
+    worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (lost > or_cost(2, size))
+    worth |= np.maximum(where_free, 0).sum(axis=1) > or_cost(2, size)
+    worth[[owner for owner, _ in order.disjunctions]] = True
+    return np.flatnonzero(worth).tolist()
+
+
+def _rise_of_prior(scorer: OrderScorer, order: ScoredOrder) -> FloatArray:
+    """[a, b]: by how much log p(order) rises if b comes after a and what comes before a, shape (N, N)."""
+    relation, through = (
+        order.relation.astype(np.float32),
+        order.relation.T | np.eye(len(order.relation), dtype=np.bool_),
+    )
+
+    def count(counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        now = relation * counted
+        with_one = now.sum(axis=0) + through.astype(np.float32) @ (counted - now)
+        return now.sum(axis=0).astype(np.intp), with_one.astype(np.intp)
+
+    usual, every = count(scorer.prior.usual), count(np.ones_like(scorer.prior.usual))
+    return scorer.prior.pair_cost(usual[0], every[0]) - scorer.prior.pair_cost(usual[1], every[1])
 
 
 def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
@@ -234,32 +263,40 @@ class _ClauseSearch:
 
     def _pair_cost(self, predecessors: NDArray[np.bool_]) -> FloatArray:
         """What the prior takes for such predecessors, shape (…, N) -> (…)."""
-        usual = self.scorer.prior.usual[:, self.step]
-        count = (predecessors & usual).sum(axis=-1)
-        against = predecessors.sum(axis=-1) - count
-        return np.asarray(self.scorer.prior.cost[self.step][count] + against * np.log(len(usual)))
+        prior = self.scorer.prior
+        usual = (predecessors & prior.usual[:, self.step]).sum(axis=-1)
+        return prior.pair_cost(usual, predecessors.sum(axis=-1), self.step)
 
     # -- one more clause, one more alternative -------------------------------------------------------------------
 
     def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
         """The clause that gains most where the step does not wait yet, and what it gains."""
-        possible = self.possible
-        left = np.flatnonzero(self._waiting(clauses) == 0)
-        if not len(possible) or not len(left):
+        possible, gain = self.possible, self._gain * (1 - self._waiting(clauses))
+        reward = np.maximum(gain, 0)
+        if not len(possible) or float(reward.sum()) <= MIN_GAIN:
             return frozenset(), 0.0
-        gain = self._gain[left]
         before = self._predecessors(clauses)
-        with_one = before | self.order.relation.T[possible]
-        with_one[np.arange(len(possible)), possible] = True
-        rises = (self._blocking_at_all[:, left] @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
-        best = int(np.argmax(rises))
+        with_one = before | self._predecessors_through
+        rises = (self._blocking_at_all @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
+        best = int(rises.argmax())
         clause, most = frozenset({int(possible[best])}), float(rises[best])
-        if float(np.maximum(gain, 0).sum()) - or_cost(2, len(self.order.relation)) <= max(most, MIN_GAIN):
+        not_begun, least = self._alternatives_not_begun, or_cost(2, len(self.order.relation)) + max(most, MIN_GAIN)
+        # An OR gains no more than two of its alternatives do where both are still to come.
+        together = (not_begun * reward) @ not_begun.T
+        np.fill_diagonal(together, 0)
+        if float(together.max(initial=0)) <= least:
             return clause, most
-        for group, rise in self._growing_ors(left, before):
+        for group, rise in self._growing_ors(gain, before):
             if rise > most + MIN_GAIN:
                 clause, most = group, rise
         return clause, most
+
+    @cached_property
+    def _predecessors_through(self) -> NDArray[np.bool_]:
+        """Of each possible step, that step and those that come before it."""
+        through = self.order.relation.T[self.possible]
+        through[np.arange(len(through)), self.possible] = True
+        return through
 
     def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
         """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
@@ -285,23 +322,35 @@ class _ClauseSearch:
         worth = self.gains.worth[possible, self.step]
         return np.sort(possible[np.argsort(-worth, kind="stable")[:most]])
 
-    def _growing_ors(self, left: NDArray[np.intp], before: NDArray[np.bool_]) -> Iterator[tuple[Clause, float]]:
+    def _growing_ors(self, gain: Gains, before: NDArray[np.bool_]) -> Iterator[tuple[Clause, float]]:
         """The best ORs of two, of three, … that grow from each alternative by the one that gains most; and the gains.
 
-        `left` are the choices at which they may gain; with one of the steps that come `before` anyway they cannot.
+        `gain` is what they may gain; with one of the steps that come `before` anyway they cannot.
         """
-        steps, gain = self._alternatives[~before[self._alternatives]], self._gain[left]
-        places = np.ix_(steps, left)
-        not_begun, absent = self._not_begun[places], self._absent[places]
-        member = np.eye(len(steps), dtype=np.bool_)
-        none, never = not_begun * gain, absent * gain
-        for size in range(2, min(_LARGEST, len(steps)) + 1):
-            rises = np.where(member, -np.inf, none @ not_begun.T - never @ absent.T)
+        steps = self._alternatives
+        not_begun, absent = self._alternatives_not_begun, self._alternatives_absent
+        barred = before[steps]
+        member = np.eye(len(steps), dtype=np.bool_)[~barred]
+        none, never = (not_begun * gain)[~barred], (absent * gain)[~barred]
+        for size in range(2, min(_LARGEST, len(member)) + 1):
+            rises = none @ not_begun.T - never @ absent.T
+            rises[member | barred] = -np.inf
             best = rises.argmax(axis=1)
-            rows = np.arange(len(member))
-            member[rows, best] = True
-            most = rises[rows, best]
-            kept = np.argsort(-most, kind="stable")[:_SEEDS]
-            cost = or_cost(size, len(self.order.relation))
-            yield frozenset(steps[member[kept[0]]].tolist()), float(most[kept[0]]) - cost
-            member, none, never = member[kept], none[kept] * not_begun[best[kept]], never[kept] * absent[best[kept]]
+            most = rises[self._rows[: len(member)], best]
+            kept = (-most).argsort(kind="stable")[:_SEEDS]
+            member, best = member[kept], best[kept]
+            member[self._rows[: len(member)], best] = True
+            yield frozenset(steps[member[0]].tolist()), float(most[kept[0]]) - or_cost(size, len(before))
+            none, never = none[kept] * not_begun[best], never[kept] * absent[best]
+
+    @cached_property
+    def _alternatives_not_begun(self) -> Gains:
+        return self._not_begun[self._alternatives]
+
+    @cached_property
+    def _alternatives_absent(self) -> Gains:
+        return self._absent[self._alternatives]
+
+    @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        return np.arange(len(self._alternatives))

@@ -7,6 +7,7 @@ next to nothing (chop), and both are cheap to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import comb, inf, log
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from msg2.arrays import FloatArray
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import log_subset_weights
-from msg2.inference.relations import Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +51,56 @@ class OrderPrior:
         similarity = np.zeros(usual.shape) if similarity is None else similarity
         return OrderPrior(usual, similarity, log_subset_weights(similarity, usual))
 
-    def log_probability(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> float:
-        """Compute log p(order).
+    def log_probability(
+        self, relations: NDArray[np.bool_], disjunctions: Iterable[Disjunction] = frozenset()
+    ) -> FloatArray:
+        """Compute log p(order), of one order or of many.
 
         Parameters
         ----------
-        relation : array of shape (N, N)
-            The order; a pair against the usual one costs log N more.
-        disjunctions : frozenset of Disjunction
-            One of k steps costs `or_cost`.
+        relations : array of shape (…, N, N)
+            Orders; a pair against the usual one costs log N more.
+        disjunctions : iterable of Disjunction
+            Of each of them. One of k steps costs `or_cost`, unless the order has one of the k come first anyway.
 
         Returns
         -------
-        float
+        array of shape (…)
             In nats, up to a constant.
         """
-        size = len(relation)
-        usual = relation & self.usual
-        needed = usual.sum(axis=0)
-        cost = float(self.cost[np.arange(size), needed].sum())
+        size = len(self.usual)
+        usual = relations & self.usual
+        cost = self.pair_cost(usual.sum(axis=-2), relations.sum(axis=-2)).sum(axis=-1)
         if self._has_similarity:
-            cost -= float(self.similarity[usual].sum())
-        against = int(relation.sum()) - int(needed.sum())
-        clauses = sum(or_cost(len(group), size) for _, group in disjunctions)
-        return -(cost + against * float(np.log(max(size, 1))) + clauses)
+            cost -= (usual * self.similarity).sum(axis=(-2, -1))
+        for owner, group in disjunctions:
+            cost = cost + or_cost(len(group), size) * ~relations[..., [*group], owner].any(axis=-1)
+        return np.asarray(-cost)
+
+    def pair_cost(self, usual: NDArray[np.intp], every: NDArray[np.intp], step: int | None = None) -> FloatArray:
+        """Say what it costs that steps have so many predecessors, names left aside.
+
+        Parameters
+        ----------
+        usual, every : array of shape (…, N)
+            Of each step, how many predecessors usually precede it, and how many there are in all.
+        step : int, optional
+            The step whose they are, shape (…); by default all steps in turn.
+
+        Returns
+        -------
+        array of the same shape
+        """
+        return np.asarray(self.cost[self._places if step is None else step, usual] + (every - usual) * self._unusual)
+
+    @cached_property
+    def _unusual(self) -> float:
+        """What a pair against the usual order costs besides."""
+        return float(np.log(max(len(self.usual), 1)))
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        return np.arange(len(self.usual))
 
     @cached_property
     def _has_similarity(self) -> bool:

@@ -212,7 +212,7 @@ class OrderScorer:
         video_log_likelihoods = np.zeros((0, len(noise.levels)))
         if len(table_row):
             video_log_likelihoods = np.add.reduceat(self.log_probabilities[table_row], self.events.first, axis=0)
-        prior = self.prior.log_probability(relation, disjunctions)
+        prior = float(self.prior.log_probability(relation, disjunctions))
         return ScoredOrder(eligible, table_row, noise, video_log_likelihoods, self.events.weight, prior)
 
     def refit_noise(self, order: ScoredOrder) -> ScoredOrder:
@@ -248,7 +248,7 @@ class OrderScorer:
             video_log_likelihoods = video_log_likelihoods.copy()
             rise = self.log_probabilities[table_row[changed]] - self.log_probabilities[order.table_row[changed]]
             video_log_likelihoods[videos[first]] += np.add.reduceat(rise, first, axis=0)
-        prior = self.prior.log_probability(relation, disjunctions)
+        prior = float(self.prior.log_probability(relation, disjunctions))
         return replace(
             order, eligible=eligible, table_row=table_row, video_log_likelihoods=video_log_likelihoods, prior=prior
         )

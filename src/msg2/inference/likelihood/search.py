@@ -19,6 +19,7 @@ from msg2.arrays import FloatArray
 from msg2.inference.layers import purity
 from msg2.inference.likelihood.blocking_gains import BlockingGains
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
+from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
 from msg2.inference.likelihood.precondition_moves import PreconditionMoves
 from msg2.inference.likelihood.run_variants import Variants
@@ -27,11 +28,13 @@ from msg2.inference.relations import Relation, break_cycles, transitive_closure
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]
 """A round of moves; where none helps, it returns the order that it was given."""
+StartingOrder: TypeAlias = tuple[Relation, frozenset[Disjunction]]
+"""A partial order, shape (N, N), and its ORs."""
 
 
 def all_moves() -> list[Moves]:
     """All rounds of moves; for one climb, since what was looked at in vain is remembered."""
-    return [move_promising_pairs, move_pairs, PreconditionMoves()]
+    return [move_promising_pairs, PreconditionMoves(), move_pairs]
 
 
 def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
@@ -67,7 +70,10 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
 
 
 def find_order(
-    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+    variants: Variants,
+    options: LikelihoodOptions,
+    similarity: FloatArray | None = None,
+    start: StartingOrder | None = None,
 ) -> tuple[OrderScorer, ScoredOrder]:
     """Find the order with the highest score.
 
@@ -79,6 +85,8 @@ def find_order(
         How the search goes.
     similarity : array of shape (N, N), optional
         How alike the names of the steps are; as in `OrderPrior`.
+    start : StartingOrder, optional
+        An order that is nearly right: a single climb starts from there, and goes as far as moves promise to help.
 
     Returns
     -------
@@ -86,9 +94,12 @@ def find_order(
         Of about `search_labels` labels at most.
     """
     searched = variants.sample(options.search_labels)
+    if start is not None:
+        scorer = OrderScorer.from_variants(searched, options, similarity)
+        return scorer, climb(scorer, scorer.score(*start), [move_promising_pairs, PreconditionMoves()])
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
-    climbs = [climb(scout, scout.score(start), [move_promising_pairs]) for start in starting_orders(scouted, options)]
+    climbs = [climb(scout, scout.score(one), [move_promising_pairs]) for one in starting_orders(scouted, options)]
     best = climb(scout, max(climbs, key=lambda order: round(order.score, 6)), all_moves())
     if scouted is searched:
         return scout, best

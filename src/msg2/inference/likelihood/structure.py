@@ -26,8 +26,8 @@ class Structure:
 
     `needs` (N, N): [a, b] where b needs a, without what follows from others. `alternatives`: of each step, the groups
     of steps of which it needs one each, and the nats that each gains where presence tells, None where the order does.
-    `order` (N, N): [a, b] where b comes after
-    a if both are done, without what follows from others. `exclusive`: groups. `optional` (N,).
+    `order` (N, N): [a, b] where b comes after a if both are done, without what follows from others. `exclusive`:
+    groups. `optional` (N,).
     """
 
     needs: Relation
@@ -35,6 +35,10 @@ class Structure:
     order: Relation
     exclusive: tuple[tuple[int, ...], ...]
     optional: NDArray[np.bool_]
+
+    def clauses(self, step: int) -> list[frozenset[int]]:
+        """Return what a step needs: one step of each."""
+        return [*(frozenset({one}) for one in np.flatnonzero(self.needs[:, step]).tolist()), *self.alternatives[step]]
 
 
 def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
