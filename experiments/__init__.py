@@ -105,6 +105,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "recovery": Experiment(
         "exact recovery from noise-free random worlds", None, _lazy_run("graph_learning.exact_recovery")
     ),
+    "ors": Experiment(
+        "which ORs are found, and the score of the truth beside that of what was found",
+        None,
+        _lazy_run("graph_learning.or_recovery"),
+        resumable=True,
+    ),
     "kinds": Experiment(
         "kinds of pairs in process trees and in worlds with optional steps",
         None,

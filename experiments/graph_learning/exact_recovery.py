@@ -59,9 +59,9 @@ def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Re
             progress(done, len(SETTINGS) * options.random_worlds, f"{title}, seed {seed}")
             world = random_world(shape, seed)
             task = simulate(world, SimulationOptions(videos=VIDEOS, noise=NoiseOptions.none()), seed).task
-            totals = [a + b for a, b in zip(totals, _count_recovered(world.graph, world.graph), strict=True)]
+            totals = [a + b for a, b in zip(totals, count_recovered(world.graph, world.graph), strict=True)]
             for row, (method, chosen) in ROWS.items():
-                found = _count_recovered(infer(task, method, **chosen), world.graph)
+                found = count_recovered(infer(task, method, **chosen), world.graph)
                 counts[row] = [a + b for a, b in zip(counts[row], found, strict=True)]
         tables.append(
             Table(
@@ -80,8 +80,21 @@ def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Re
     return Result("recovery", tables, facts, chart)
 
 
-def _count_recovered(graph: SubtaskGraph, truth: SubtaskGraph) -> tuple[int, int, int]:
-    """1 if all is equal; preconditions without OR, and with OR, that are equal (steps that need something)."""
+def count_recovered(graph: SubtaskGraph, truth: SubtaskGraph) -> tuple[int, int, int]:
+    """Count what is recovered exactly, after transitive reduction.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What was found.
+    truth : SubtaskGraph
+        What should have been.
+
+    Returns
+    -------
+    tuple of (int, int, int)
+        1 if all is equal; preconditions without OR, and with OR, that are equal (of steps that need something).
+    """
     ours, theirs = graph.transitive_reduction(), truth.transitive_reduction()
     equal = {name: are_equivalent(ours.precondition(name), theirs.precondition(name)) for name in theirs.steps}
     with_or = {name for name, formula in theirs.preconditions.items() if "any" in formula.kinds}

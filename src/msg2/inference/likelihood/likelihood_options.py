@@ -29,7 +29,7 @@ class LikelihoodOptions:
     search_labels: int = 20_000
     """Of more labels, about so many, of whole videos, serve for the last climb; rates are estimated from all."""
     tolerance: float = 0.01
-    """Nats that a new estimate of the noise, or an OR, must gain for the search to go on."""
+    """Nats that a round of moves, or a new estimate of the noise, must gain for the search to go on."""
 
     def __post_init__(self) -> None:
         levels, starts = self.levels, self.starts

@@ -31,6 +31,8 @@ _LARGEST = 4
 """Steps in an OR, at most."""
 _CHANGE = 0.05
 """A step is looked at again once what it gains by waiting has changed by this share."""
+_MOST_LOSING = 8
+"""Steps, at most, of which all is found anew where nothing else helps: those that lose most by waiting."""
 _SEEDS = 12
 """ORs of two steps that are tried with a third one, and so on: those that gain most."""
 
@@ -83,17 +85,46 @@ class PreconditionMoves:
         return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
 
 
+def rebuild_losing_steps(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
+    """Find from nothing what the steps wait for that lose most where they wait: several pairs may be one too many.
+
+    Parameters
+    ----------
+    scorer : OrderScorer
+        What is scored.
+    order : ScoredOrder
+        Where the round starts.
+    gains : BlockingGains
+        What keeping steps waiting gains there.
+
+    Returns
+    -------
+    ScoredOrder
+        `order` itself where no move helps.
+    """
+    start, lost = order, _lost(gains)
+    for step in np.argsort(-lost, kind="stable")[:_MOST_LOSING].tolist():
+        if lost[step] > MIN_GAIN:
+            clauses = _ClauseSearch(scorer, start, gains, step).build(())
+            order = max([order, *_apply(scorer, order, step, clauses)], key=lambda one: round(one.score, 6))
+    return order
+
+
 def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> list[int]:
     """The steps that may gain by one more pair or by an OR, or lose where they wait: what `proposals` asks, of all."""
     size = len(order.relation)
-    where_free, waits = gains.gain * gains.eligible, gains.open - gains.eligible
+    where_free = gains.gain * gains.eligible
     rises = gains.blocking_at_all @ where_free.T + _rise_of_prior(scorer, order)
     rises[order.reachable.T | np.eye(size, dtype=np.bool_)] = -np.inf
-    lost = -(np.minimum(gains.gain, 0) * waits).sum(axis=1)
-    worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (lost > or_cost(2, size))
+    worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (_lost(gains) > or_cost(2, size))
     worth |= np.maximum(where_free, 0).sum(axis=1) > or_cost(2, size)
     worth[[owner for owner, _ in order.disjunctions]] = True
     return np.flatnonzero(worth).tolist()
+
+
+def _lost(gains: BlockingGains) -> Gains:
+    """What each step loses at the choices at which it was begun and should have waited, shape (N,)."""
+    return np.asarray(-(np.minimum(gains.gain, 0) * (gains.open - gains.eligible)).sum(axis=1))
 
 
 def _rise_of_prior(scorer: OrderScorer, order: ScoredOrder) -> FloatArray:
@@ -159,19 +190,19 @@ class _ClauseSearch:
     def proposals(self) -> list[tuple[Clause, ...]]:
         """What the step may better wait for.
 
-        There may be more of it; and where it was begun too early, something in its place. That an OR takes the place
-        of pairs can win back no more than they cost there.
+        There may be more of it, or an OR in the place of a step that is not always done; and where it was begun too
+        early, something else.
         """
         lost = -float(np.minimum(self._gain, 0) @ self._waiting(self.current))
         wrong = lost > or_cost(2, len(self.order.relation)) or bool(self.order.disjunctions_of(self.step))
         found = []
-        if wrong or self._best_clause(self.current)[1] > MIN_GAIN:
-            found.append(self._build(self.current))
+        if wrong or self._best_clause(self.current)[1] > MIN_GAIN or any(map(self._never_done, self.current)):
+            found.append(self.build(self.current))
         if wrong:
-            found.append(self._build(()))
+            found.append(self.build(()))
         return [one for one in found if set(one) != set(self.current)]
 
-    def _build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
+    def build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
         """Add clauses that gain, then vary them while that gains more."""
         found = list(clauses)
         while len(found) < len(self.order.relation):
@@ -195,7 +226,7 @@ class _ClauseSearch:
             waiting = np.minimum(times - waits, 1)
             smaller = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
             changed = [*smaller, *(one | {self._best_alternative(one, waiting)} for one in smaller)]
-            if len(clause) < _LARGEST and self._loses(waits):
+            if len(clause) < _LARGEST and (self._loses(waits) or self._never_done(clause)):
                 changed.append(clause | {self._best_alternative(clause, waiting)})
             yield self._value(rest, waiting), rest
             for other in changed:
@@ -235,6 +266,10 @@ class _ClauseSearch:
     def _loses(self, waiting: Gains) -> bool:
         """Whether the step was ever begun where it should have waited."""
         return bool((waiting * self._gain < 0).any())
+
+    def _never_done(self, clause: Clause) -> bool:
+        """Whether none of the alternatives is ever done at some of the choices."""
+        return bool(self._absent[[*clause]].min(axis=0).any())
 
     def _waiting(self, clauses: Sequence[Clause]) -> Gains:
         """Where the step waits for one of the clauses, shape (E,)."""
@@ -278,6 +313,8 @@ class _ClauseSearch:
         before = self._predecessors(clauses)
         with_one = before | self._predecessors_through
         rises = (self._blocking_at_all @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
+        for group in (clause for clause in clauses if len(clause) > 1):
+            rises[with_one[:, [*group]].any(axis=1)] = -np.inf  # the OR would say nothing any more
         best = int(rises.argmax())
         clause, most = frozenset({int(possible[best])}), float(rises[best])
         not_begun, least = self._alternatives_not_begun, or_cost(2, len(self.order.relation)) + max(most, MIN_GAIN)

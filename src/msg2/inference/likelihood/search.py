@@ -1,8 +1,9 @@
 """Hill climbing to the order under which demonstrations are most probable.
 
-From several starts, rounds of moves on pairs (`pair_moves`) go on while the score rises. From the best end, they take
-turns with moves on whole preconditions and their ORs (`precondition_moves`). Where no move helps, the noise is
-estimated again, and the search goes on while that raises the score. It draws nothing at random.
+From several starts, rounds of moves on pairs (`pair_moves`) go on while the score rises. From the two highest ends,
+they take turns with moves on whole preconditions and their ORs (`precondition_moves`); from the higher one of these,
+with moves that promise a little less. Where no move helps, the noise is estimated again, and the search goes on while
+that raises the score. It draws nothing at random.
 
 A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
 `scout_labels` labels, and every move that is tried O(E N) in bits for those of `search_labels`.
@@ -21,7 +22,7 @@ from msg2.inference.likelihood.blocking_gains import BlockingGains
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
-from msg2.inference.likelihood.precondition_moves import PreconditionMoves
+from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebuild_losing_steps
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
@@ -31,10 +32,18 @@ Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrd
 StartingOrder: TypeAlias = tuple[Relation, frozenset[Disjunction]]
 """A partial order, shape (N, N), and its ORs."""
 
+_MOST_CLIMBS = 2
+"""Of the starts, those that lead highest by pairs alone are climbed on from with moves on preconditions."""
+
+
+def quick_moves() -> list[Moves]:
+    """Rounds of moves that promise to help; for one climb, since what was looked at in vain is remembered."""
+    return [move_promising_pairs, PreconditionMoves()]
+
 
 def all_moves() -> list[Moves]:
-    """All rounds of moves; for one climb, since what was looked at in vain is remembered."""
-    return [move_promising_pairs, PreconditionMoves(), move_pairs]
+    """All rounds of moves; for one climb as well."""
+    return [*quick_moves(), move_pairs, rebuild_losing_steps]
 
 
 def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
@@ -57,14 +66,15 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
     order = scorer.refit_noise(order)
     for _ in range(scorer.options.rounds):
         gains = BlockingGains.estimate(scorer, order, scorer.options.scout_labels)
+        least = order.score + scorer.options.tolerance
         tried = (move(scorer, order, gains) for move in moves)
-        better = next((one for one in tried if one is not order), None)
+        better = next((one for one in tried if one.score > least), None)
         if better is None and len(scorer.events) > scorer.options.scout_labels:
             better = move_pairs(scorer, order, BlockingGains.estimate(scorer, order, len(scorer.events)))
-        if better is None or better is order:
+        if better is None or better.score <= least:
             better = scorer.refit_noise(order)
-        if better.score - order.score < scorer.options.tolerance:
-            break
+            if better.score <= least:
+                break
         order = better
     return order
 
@@ -96,15 +106,19 @@ def find_order(
     searched = variants.sample(options.search_labels)
     if start is not None:
         scorer = OrderScorer.from_variants(searched, options, similarity)
-        return scorer, climb(scorer, scorer.score(*start), [move_promising_pairs, PreconditionMoves()])
+        return scorer, climb(scorer, scorer.score(*start), quick_moves())
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
     climbs = [climb(scout, scout.score(one), [move_promising_pairs]) for one in starting_orders(scouted, options)]
-    best = climb(scout, max(climbs, key=lambda order: round(order.score, 6)), all_moves())
-    if scouted is searched:
-        return scout, best
-    scorer = OrderScorer.from_variants(searched, options, similarity)
+    ends = [climb(scout, one, quick_moves()) for one in sorted(climbs, key=_by_score)[:_MOST_CLIMBS]]
+    best = min(ends, key=_by_score)
+    scorer = scout if scouted is searched else OrderScorer.from_variants(searched, options, similarity)
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves())
+
+
+def _by_score(order: ScoredOrder) -> float:
+    """The highest first; rounded, so that it does not depend on the machine which of two equal ones it is."""
+    return -round(order.score, 6)
 
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
