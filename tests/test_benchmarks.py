@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu, media, states, training
+from benchmarks import gpu, likelihood, media, states, training
 from experiments.graph_learning.runtime_scaling import growth_exponent, inference_seconds, synthetic_task
 from msg2.states import transformer_encoders
 from msg2.states.configuration import StateModelOptions, TrainingOptions
@@ -36,6 +36,23 @@ def test_time_is_linear_in_videos() -> None:
 def test_time_is_at_most_cubic_in_steps() -> None:
     sizes = [20, 40, 80, 160]
     assert growth_exponent(sizes, [inference_seconds([synthetic_task(size, 1000)], "msg2") for size in sizes]) < 3
+
+
+@pytest.mark.slow
+def test_likelihood_is_linear_in_videos_and_at_most_cubic_in_steps() -> None:
+    found = likelihood.measure_growth()
+    assert all(found[what] <= most for what, most in likelihood.MOST.items()), found
+
+
+def test_the_benchmark_of_likelihood_runs_also_with_another_checkout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(likelihood, "BEFORE_SIZES", likelihood.SIZES[:1])
+    monkeypatch.setattr("sys.argv", ["likelihood", "--quick", "--before", str(Path(__file__).parents[1])])
+    assert likelihood.main() == 0
+    before, now = capsys.readouterr().out.splitlines()
+    assert "s before" in before
+    assert "x always-before" in now
 
 
 def test_the_naive_loop_is_the_program_s_without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:

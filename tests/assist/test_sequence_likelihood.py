@@ -206,7 +206,7 @@ def test_rates_are_those_of_the_videos_that_the_graph_was_learned_from() -> None
         sum(share * (1 - level + level / 2) for level, share in zip(noise["levels"], noise["shares"], strict=True))
     )
     expected = presence + choice + 2 * log(1 - NO_REPEATS)
-    assert likelihood.log_probability(untimed("ac")) == pytest.approx(expected, abs=1e-6)
+    assert likelihood.log_probability(untimed("ac")) == pytest.approx(expected, abs=1e-5)  # rates have six digits
 
 
 @pytest.mark.parametrize(

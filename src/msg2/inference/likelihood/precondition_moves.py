@@ -81,7 +81,7 @@ class PreconditionMoves:
             return False
         clauses, possible, before = self.seen[search.step]
         gain = search.gains.gain[search.step]
-        same = clauses == search.current and possible == search.possible.tolist()
+        same = (clauses, possible, len(before)) == (search.current, search.possible.tolist(), len(gain))
         return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
 
 
@@ -229,8 +229,13 @@ class _ClauseSearch:
             if len(clause) < _LARGEST and (self._loses(waits) or self._never_done(clause)):
                 changed.append(clause | {self._best_alternative(clause, waiting)})
             yield self._value(rest, waiting), rest
-            for other in changed:
+            for other in (one for one in changed if not self._says_nothing([*rest, one])):
                 yield self._value([*rest, other], np.maximum(waiting, self._waits_for(other))), [*rest, other]
+
+    def _says_nothing(self, clauses: Sequence[Clause]) -> bool:
+        """Whether there is an OR of which an alternative must come first anyway."""
+        before = self._predecessors(clauses)
+        return any(before[[*clause]].any() for clause in clauses if len(clause) > 1)
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Hill climbing to the order under which demonstrations are most probable.
 
-From several starts, rounds of moves on pairs (`pair_moves`) go on while the score rises. From the two highest ends,
-they take turns with moves on whole preconditions and their ORs (`precondition_moves`); from the higher one of these,
-with moves that promise a little less. Where no move helps, the noise is estimated again, and the search goes on while
-that raises the score. It draws nothing at random.
+From several starts, moves on pairs (`pair_moves`) are made while the score rises. From the highest ends they take turns
+with moves on whole preconditions and their ORs (`precondition_moves`); from the highest end of these, also with moves
+that promise a little less. Where no move helps, the noise is estimated again, and the search goes on while that raises
+the score. It draws nothing at random.
 
 A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
 `scout_labels` labels, and every move that is tried O(E N) in bits for those of `search_labels`.
@@ -32,8 +32,8 @@ Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrd
 StartingOrder: TypeAlias = tuple[Relation, frozenset[Disjunction]]
 """A partial order, shape (N, N), and its ORs."""
 
-_MOST_CLIMBS = 2
-"""Of the starts, those that lead highest by pairs alone are climbed on from with moves on preconditions."""
+_CLOSE = 1.05
+"""Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
 
 
 def quick_moves() -> list[Moves]:
@@ -110,15 +110,12 @@ def find_order(
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
     climbs = [climb(scout, scout.score(one), [move_promising_pairs]) for one in starting_orders(scouted, options)]
-    ends = [climb(scout, one, quick_moves()) for one in sorted(climbs, key=_by_score)[:_MOST_CLIMBS]]
-    best = min(ends, key=_by_score)
+    high = _CLOSE * max(one.score for one in climbs)
+    ends = [climb(scout, one, quick_moves()) for one in climbs if one.score >= high]
+    # Rounded, so that it does not depend on the machine which of two equal ones it is.
+    best = max(ends, key=lambda order: round(order.score, 6))
     scorer = scout if scouted is searched else OrderScorer.from_variants(searched, options, similarity)
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves())
-
-
-def _by_score(order: ScoredOrder) -> float:
-    """The highest first; rounded, so that it does not depend on the machine which of two equal ones it is."""
-    return -round(order.score, 6)
 
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
