@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -15,7 +16,7 @@ from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
-from msg2.inference.likelihood.search import find_order
+from msg2.inference.likelihood.search import _choose_end, find_order
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
 from msg2.simulation.demonstration_noise import NoiseOptions
@@ -65,6 +66,17 @@ def test_the_best_of_all_graphs_of_four_steps(seed: int, noise: NoiseOptions) ->
     assert found.score >= best_by_brute_force(scorer, 4, most_ors=2) - short
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [NoiseOptions.none(), NoiseOptions()], ids=["clean", "noisy"])
+def test_the_best_of_all_graphs_of_five_steps(seed: int, noise: NoiseOptions) -> None:
+    world = random_world(RandomWorldOptions(steps=5, depth=1, or_rate=0.5), seed)
+    task = simulate(world, SimulationOptions(videos=30, noise=noise, both_branches=0.5), seed).task
+    scorer, found = find_order(variants_of(task), OPTIONS)
+    short = OPTIONS.tolerance if noise == NoiseOptions.none() else 0.5
+    assert found.score >= best_by_brute_force(scorer, 5, most_ors=1) - short
+
+
 def truth_as_order(scorer: OrderScorer, graph: SubtaskGraph, steps: tuple[str, ...]) -> ScoredOrder:
     """The planted graph, scored: who must come first, whichever way is taken, and the ORs."""
     place = {name: index for index, name in enumerate(steps)}
@@ -102,3 +114,20 @@ def test_ors_are_found_without_noise() -> None:
                 ors += 1
                 right += are_equivalent(ours.precondition(name), formula)
     assert right >= 0.9 * ors
+
+
+def test_of_ends_that_score_about_alike_the_one_that_fewest_choices_break_is_taken() -> None:
+    world = random_world(RandomWorldOptions(steps=6, depth=2, or_rate=0.0), 1)
+    variants = variants_of(simulate(world, SimulationOptions(videos=8), 1).task)
+    scorer, best = find_order(variants, OPTIONS)
+    free = scorer.refit_noise(scorer.score(np.zeros_like(best.relation)))
+    turned = scorer.refit_noise(scorer.score(best.relation.T))  # against all videos, so far below
+    assert scorer.count_disorderly(free) == 0 < scorer.count_disorderly(turned)
+    assert _choose_end(scorer, [best, turned]) is best
+    worse = replace(best, prior=best.prior - 4)  # as disorderly, and less probable
+    assert _choose_end(scorer, [worse, best]) is best
+    orderly = replace(free, prior=free.prior + best.score - free.score - 4)
+    hardly = replace(free, prior=free.prior + best.score - free.score - 6)
+    assert scorer.count_disorderly(best) > 0
+    assert _choose_end(scorer, [best, orderly]) is orderly
+    assert _choose_end(scorer, [best, hardly]) is best

@@ -219,6 +219,11 @@ class OrderScorer:
         """Estimate the noise that is most probable under the order."""
         return replace(order, noise=order.noise.fit(order.video_log_likelihoods, order.weight))
 
+    def count_disorderly(self, order: ScoredOrder) -> int:
+        """Count the choices of all videos that are not eligible under the order."""
+        orderly = order.eligible.eligible_count_where_hit() > 0
+        return int(self.events.weight[self.events.video[~orderly]].sum())
+
     def move_to(
         self, order: ScoredOrder, relation: Relation, disjunctions: frozenset[Disjunction] | None = None
     ) -> ScoredOrder:
