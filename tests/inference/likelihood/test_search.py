@@ -118,16 +118,16 @@ def test_ors_are_found_without_noise() -> None:
 
 def test_of_ends_that_score_about_alike_the_one_that_fewest_choices_break_is_taken() -> None:
     world = random_world(RandomWorldOptions(steps=6, depth=2, or_rate=0.0), 1)
-    variants = variants_of(simulate(world, SimulationOptions(videos=8), 1).task)
+    variants = variants_of(simulate(world, SimulationOptions(videos=60, noise=NoiseOptions().scale(2)), 1).task)
     scorer, best = find_order(variants, OPTIONS)
     free = scorer.refit_noise(scorer.score(np.zeros_like(best.relation)))
     turned = scorer.refit_noise(scorer.score(best.relation.T))  # against all videos, so far below
     assert scorer.count_disorderly(free) == 0 < scorer.count_disorderly(turned)
     assert _choose_end(scorer, [best, turned]) is best
-    worse = replace(best, prior=best.prior - 4)  # as disorderly, and less probable
+    worse = replace(best, prior=best.prior - 2)  # as disorderly, and less probable
     assert _choose_end(scorer, [worse, best]) is best
-    orderly = replace(free, prior=free.prior + best.score - free.score - 4)
-    hardly = replace(free, prior=free.prior + best.score - free.score - 6)
+    orderly = replace(free, prior=free.prior + best.score - free.score - 2)
+    hardly = replace(free, prior=free.prior + best.score - free.score - 4)
     assert scorer.count_disorderly(best) > 0
     assert _choose_end(scorer, [best, orderly]) is orderly
     assert _choose_end(scorer, [best, hardly]) is best

@@ -35,8 +35,8 @@ StartingOrder: TypeAlias = tuple[Relation, frozenset[Disjunction]]
 _CLOSE = 1.05
 """Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
 
-_STRONG = 5.0
-"""Nats by which one end must score higher to be preferred to one that fewer choices break: odds of 150 to 1."""
+_STRONG = 3.0
+"""Nats by which one end must score higher to be preferred to one that fewer choices break: odds of 20 to 1."""
 
 
 def quick_moves() -> list[Moves]:
