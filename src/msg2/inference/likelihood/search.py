@@ -36,7 +36,7 @@ _CLOSE = 1.05
 """Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
 
 _STRONG = 3.0
-"""Nats by which one end must score higher to be preferred to one that fewer choices break: odds of 20 to 1."""
+"""Nats by which an end must score higher to be preferred to one that fewer choices break: odds of 20 to 1."""
 
 
 def quick_moves() -> list[Moves]:
@@ -121,15 +121,17 @@ def find_order(
 
 
 def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder:
-    """The end that says of the fewest choices that they were disorderly, of those that score about as high as any.
+    """The highest end, or one that scores about as high and by which far fewer choices were disorderly.
 
     Few videos are explained about as well by an order that some of them break, in videos that are noisy then, as by one
     that they keep. In simulated worlds the latter is more often the true one.
     """
-    highest = max(order.score for order in ends)
-    near = [order for order in ends if order.score > highest - _STRONG]
     # Rounded, so that it does not depend on the machine which of two equal ones it is.
-    return min(near, key=lambda order: (scorer.count_disorderly(order), -round(order.score, 6)))
+    best, *others = sorted(ends, key=lambda order: -round(order.score, 6))
+    for order in others:
+        if order.score > best.score - _STRONG and 2 * scorer.count_disorderly(order) < scorer.count_disorderly(best):
+            return order
+    return best
 
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
