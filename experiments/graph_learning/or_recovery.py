@@ -23,8 +23,10 @@ from msg2.graph import SubtaskGraph
 from msg2.graph.reduction import necessary_steps
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
+from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.search import StartingOrder, find_order
+from msg2.inference.likelihood.search import find_order
+from msg2.inference.relations import Relation
 from msg2.progress import Progress
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
@@ -145,7 +147,7 @@ def measure_cell(cell: OrCell, shape: RandomWorldOptions) -> Measurement:
     }
 
 
-def true_order(graph: SubtaskGraph, steps: tuple[Step, ...]) -> StartingOrder:
+def true_order(graph: SubtaskGraph, steps: tuple[Step, ...]) -> tuple[Relation, frozenset[Disjunction]]:
     """Translate a graph to the partial order and the ORs of the search.
 
     Parameters
@@ -157,7 +159,7 @@ def true_order(graph: SubtaskGraph, steps: tuple[Step, ...]) -> StartingOrder:
 
     Returns
     -------
-    StartingOrder
+    tuple of (array of shape (N, N), frozenset of Disjunction)
     """
     index = {name: place for place, name in enumerate(steps)}
     needed = necessary_steps(graph.steps, graph.preconditions)

@@ -20,7 +20,6 @@ from msg2.arrays import FloatArray
 from msg2.inference.layers import purity
 from msg2.inference.likelihood.blocking_gains import BlockingGains
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
-from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
 from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebuild_losing_steps
 from msg2.inference.likelihood.run_variants import Variants
@@ -29,8 +28,6 @@ from msg2.inference.relations import Relation, break_cycles, transitive_closure
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]
 """A round of moves; where none helps, it returns the order that it was given."""
-StartingOrder: TypeAlias = tuple[Relation, frozenset[Disjunction]]
-"""A partial order, shape (N, N), and its ORs."""
 
 _CLOSE = 1.05
 """Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
@@ -86,7 +83,6 @@ def find_order(
     variants: Variants,
     options: LikelihoodOptions,
     similarity: FloatArray | None = None,
-    start: StartingOrder | None = None,
 ) -> tuple[OrderScorer, ScoredOrder]:
     """Find the order with the highest score.
 
@@ -98,8 +94,6 @@ def find_order(
         How the search goes.
     similarity : array of shape (N, N), optional
         How alike the names of the steps are; as in `OrderPrior`.
-    start : StartingOrder, optional
-        An order that is nearly right: a single climb starts from there, and goes as far as moves promise to help.
 
     Returns
     -------
@@ -107,9 +101,6 @@ def find_order(
         Of about `search_labels` labels at most.
     """
     searched = variants.sample(options.search_labels)
-    if start is not None:
-        scorer = OrderScorer.from_variants(searched, options, similarity)
-        return scorer, climb(scorer, scorer.score(*start), quick_moves())
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
     climbs = [climb(scout, scout.score(one), [move_promising_pairs]) for one in starting_orders(scouted, options)]
@@ -118,6 +109,33 @@ def find_order(
     best = _choose_end(scout, ends)
     scorer = scout if scouted is searched else OrderScorer.from_variants(searched, options, similarity)
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves())
+
+
+def find_order_quickly(
+    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
+) -> ScoredOrder:
+    """Find an order with a high score by a single climb, as far as moves promise to help.
+
+    It starts from the pairs on which most videos agree. For the bootstrap, whose samples need not be searched as
+    thoroughly: their probabilities are as true, in a quarter of the time.
+
+    Parameters
+    ----------
+    variants : Variants
+        The videos.
+    options : LikelihoodOptions
+        How the search goes.
+    similarity : array of shape (N, N), optional
+        As in `find_order`.
+
+    Returns
+    -------
+    ScoredOrder
+    """
+    searched = variants.sample(options.scout_labels)
+    scorer = OrderScorer.from_variants(searched, options, similarity)
+    no_order, *agreed = starting_orders(searched, options)
+    return climb(scorer, scorer.score(next(iter(agreed), no_order)), quick_moves())
 
 
 def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder:
