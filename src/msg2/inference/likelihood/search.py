@@ -31,7 +31,6 @@ Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrd
 
 _CLOSE = 1.05
 """Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
-
 _STRONG = 3.0
 """Nats by which an end must score higher to be preferred to one that fewer choices break: odds of 20 to 1."""
 
@@ -80,9 +79,7 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
 
 
 def find_order(
-    variants: Variants,
-    options: LikelihoodOptions,
-    similarity: FloatArray | None = None,
+    variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
 ) -> tuple[OrderScorer, ScoredOrder]:
     """Find the order with the highest score.
 
