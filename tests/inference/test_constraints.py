@@ -9,7 +9,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -123,6 +123,7 @@ def test_what_is_obeyed_already_stays_as_it_is(
 
 @settings(deadline=None, max_examples=150)
 @given(preconditions(kinds="and"), knowledge(tuple("abcdef")), st.integers(0, 2**32 - 1))
+@example({"b": step("d"), "d": step("f"), "e": step("d")}, Constraints(required=[("e", "d"), ("b", "f")]), 0)
 def test_no_relation_goes_that_could_have_stayed(learnt: dict[Step, Formula], known: Constraints, seed: int) -> None:
     before = np.random.default_rng(seed).integers(0, 9, (6, 6))
     had = ancestors(SubtaskGraph("t", "abcdef", learnt))

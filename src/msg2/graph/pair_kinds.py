@@ -79,6 +79,7 @@ def pair_kinds(graph: SubtaskGraph) -> PairKinds:
         needs[[index[one] for one in needed], index[name]] = True
     exclusive = _exclusive_pairs(graph, index)
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
+    possible = ~(exclusive | np.eye(size, dtype=np.bool_))  # of steps that are never both done, nothing follows
     before = needs.copy()
     for first, second in graph.order:
         before[index[first], index[second]] = True
@@ -86,13 +87,12 @@ def pair_kinds(graph: SubtaskGraph) -> PairKinds:
         # a, x, b in this order, and x is in every run with b, or in every run at all.
         wider = before | (before.astype(np.float32) @ (before & (needs | always[:, None])).astype(np.float32) > 0)
         for name, formula in graph.preconditions.items():
-            column = index[name]
-            wider[:, column] |= _holds_before(formula, wider, exclusive, index)
-            wider[column, column] = False
+            wider[:, index[name]] |= _holds_before(formula, wider, exclusive, index)
+        wider &= possible
         if (wider == before).all():
             break
         before = wider
-    return PairKinds(graph.steps, needs & ~exclusive, before & ~exclusive, exclusive)
+    return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
 
 
 def _holds_before(

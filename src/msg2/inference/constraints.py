@@ -267,8 +267,10 @@ def _largest_consistent_relations(
     sure = learnt.order & ~as_order if need_may_become_order else needs
     order = transitive_closure(known.order | needs | sure)
     agreed = before - before.T
-    disputed = (learnt.needs & as_need) | (learnt.order & as_order)
-    for a, b in sorted(np.argwhere(disputed).tolist(), key=lambda pair: (-agreed[*pair], pair)):
+    disputed = (learnt.needs & (as_need | as_order)) | (learnt.order & as_order)
+    # What is written comes first; what only follows from it, maybe through a branch of an OR, stands in nobody's way.
+    ranked = sorted(np.argwhere(disputed).tolist(), key=lambda pair: (not learnt.order[*pair], -agreed[*pair], pair))
+    for a, b in ranked:
         implied = _pairs_through(order, a, b)
         if (implied & (forbidden.order | order.T)).any():
             continue
@@ -276,7 +278,7 @@ def _largest_consistent_relations(
         if learnt.needs[a, b] and not (needed & forbidden.needs).any():
             needs |= needed
             order |= implied
-        elif need_may_become_order:
+        elif need_may_become_order and learnt.order[a, b]:
             order |= implied
     return _StepRelations(needs, order)
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph import TRUE, all_of, any_of, step
-from msg2.inference.bits import Bits, pack_bits
 from msg2.inference.delta import Delta, require_delta
 from msg2.inference.layers import Layers, build_layers, order_notes
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
@@ -25,6 +24,8 @@ from msg2.task import Step
 from msg2.validation import require
 
 RecencyRule: TypeAlias = Literal["each", "satisfied"]
+Bits: TypeAlias = NDArray[np.uint64]
+"""One bit for each of E flags, shape (…, ⌈E / 64⌉), so that many are compared at once; bits beyond E are 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +233,9 @@ def _search_two_literals(
     first = np.searchsorted(lower, direct)  # places of the p among the lower steps
     gap = np.ascontiguousarray(target.gap[:, lower].T)  # (lower steps, videos)
     smaller, crossed, single = np.zeros(barred.shape), np.zeros(barred.shape), np.zeros(len(lower))
-    completed = pack_bits(gap > 0)
+    completed = _pack_bits(gap > 0)
     for level, drop in target.recency.levels:
-        recent = pack_bits((gap > 0) & (gap <= level))
+        recent = _pack_bits((gap > 0) & (gap <= level))
         single += drop * np.bitwise_count(recent).sum(axis=1, dtype=np.int64)
         for row, p in enumerate(first):
             smaller[row] += drop * _count_common(recent[p], recent)
@@ -251,6 +252,18 @@ def _search_two_literals(
         for kind, row, q in _best_indices(scores, kept)
     ]
     return [[Candidate(literal[p], 2 * float(single[p]) / videos) for p in first], pairs]
+
+
+def _pack_bits(flags: NDArray[np.bool_]) -> Bits:
+    """Pack flags of shape (rows, E) to bits of shape (rows, ⌈E / 64⌉).
+
+    >>> _pack_bits(np.array([[True, False, True]])).tolist()
+    [[5]]
+    """
+    rows, size = flags.shape
+    padded = np.zeros((rows, -(-size // 64) * 64), dtype=np.bool_)
+    padded[:, :size] = flags
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
 def _count_common(one: Bits, many: Bits) -> NDArray[np.int64]:

@@ -9,13 +9,13 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from msg2.graph import SubtaskGraph, are_equivalent
-from msg2.graph.reduction import necessary_steps
+from experiments.graph_learning.or_recovery import true_order
+from msg2.graph import are_equivalent
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.scored_order import OrderScorer
 from msg2.inference.likelihood.search import _choose_end, find_order
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
@@ -77,28 +77,14 @@ def test_the_best_of_all_graphs_of_five_steps(seed: int, noise: NoiseOptions) ->
     assert found.score >= best_by_brute_force(scorer, 5, most_ors=1) - short
 
 
-def truth_as_order(scorer: OrderScorer, graph: SubtaskGraph, steps: tuple[str, ...]) -> ScoredOrder:
-    """The planted graph, scored: who must come first, whichever way is taken, and the ORs."""
-    place = {name: index for index, name in enumerate(steps)}
-    relation = np.zeros((len(steps), len(steps)), dtype=bool)
-    for name, needed in necessary_steps(graph.steps, graph.preconditions).items():
-        relation[[place[one] for one in needed], place[name]] = True
-    ors = frozenset(
-        (place[name], frozenset(place[one] for one in clause.steps))
-        for name in steps
-        for clause in graph.precondition(name).clauses()
-        if clause.kind == "any"
-    )
-    return scorer.refit_noise(scorer.score(relation, ors))
-
-
 @pytest.mark.parametrize("seed", range(1000, 1008))
 def test_it_does_not_end_below_the_truth(seed: int) -> None:
     world = random_world(RandomWorldOptions(steps=12, depth=3, or_rate=0.5), seed)
     task = simulate(world, SimulationOptions(videos=300, noise=NoiseOptions.none()), seed).task
     variants = variants_of(task)
     scorer, found = find_order(variants, OPTIONS)
-    assert found.score >= truth_as_order(scorer, world.graph, variants.steps).score - OPTIONS.tolerance
+    truth = scorer.refit_noise(scorer.score(*true_order(world.graph, variants.steps)))
+    assert found.score >= truth.score - OPTIONS.tolerance
 
 
 def test_ors_are_found_without_noise() -> None:

@@ -114,7 +114,7 @@ def find_order_quickly(
     """Find an order with a high score by a single climb, as far as moves promise to help.
 
     It starts from the pairs on which most videos agree. For the bootstrap, whose samples need not be searched as
-    thoroughly: their probabilities are as true, in a quarter of the time.
+    thoroughly: their shares are about as true, in a third of the time.
 
     Parameters
     ----------
