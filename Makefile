@@ -55,7 +55,7 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 # Every table and figure, one experiment after the other: two hours on two cores. The long ones go on where they were
 # interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
-MINUTES := next-step transfer captaincook4d accusations mistakes figures names scale calibration recovery
+MINUTES := next-step time-left planning transfer captaincook4d accusations mistakes trial-mistakes figures names scale calibration recovery
 LONG := ors noise kinds contest graphs video-next-step rendered narration states
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done

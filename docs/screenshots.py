@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,22 +54,48 @@ def main() -> None:
             page.wait_for_timeout(500)
             page.screenshot(path=IMAGES / name)
         write([task], Path(folder) / "coffee.csv")
-        correcting(browser, Path(folder))
+        with serving(Path(folder)) as address:
+            correcting(browser, address)
+            following(browser, address)
         browser.close()
 
 
-def correcting(browser: Browser, folder: Path) -> None:
-    """The app, with the labels of a video on their timeline."""
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of an app with the data of the task."""
     command = [Path(sys.executable).with_name("msg2"), "serve", "coffee.csv", "--folder", "work", "--port", "0"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
-        page = browser.new_page(viewport={"width": 1180, "height": 760})
-        page.goto(address)
-        page.get_by_text("Correct labels").first.click()
-        page.wait_for_timeout(1500)
-        page.screenshot(path=IMAGES / "app-labels.png")
+        yield next(word for word in server.stdout.readline().split() if word.startswith("http"))
         server.terminate()
+
+
+def correcting(browser: Browser, address: str) -> None:
+    """The app, with the labels of a video on their timeline."""
+    page = browser.new_page(viewport={"width": 1180, "height": 760})
+    page.goto(address)
+    page.get_by_text("Correct labels").first.click()
+    page.wait_for_timeout(1500)
+    page.screenshot(path=IMAGES / "app-labels.png")
+
+
+def following(browser: Browser, address: str) -> None:
+    """The app on a phone, in the middle of a run, after a step that came too early."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(address)
+    page.get_by_text("Learn a graph").first.click()
+    page.get_by_role("button", name="Learn the graph").click()
+    page.get_by_text("Follow along").click()
+    for _ in range(2):
+        page.locator(".step.first").click()
+        page.wait_for_timeout(1000)
+    page.get_by_text("All steps").click()
+    page.locator(".every button", has_text="wet the grounds").click()
+    page.get_by_text("All steps").click()
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(500)
+    page.screenshot(path=IMAGES / "app-follow.png")
 
 
 if __name__ == "__main__":

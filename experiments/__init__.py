@@ -60,6 +60,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "crosstask",
         _lazy_run("forecasting.next_step_transfer"),
     ),
+    "time-left": Experiment("how long a video still goes on", "crosstask", _lazy_run("forecasting.remaining_time")),
+    "planning": Experiment(
+        "steps between the first and the last of three or four",
+        "crosstask",
+        _lazy_run("forecasting.procedure_planning"),
+    ),
     "contest": Experiment(
         "which of two traces fits better: the Process Discovery Contest 2025",
         "pdc2025",
@@ -73,6 +79,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "mistakes as they happen, one recording left out",
         "captaincook4d",
         _lazy_run("mistake_detection.online_mistakes"),
+    ),
+    "trial-mistakes": Experiment(
+        "mistakes in whole trials as they happen, participants left out",
+        "assembly101-mistakes",
+        _lazy_run("mistake_detection.trial_mistakes"),
     ),
     "accusations": Experiment(
         "who is accused of a mistake: videos, swapped copies, recordings with errors",

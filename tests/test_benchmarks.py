@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu, likelihood, media, states, training
+from benchmarks import assistant, gpu, likelihood, media, states, training
 from experiments.graph_learning.runtime_scaling import growth_exponent, inference_seconds, synthetic_task
 from msg2.states import transformer_encoders
 from msg2.states.configuration import StateModelOptions, TrainingOptions
@@ -53,6 +53,13 @@ def test_the_benchmark_of_likelihood_runs_also_with_another_checkout(
     before, now = capsys.readouterr().out.splitlines()
     assert "s before" in before
     assert "x always-before" in now
+
+
+def test_the_benchmark_of_live_runs_runs() -> None:
+    """A run that is saved and loaded in the middle goes on as it was; the milliseconds are not asserted here."""
+    found = assistant.measure_runs(assistant.trained_assistant(steps=8, videos=12), runs=12)
+    assert found["median"] > 0
+    assert found["growth of memory, MB"] < assistant.MOST_GROWTH_MB
 
 
 def test_the_naive_loop_is_the_program_s_without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ PAGES = [
 ]
 RUN = [
     ROOT / "README.md",
-    *(ROOT / f"docs/{name}.md" for name in ("formats", "graph-file", "media", "states", "tutorial")),
+    *(ROOT / f"docs/{name}.md" for name in ("assistant", "formats", "graph-file", "media", "states", "tutorial")),
 ]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"

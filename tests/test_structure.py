@@ -40,8 +40,9 @@ def test_no_modules_import_each_other() -> None:
 
 
 def test_the_wheel_stays_small() -> None:
-    # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top.
-    assert sum(map(lines_of_code, MODULES)) <= 19_000
+    # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
+    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP).
+    assert sum(map(lines_of_code, MODULES)) <= 21_500
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

@@ -8,8 +8,8 @@ import numpy as np
 
 from msg2.assist import Ranker
 from msg2.assist.conditional_logit import ChoiceSets, ObservedChoices, Penalty, fit_conditional_logit
-from msg2.assist.context_features import Contexts, encode_contexts
-from msg2.assist.learned_forecaster import choice_contexts, step_indices
+from msg2.assist.context_features import Contexts, PastChoices, encode_contexts
+from msg2.assist.learned_forecaster import step_indices
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
@@ -27,8 +27,9 @@ def logistic_ranker(task: Task) -> Ranker:
     'b'
     """
     graph = SubtaskGraph(task.name, task.steps, {})  # only fixes the order of steps
-    seen, came = choice_contexts([step_indices(video.sequence(), graph) for video in task], len(graph.steps))
-    model = fit_conditional_logit(ObservedChoices(_choice_sets(seen), came), Penalty(_PENALTY, _PENALTY), np.zeros(0))
+    past = PastChoices.from_sequences([step_indices(video.sequence(), graph) for video in task], len(graph.steps))
+    observed = ObservedChoices(_choice_sets(past.contexts), past.chosen)
+    model = fit_conditional_logit(observed, Penalty(_PENALTY, _PENALTY), np.zeros(0))
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         prefix = step_indices(done, graph)

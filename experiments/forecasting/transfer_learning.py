@@ -28,12 +28,11 @@ from msg2.assist.conditional_logit import (
 from msg2.assist.context_features import COUNT_FEATURES, StepIndices, TransitionCounts, count_transitions
 from msg2.assist.learned_forecaster import (
     DEFAULT_PRIOR,
-    MAX_VIDEOS,
     TransferPrior,
     fit_features,
     observed_choices,
-    step_indices,
     subsample_evenly,
+    training_sequences,
 )
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
@@ -96,7 +95,7 @@ def fit_transfer_prior(graph: SubtaskGraph, videos: int, others: Iterable[Task],
 
 def _source_task(task: Task, encode: NameEncoder) -> _SourceTask:
     graph = SubtaskGraph(task.name, task.steps, {})
-    sequences = subsample_evenly([step_indices(video.sequence(), graph) for video in task], MAX_VIDEOS)
+    sequences = training_sequences(graph, task)
     return _SourceTask(
         graph, sequences, count_transitions(sequences, len(graph.steps)), _encode_names(graph.steps, encode)
     )

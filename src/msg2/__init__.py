@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from msg2 import metrics
-    from msg2.assist import check, check_online, evaluate_next_step, forecast, next_steps
+    from msg2.assist import Assistant, check, check_online, evaluate_next_step, forecast, next_steps
     from msg2.errors import InputError
     from msg2.estimator import SubtaskGraphEstimator
     from msg2.formats import read, read_all, summarize, write
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from msg2.task import Segment, Sentence, Task, Video
 
 _NAMES = {
-    "assist": ("check", "check_online", "evaluate_next_step", "forecast", "next_steps"),
+    "assist": ("Assistant", "check", "check_online", "evaluate_next_step", "forecast", "next_steps"),
     "errors": ("InputError",),
     "estimator": ("SubtaskGraphEstimator",),
     "formats": ("load", "read", "read_all", "summarize", "write"),
@@ -38,9 +38,10 @@ _NAMES = {
 """The public names of each module, which is imported when one of them is first used."""
 
 __all__ = [
-    "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator", "Task", "Video",
-    "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer", "infer_all", "load",
-    "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize", "sweep", "to_dataframe", "write",
+    "Assistant", "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator",
+    "Task", "Video", "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer",
+    "infer_all", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize", "sweep",
+    "to_dataframe", "write",
 ]  # fmt: skip
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from msg2.assist.context_features import (
     COUNT_FEATURES,
+    GraphFeatures,
+    PastChoices,
     count_features,
     count_transitions,
     encode_contexts,
-    graph_features,
     similarity_features,
 )
-from msg2.assist.learned_forecaster import choice_contexts
+from msg2.assist.run_state import RunStateTracker
 from tests.assist.forecast_examples import GRAPH, NAMES
 
 
@@ -42,19 +43,19 @@ def test_counted_features_by_hand() -> None:
 
 
 def test_similar_situations_by_brute_force() -> None:
-    past, came = choice_contexts([(0, 1, 2), (1, 0, 3)], 4)
-    found = similarity_features(encode_contexts([(0,)], 4), past, came, decay=0.4)[0, :, 0]
+    past = PastChoices.from_sequences([(0, 1, 2), (1, 0, 3)], 4)
+    found = similarity_features(encode_contexts([(0,)], 4), past, decay=0.4)[0, :, 0]
     weights = np.zeros(4)
-    for prefix, outcome in zip(past.prefixes, came, strict=True):
+    for prefix, outcome in zip(past.contexts.prefixes, past.chosen, strict=True):
         apart = len({0} ^ set(prefix)) + (not prefix or prefix[-1] != 0)
         weights[outcome] += 0.4**apart
-    weights += (np.bincount(came, minlength=4) + 0.5) / (len(came) + 2)
+    weights += (np.bincount(past.chosen, minlength=4) + 0.5) / (len(past.chosen) + 2)
     weights[0] = 0
     assert np.exp(found[1:]) == pytest.approx(weights[1:] / weights.sum())
 
 
 def test_the_graph_as_features() -> None:
-    features = graph_features(encode_contexts([(0,), (0, 1)], 4), GRAPH, rho=0.5)
+    features = GraphFeatures(RunStateTracker(GRAPH), rho=0.5).of(encode_contexts([(0,), (0, 1)], 4))
     of = {name: GRAPH.steps.index(name) for name in NAMES}
     assert features[0, of["c"]].tolist() == [0, 0, 1]  # b is missing
     assert features[1, of["c"]].tolist() == [1, 1, 0]

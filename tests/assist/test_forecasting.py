@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -11,6 +11,7 @@ from msg2.assist import (
     RANKERS,
     bigram,
     fit_end_probability,
+    fit_forecaster,
     fit_waiting_times,
     forecast,
     look_ahead,
@@ -28,20 +29,32 @@ TIMED = Task("t", NAMES, [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 4, 5 
 def test_a_forecast_from_the_graph_alone() -> None:
     found = forecast(GRAPH, ["a"], horizon=2)
     assert list(found.steps) == next_steps(GRAPH, ["a"])
+    assert (found.ranker, found.calibrated) == ("recency", False)
     assert found.waiting_times is None
     assert found.lookahead == look_ahead(recency(GRAPH), ["a"], 2)
-    assert "seconds" not in found.to_json()["next"][0]
+    value = json.loads(json.dumps(found.to_json()))
+    assert "seconds" not in value["next"][0]
+    assert [(one["rank"], one["probability"], one["within"]) for one in value["next"]] == [
+        (rank, None, None) for rank in (1, 2, 3)
+    ]
+    assert (value["ends"], value["path_probability"], value["path"]) == (None, None, list(found.lookahead.path))
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_a_forecast_from_videos(ranker: str) -> None:
     found = forecast(GRAPH, ["a"], ranker, TIMED, horizon=2)
     rank = make_ranker(ranker, GRAPH, TIMED)
-    assert list(found.steps) == next_steps(GRAPH, ["a"], rank)
+    calibrated = ranker in ("bigram", "learned")
+    expected = next_steps(GRAPH, ["a"], rank)
+    assert list(found.steps) == [one if calibrated else replace(one, probability=None) for one in expected]
     assert found.lookahead == look_ahead(rank, ["a"], 2, fit_end_probability(GRAPH, TIMED))
     value = json.loads(json.dumps(found.to_json()))
     assert (value["task"], value["done"], value["ranker"], value["horizon"]) == ("t", ["a"], ranker, 2)
-    assert {one["step"]: one["probability"] for one in value["next"]} == rank(["a"])
+    assert {one["step"]: one["probability"] for one in value["next"]} == (
+        rank(["a"]) if calibrated else dict.fromkeys("bcd")
+    )
+    assert [one["step"] for one in value["next"]] == [one.step for one in expected]
+    assert (value["ends"] is not None, value["next"][0]["within"] is not None) == (calibrated, calibrated)
     wait = fit_waiting_times(TIMED)("a", "b")
     assert wait is not None
     assert next(one["seconds"] for one in value["next"] if one["step"] == "b") == asdict(wait)
@@ -51,6 +64,14 @@ def test_videos_without_times_say_nothing_about_seconds() -> None:
     found = forecast(GRAPH, ["a"], task=task_of(["abc"]))
     assert found.waiting_times == dict.fromkeys("bcd")
     assert found.to_json()["next"][0]["seconds"] is None
+
+
+def test_videos_are_learned_from_unless_another_ranker_is_asked_for() -> None:
+    task = task_of(["abcd", "abdc"])
+    found = forecast(GRAPH, ["a"], task=task)
+    assert (found.ranker, found.calibrated) == ("learned", True)
+    assert {one.step: one.probability for one in found.steps} == fit_forecaster(GRAPH, task)(["a"])
+    assert not forecast(GRAPH, ["a"], "recency", task).calibrated
 
 
 def test_rankers_by_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 
@@ -16,10 +17,9 @@ from msg2.assist import (
     fit_forecaster,
     recency,
 )
-from msg2.assist.context_features import (
-    encode_contexts,
-)
-from msg2.assist.learned_forecaster import fit_features, k_fold_split
+from msg2.assist.conditional_logit import ConditionalLogit
+from msg2.assist.context_features import COUNT_FEATURES, count_transitions, encode_contexts
+from msg2.assist.learned_forecaster import FEATURES, LearnedForecaster, TransferPrior, fit_features, k_fold_split
 from msg2.assist.next_step_evaluation import next_step_predictions
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, step
@@ -63,6 +63,22 @@ def test_an_unknown_step_is_named() -> None:
         ranker(["fip bread"])
     with pytest.raises(InputError, match="'e' is not a step of the graph"):
         fit_forecaster(GRAPH, task_of(["ae"], "abcde"))
+
+
+def test_a_forecaster_can_be_written_down() -> None:
+    ranker = fit_forecaster(GRAPH, task_of(["abcd", "badc", "", "dab"]))
+    value = json.loads(json.dumps(ranker.to_json()))
+    assert value["steps"] == list(GRAPH.steps)
+    assert ["".join(value["steps"][place] for place in one) for one in value["sequences"]] == ["abcd", "badc", "dab"]
+    again = LearnedForecaster(
+        fit_features([tuple(one) for one in value["sequences"]], GRAPH),
+        ConditionalLogit(np.array(value["terms"]), np.array(value["weights"])),
+    )
+    assert again(["b"]) == ranker(["b"])  # coefficients have no more digits than are written
+    assert all(number == round(number, 5) for row in value["terms"] for number in row)
+    lent = TransferPrior(count_transitions([(0, 1)], 4), np.zeros(len(FEATURES) + len(COUNT_FEATURES)))
+    with pytest.raises(InputError, match="other tasks cannot be written down"):
+        fit_forecaster(GRAPH, task_of(["abcd"]), lent).to_json()
 
 
 def test_what_a_row_is_told_does_not_come_from_its_own_video() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from itertools import permutations
 
 import numpy as np
@@ -53,7 +55,23 @@ def test_endings() -> None:
     assert ends([]) == 0
     assert ends("a") < 0.2 and ends("ab") < 0.2  # noqa: PT018
     assert ends("abc") > 0.8
-    assert fit_end_probability(GRAPH, task_of([]))("ab") == 0
+    nothing = fit_end_probability(GRAPH, task_of([]))
+    assert (nothing("ab"), nothing.to_json()["terms"]) == (0, None)
+
+
+def test_endings_can_be_written_down() -> None:
+    """The logistic of the coefficients of 1, of what is done, of the last step and of 2^−(steps since)."""
+    ends = fit_end_probability(GRAPH, task_of(["abc", "bad", "dab", "ab"]))
+    value = json.loads(json.dumps(ends.to_json()))
+    steps = value["steps"]
+    names = ["1", *(f"{n} done" for n in steps), *(f"{n} last" for n in [*steps, "none"]), *(f"{n} ago" for n in steps)]
+    for done in ("a", "ba", "abd"):
+        x = {"1": 1.0, f"{done[-1]} last": 1.0}
+        for ago, name in enumerate(reversed(done)):
+            x |= {f"{name} done": 1.0, f"{name} ago": 0.5**ago}
+        terms = zip(names, value["terms"], strict=True)
+        utility = sum(x.get(name, 0.0) * (end - goes_on) for name, (goes_on, end) in terms)
+        assert ends(done) == pytest.approx(1 / (1 + math.exp(-utility)))
 
 
 def test_waiting_backs_off_where_pairs_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +79,7 @@ def test_what_came_in_its_place_or_should_have_come_later_rules_a_step_out() -> 
     assert (ranked["leaves"].ruled_out_by, ranked["leaves"].unmet) == (("bag",), ())
     assert ranked["sugar"].ruled_out_by == ("stir",)
     assert not ranked["leaves"].eligible
-    before = {one.step: one for one in next_steps(TEA, ["boil", "bag", "pour"])}
+    before = {one.step: one for one in next_steps(TEA, ["boil", "bag", "pour"], recency(TEA))}
     assert before["leaves"].probability == 0
     assert before["sugar"].ruled_out_by == ()
     assert before["sugar"].eligible
@@ -91,7 +93,7 @@ def test_a_repeated_step_counts_once(graph: SubtaskGraph, done: tuple[str, ...])
 
 def test_recently_opened_steps_come_first() -> None:
     graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": all_of([step("a"), step("c")])})
-    first, second, third = next_steps(graph, ["b"])
+    first, second, third = next_steps(graph, ["b"], recency(graph))
     assert [(r.step, r.waited) for r in (first, second, third)] == [("c", 0), ("a", 1), ("d", None)]
     assert first.probability / second.probability == pytest.approx(1 / 0.9)
     assert third.unmet == (step("a"), step("c"))
@@ -103,10 +105,23 @@ def test_another_ranker_decides_the_order() -> None:
     assert [(r.step, r.probability, r.waited) for r in ranked] == [("a", 0.75, 1), ("c", 0.25, 0)]
 
 
+@given(graphs() | graphs_of_all_kinds(), DONE)
+def test_the_rule_ranks_and_tells_no_probability(graph: SubtaskGraph, done: tuple[str, ...]) -> None:
+    found, weighed = next_steps(graph, done), next_steps(graph, done, recency(graph))
+    assert [(r.step, r.rank) for r in found] == [(r.step, r.rank) for r in weighed]
+    assert [r.rank for r in found] == list(range(1, len(found) + 1))
+    assert {r.probability for r in found} <= {None}
+    weights, place = appendix_c(graph, done, 0.9), {name: number for number, name in enumerate(graph.steps)}
+    for one, other in pairwise(found):  # equals are in the order of the graph
+        gap = weights[one.step] - weights[other.step]
+        assert gap > -1e-9
+        assert abs(gap) > 1e-9 or place[one.step] < place[other.step]
+
+
 def test_eligibility_is_latched() -> None:
     """`c` was eligible at the start, not after a, and again after b: its age counts from the start."""
     graph = SubtaskGraph("t", "abcd", {"c": any_of([negation(step("a")), step("b")]), "d": step("b")})
-    ranked = {r.step: r for r in next_steps(graph, ["a"])}
+    ranked = {r.step: r for r in next_steps(graph, ["a"], recency(graph))}
     assert (ranked["c"].eligible, ranked["c"].probability) == (False, 0.0)
     ranked = {r.step: r for r in next_steps(graph, ["a", "b"])}
     assert (ranked["c"].waited, ranked["d"].waited) == (2, 0)
@@ -114,7 +129,8 @@ def test_eligibility_is_latched() -> None:
 
 def test_nothing_eligible_is_uniform() -> None:
     graph = SubtaskGraph("t", "ab", {"a": FALSE, "b": FALSE})
-    assert [(r.step, r.probability, r.eligible) for r in next_steps(graph)] == [("a", 0.5, False), ("b", 0.5, False)]
+    ranked = next_steps(graph, (), recency(graph))
+    assert [(r.step, r.probability, r.eligible) for r in ranked] == [("a", 0.5, False), ("b", 0.5, False)]
 
 
 def test_a_long_wait_does_not_make_the_impossible_likely() -> None:

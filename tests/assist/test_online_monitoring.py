@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.assist import check_online
-from msg2.assist.online_monitoring import DeviationCounts, StepAssessment, fit_monitor
+from msg2.assist.online_monitoring import DeviationCounts, OnlineMonitor, StepAssessment, fit_monitor
 from msg2.assist.requirement_model import RequirementModel, mistake_probability
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
@@ -101,6 +101,50 @@ def test_kinds_and_their_combination() -> None:
     assert verdicts[1].probability_of("premature") == pytest.approx(early)
     assert verdicts[1].probability_of("repeated") == 0
     assert judge.step("whisk").findings[0].deviation.kind == "repeated"
+
+
+def followed(judge: OnlineMonitor, name: str) -> StepAssessment:
+    """As an assistant does: what is called a mistake is not accepted."""
+    assessment = judge.step(name)
+    if assessment.mistake:
+        judge.reject(assessment)
+    return assessment
+
+
+def test_one_slip_does_not_make_mistakes_of_all_that_follows() -> None:
+    graph = SubtaskGraph("t", "abcdef", {"b": step("a"), "c": step("b"), "d": step("c"), "f": step("e")})
+    judge = fit_monitor(graph, task(graph, *["abcdef"] * 9), absent="skipped")
+    assert [followed(judge, name).mistake for name in "bcd"] == [
+        True,
+        False,
+        False,
+    ]  # a is missing, and that is said once
+    assert judge.rejected == {"b"}
+    assert followed(judge, "f").mistake  # a later slip still counts
+    assert followed(judge, "a").corrects == ()  # b came without it, and has not been done again
+    again = followed(judge, "b")
+    assert (again.mistake, again.corrects, judge.rejected) == (False, ("b",), {"f"})
+    assert followed(judge, "b").findings[0].deviation.kind == "repeated"
+
+
+def test_what_came_too_early_is_the_mistake_also_if_that_is_known_only_later() -> None:
+    graph = SubtaskGraph("t", "abcd", {"b": step("a"), "c": step("b")}, order=[("a", "d")])
+    judge = fit_monitor(graph, task(graph, *["abcd"] * 9), absent="unknown")
+    assert [followed(judge, name).mistake for name in "bdc"] == [False, False, False]  # a may only lack its label
+    late = followed(judge, "a")
+    assert [finding.deviation.other for finding in late.findings] == ["b", "d"]
+    assert judge.rejected == {"b"}  # c waited for b, and d does not need a
+    assert followed(judge, "b").corrects == ("b",)
+
+
+def test_the_one_of_an_exclusive_pair_that_was_a_mistake_excludes_nothing() -> None:
+    usual = [["boil", "bag", "pour"]] * 9 + [["boil", "leaves", "pour"]] * 9
+    judge = fit_monitor(TEA, task(TEA, *usual))
+    assert [followed(judge, name).mistake for name in ("boil", "bag", "leaves")] == [False, False, True]
+    assert judge.rejected == {"leaves"}
+    copied = judge.copy()
+    assert followed(copied, "leaves").mistake  # the other one is still there
+    assert followed(judge, "pour").probability < 0.5
 
 
 def test_order_and_exclusive_pairs_are_judged_like_the_rest() -> None:
@@ -218,6 +262,7 @@ def test_a_verdict_as_json() -> None:
         "mistake": True,
         "findings": [{"kind": "premature", **finding}],
         "skipped": [{"kind": "skipped", **finding, "other": "whisk"}],
+        "corrects": [],
     }
 
 

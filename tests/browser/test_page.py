@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import xml.etree.ElementTree as ET
@@ -15,8 +16,11 @@ from typing import Any
 import pytest
 
 from msg2 import assist, drawing
+from msg2.assist.learned_forecaster import LearnedForecaster
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.html_document import asset
+from msg2.drawing.page_data import page_data, steps_in_diagram
+from msg2.formats import read
 from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer
 from msg2.metrics import score_graph
@@ -39,10 +43,21 @@ def coffee() -> tuple[SubtaskGraph, Task, SubtaskGraph]:
     return infer(task), task, simulation.graph
 
 
+@cache
+def coffee_html() -> str:
+    graph, task, _ = coffee()
+    return drawing.html_page(graph, task)
+
+
+@cache
+def coffee_forecaster() -> LearnedForecaster:
+    graph, task, _ = coffee()
+    return assist.fit_forecaster(graph, task)
+
+
 @pytest.fixture
 def coffee_page(open_page: Open) -> Any:
-    graph, task, _ = coffee()
-    return open_page(drawing.html_page(graph, task))
+    return open_page(coffee_html())
 
 
 def panel(page: Any) -> str:
@@ -361,7 +376,7 @@ def test_a_video_lights_the_steps_as_the_graph_says(coffee_page: Any) -> None:
                 for name in graph.steps
             }
             begun = Video("v", [s for s in video.segments if s.start <= time]).sequence()
-            ranked = [one for one in assist.next_steps(graph, begun) if one.probability > 0][:6]
+            ranked = assist.next_steps(graph, begun, coffee_forecaster())[:6]
             shown = [re.sub(r"\s+", " ", item) for item in coffee_page.locator("#forecast li").all_inner_texts()]
             assert [item.removesuffix(" ✓") for item in shown if item != "Nothing is left."] == [
                 f"{one.step} {round(100 * one.probability)} %" for one in ranked
@@ -523,7 +538,7 @@ def recency(graph: SubtaskGraph, done: list[str]) -> dict[str, float]:
     return {name: weight / total if total else 1 / len(left) for name, weight in weights.items()}
 
 
-def test_rules_and_forecasts_are_those_of_python(browser: Any) -> None:
+def test_rules_and_ranks_are_those_of_python(browser: Any) -> None:
     rng = random.Random(0)
     cases, expected = [], []
     for _ in range(300):
@@ -546,8 +561,8 @@ def test_rules_and_forecasts_are_those_of_python(browser: Any) -> None:
         return cases.map(({ steps, done }) => ({
           eligible: [...eligible(rulesOf(steps), new Set(done))],
           due: [...due(rulesOf(steps), new Set(done))],
-          chances: forecast(rulesOf(steps), done, 0.9)
-            .map(({ step, probability }) => [step, probability]).sort((a, b) => a[0] - b[0]),
+          chances: recency(rulesOf(steps), done, 0.9)
+            .map(({ step, weight }) => [step, weight]).sort((a, b) => a[0] - b[0]),
         }))`)(cases)""",
         [asset("formula.js"), cases],
     )
@@ -555,6 +570,74 @@ def test_rules_and_forecasts_are_those_of_python(browser: Any) -> None:
     assert found == expected
     assert sum(case["due"] != sorted(set(case["eligible"]) - set(done["done"]))
                for case, done in zip(expected, cases, strict=True)) > 5  # fmt: skip
+
+
+FORECASTS = """([code, cases]) => new Function("cases", `${code}
+return cases.map(({ data, prefixes }) => {
+  const [rules, forecaster] = [rulesOf(data.steps), forecasterOf(data.forecast)];
+  return prefixes.map((done) => ({
+    next: learnedNext(forecaster, rules, done).map(({ step, probability }) => [step, probability]),
+    ends: endProbability(forecaster, done),
+  }));
+})`)(cases)"""
+
+
+def forecasts_of_the_page(
+    browser: Any, cases: list[tuple[SubtaskGraph, Task, list[list[str]]]]
+) -> list[list[tuple[dict[str, float], float]]]:
+    """The probability of each step, the most probable first, and of the end, after each prefix of each case."""
+    asked, names = [], []
+    for graph, task, prefixes in cases:
+        drawn = build_diagram(graph)
+        steps = steps_in_diagram(drawn)
+        names.append(steps)
+        # As it stands in a page.
+        data = json.loads(json.dumps(page_data(graph, drawn, task)))
+        asked.append({"data": data, "prefixes": [[steps.index(name) for name in done] for done in prefixes]})
+    page = browser.new_page()
+    found = page.evaluate(FORECASTS, [asset("formula.js") + asset("forecaster.js"), asked])
+    page.close()
+    return [
+        [({steps[number]: chance for number, chance in one["next"]}, one["ends"]) for one in answers]
+        for steps, answers in zip(names, found, strict=True)
+    ]
+
+
+def random_videos(rng: random.Random, graph: SubtaskGraph) -> Task:
+    orders = [rng.sample(graph.steps, rng.randint(0, len(graph.steps))) for _ in range(rng.randint(1, 9))]
+    repeated = [order + order[:1] for order in [*orders, [graph.steps[0]]]]
+    return Task("t", graph.steps, [Video(f"v{n}", map(Segment, order)) for n, order in enumerate(repeated)])
+
+
+def test_learned_forecasts_are_those_of_python(browser: Any) -> None:
+    rng = random.Random(2)
+    graphs = [random_graph(rng, rng.randint(1, 7)) for _ in range(25)]
+    # Steps have other numbers on the page than in the library.
+    turned = SubtaskGraph("t", "abcz", {"b": step("a"), "a": step("z"), "c": any_of([step("b"), step("z")])})
+    cases = []
+    for graph in [turned, SubtaskGraph("t", "abc", {}), *graphs]:
+        prefixes = [rng.sample(graph.steps, rng.randint(0, len(graph.steps))) for _ in range(9)]
+        cases.append((graph, random_videos(rng, graph), prefixes))
+    check_forecasts(cases, forecasts_of_the_page(browser, cases))
+
+
+def test_learned_forecasts_of_real_videos_are_those_of_python(browser: Any, data: Path) -> None:
+    task = read(data / "crosstask" / "crosstask_release", task="Make French Toast")
+    graph = infer(task, "msg2", delta=0.55)
+    prefixes = [list(video.sequence()[:place]) for video in task.videos[:20] for place in range(len(video.sequence()))]
+    cases = [(graph, task, prefixes)]
+    check_forecasts(cases, forecasts_of_the_page(browser, cases))
+
+
+def check_forecasts(
+    cases: list[tuple[SubtaskGraph, Task, list[list[str]]]], found: list[list[tuple[dict[str, float], float]]]
+) -> None:
+    for (graph, task, prefixes), answers in zip(cases, found, strict=True):
+        ranker, ends = assist.fit_forecaster(graph, task), assist.fit_end_probability(graph, task)
+        for done, (chances, end) in zip(prefixes, answers, strict=True):
+            assert chances == pytest.approx(dict(ranker(done)), abs=1e-6, rel=0)
+            assert list(chances.values()) == sorted(chances.values(), reverse=True)
+            assert end == pytest.approx(ends(done), abs=1e-6, rel=0)
 
 
 def reachable(graph: SubtaskGraph, done: frozenset[str]) -> set[str]:
@@ -639,14 +722,17 @@ def test_a_pair_of_another_kind_is_in_both_graphs(open_page: Open) -> None:
 
 
 def test_a_checklist_on_a_phone(open_page: Open) -> None:
-    graph, task, _ = coffee()
-    page = open_page(drawing.html_page(graph, task), **PHONE)
+    graph, _, _ = coffee()
+    page = open_page(coffee_html(), **PHONE)
     page.locator("#follow").tap()
     done: list[str] = []
     for _ in range(3):
         shown = page.locator("#checklist ul.next li").all_inner_texts()
-        expected = [one for one in assist.next_steps(graph, done) if one.step in graph.due(done)]
-        assert [item.split("\n")[0] for item in shown] == [one.step for one in expected]
+        ranked = assist.next_steps(graph, done, coffee_forecaster())
+        expected = [one for one in ranked if one.step in graph.due(done)]
+        assert [item.replace("\xa0", " ").split(" · ")[0] for item in shown] == [
+            f"{one.step}\n{round(100 * one.probability)} %" for one in expected
+        ]
         page.locator("#checklist ul.next label").first.tap()
         done.append(expected[0].step)
     later = page.locator("#checklist :is(ul.later, ul.out) li").count()
@@ -677,6 +763,7 @@ def test_the_checklist_follows_order_and_choice(open_page: Open) -> None:
             page.locator("#checklist label", has_text=name).first.tap()
             done.append(name)
         assert set(listed("next")) == graph.due(done)
+        assert "%" not in page.locator("#checklist").inner_text()
         assert {name for name, state in states(page).items() if state == "eligible"} == graph.due(done)
         out = {
             name for name in graph.steps if not {*done}.isdisjoint(graph.partners(name) | graph.order_successors(name))
@@ -694,6 +781,23 @@ def test_the_checklist_follows_order_and_choice(open_page: Open) -> None:
     assert page.locator("#said").inner_text() == "stir done. Next: taste"
     page.locator("#checklist ul.done label").first.tap()
     assert "sugar" in listed("next")
+
+
+def test_the_checklist_tells_when_it_is_probably_over(open_page: Open) -> None:
+    graph = SubtaskGraph("t", "abc", {"b": step("a")})
+    task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc" if n % 8 == 0 else "ab")) for n in range(40)])
+    ends = assist.fit_end_probability(graph, task)
+    page = open_page(drawing.html_page(graph, task))
+    page.locator("#follow").click()
+    for number, name in enumerate("ab", start=1):
+        page.locator("#checklist label", has_text=name).first.click()
+        assert page.locator(".measured").inner_text().strip() == f"{number} of 3 done"
+        words = [text.replace("\xa0", " ") for text in page.locator("#checklist .end").all_inner_texts()]
+        assert words == ([f"Probably finished ({round(100 * ends('ab'))} %). If not:"] if number == 2 else [])
+    assert ends("a") < 0.5 < ends("ab")
+    assert "Probably finished" in page.locator("#said").inner_text()
+    page.locator("#checklist label", has_text="c").first.click()
+    assert page.locator("#checklist .end").count() == 0
 
 
 def test_waiting_for_one_of_several(open_page: Open) -> None:
@@ -735,8 +839,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_can_be_read_in_the_light_and_in_the_dark(open_page: Open, dark: bool) -> None:
-    graph, task, _ = coffee()
-    page = open_page(drawing.html_page(graph, task), color_scheme="dark" if dark else "light", reduced_motion="reduce")
+    page = open_page(coffee_html(), color_scheme="dark" if dark else "light", reduced_motion="reduce")
     before = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert (before < 0.2) == dark
     for state in (None, "later", "eligible", "now", "done"):
@@ -793,8 +896,7 @@ def test_on_paper_the_whole_picture_is_seen(coffee_page: Any) -> None:
 @pytest.mark.parametrize("width", [320, 390, 700, 1000, 1440])
 @pytest.mark.parametrize("media", ["screen", "print"])
 def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, media: str) -> None:
-    graph, task, _ = coffee()
-    page = open_page(drawing.html_page(graph, task), viewport={"width": width, "height": 800})
+    page = open_page(coffee_html(), viewport={"width": width, "height": 800})
     page.emulate_media(media=media)
     room, *cells = page.locator(".scroll:has(> .steps), .steps tbody :is(th, td)").evaluate_all(
         "all => all.map((one) => [one.clientWidth, one.scrollWidth])"
@@ -807,8 +909,8 @@ def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, me
 
 
 def test_without_its_script_the_page_can_be_read(open_page: Open) -> None:
-    graph, task, _ = coffee()
-    page = open_page(drawing.html_page(graph, task), java_script_enabled=False)
+    graph, _, _ = coffee()
+    page = open_page(coffee_html(), java_script_enabled=False)
     assert page.locator("#graph g.node").count() == len(build_diagram(graph).boxes)
     assert page.locator("table.steps tbody tr").count() == len(graph.steps)
     assert not page.locator("button, input, select").filter(visible=True).count()
@@ -845,6 +947,13 @@ def test_sixty_steps_and_a_thousand_videos(open_page: Open) -> None:
     page.locator("#find-video").fill("v00999")
     page.locator("#video-list button").first.click()
     assert page.locator("#video-name").inner_text() == "v00999"
+    page.locator("#follow").click()
+    for ticked in range(1, 6):
+        took = page.locator("#checklist ul.next input").first.evaluate(
+            "it => { const start = performance.now(); it.click(); return performance.now() - start; }"
+        )
+        assert took < 100
+        assert page.locator("#checklist ul.done li").count() == ticked
 
 
 @pytest.mark.parametrize("size", [0, 1])

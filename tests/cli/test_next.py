@@ -17,13 +17,14 @@ def test_next_steps(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--done", "heat", "--done", "whisk", "--json").json
     assert (found["task"], found["done"], found["ranker"]) == ("toast", ["heat", "whisk"], "recency")
     expected = assist.next_steps(package.load(graph), ["heat", "whisk"])
-    assert [(step["step"], step["probability"]) for step in found["next"]] == [
-        (r.step, r.probability) for r in expected
-    ]
-    reasons = {"unmet": [], "ruled_out_by": [], "awaited": []}
-    assert found["next"][0] == {"step": "dip", "probability": 1.0, "eligible": True, **reasons}
-    assert found["next"][1] == {"step": "fry", "probability": 0.0, "eligible": False, **reasons, "unmet": ["dip"]}
-    assert re.search(r"^fry +0.00 +'dip'", msg2("next", graph, "--done", "whisk").out, re.MULTILINE)
+    assert [(step["step"], step["rank"]) for step in found["next"]] == [(r.step, r.rank) for r in expected]
+    shared = {"probability": None, "unmet": [], "ruled_out_by": [], "awaited": []}
+    assert found["next"][0] == {"step": "dip", "rank": 1, "eligible": True, **shared}
+    assert found["next"][1] == {"step": "fry", "rank": 2, "eligible": False, **shared, "unmet": ["dip"]}
+    said = msg2("next", graph, "--done", "whisk").out
+    assert re.search(r"^step +rank +still needs", said)
+    assert re.search(r"^fry +3 +'dip'", said, re.MULTILINE)
+    assert "percent" not in said
 
 
 def test_the_order_of_what_is_done_counts(msg2, tmp_path: Path) -> None:
@@ -42,23 +43,23 @@ def test_what_is_done_rules_out_what_a_run_does_in_its_place(msg2, tmp_path: Pat
     path.write_text(json.dumps({"format": "msg2.graph/2", "task": "tea", "steps": steps, "preconditions": {}, **kinds}))
     found = {one["step"]: one for one in msg2("next", path, "--done", "bag", "--json").json["next"]}
     assert {name: one["eligible"] for name, one in found.items()} == {"leaves": False, "stir": True, "sugar": True}
-    assert found["leaves"]["probability"] == 0
+    assert found["leaves"]["rank"] == 3
     found = {one["step"]: one for one in msg2("next", path, "--done", "stir", "--json").json["next"]}
     assert {name: one["eligible"] for name, one in found.items()} == {"bag": True, "leaves": True, "sugar": False}
     for done, line in (
-        ("bag", r"^leaves +0.00 +ruled out by 'bag'\s*$"),
-        ("stir", r"^sugar +0.00 +ruled out by 'stir'\s*$"),
+        ("bag", r"^leaves +3 +ruled out by 'bag'\s*$"),
+        ("stir", r"^sugar +3 +ruled out by 'stir'\s*$"),
     ):
         assert re.search(line, msg2("next", path, "--done", done).out, re.MULTILINE)
     path.write_text(path.read_text().replace('"optional": ["sugar"]', '"optional": []'))
     assert re.search(r"^stir +\S+ +\(after 'sugar', if done\)\s*$", msg2("next", path).out, re.MULTILINE)
 
 
-def test_grprop_ranks_by_its_own_probabilities(msg2, graph: Path) -> None:
+def test_grprop_ranks_by_its_own_numbers(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--ranker", "grprop", "--json").json["next"]
-    chances = [step["probability"] for step in found]
-    assert chances == sorted(chances, reverse=True)
-    assert {step["step"]: step["probability"] for step in found} == assist.grprop(package.load(graph))([])
+    policy = assist.grprop(package.load(graph))([])
+    assert [step["step"] for step in found] == sorted(policy, key=lambda name: -policy[name])
+    assert {step["probability"] for step in found} == {None}
 
 
 def test_a_step_that_is_not_there(msg2, graph: Path) -> None:
@@ -124,6 +125,7 @@ def test_learned_steps_times_and_horizon(msg2, graph: Path, table: Path) -> None
     assert {one["step"]: one["probability"] for one in found["next"]} == pytest.approx(dict(ranker(["whisk"])))
     assert {one["step"]: one["within"] for one in found["next"]} == pytest.approx(ahead.within)
     assert (found["ranker"], found["horizon"], found["path"]) == ("learned", 2, list(ahead.path))
+    assert msg2(*common, "--horizon", 2, "--json").json == found  # the default where there are videos
     assert found["ends"] == pytest.approx(ahead.end_probability)
     assert found["path_probability"] == pytest.approx(ahead.path_probability)
     wait_for = assist.fit_waiting_times(task)
@@ -141,9 +143,14 @@ def vars_of(wait: assist.WaitingTime) -> dict[str, float]:
 
 def test_a_horizon_needs_no_videos(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--horizon", 3, "--json").json
-    assert found["ends"] == pytest.approx(0)
-    assert sum(one["within"] for one in found["next"]) == pytest.approx(3)
+    ahead = assist.look_ahead(assist.recency(package.load(graph)), [], 3)
+    assert (found["path"], found["path_probability"], found["ends"]) == (list(ahead.path), None, None)
+    assert {one["within"] for one in found["next"]} == {None}
     assert "seconds" not in found["next"][0]
+    said = msg2("next", graph, "--horizon", 3).out
+    assert said.endswith(f"Most probable: {', then '.join(ahead.path)}.\n")
+    assert "%" not in said
+    assert "within" not in said
     everything = [part for name in package.load(graph).steps for part in ("--done", name)]
     assert msg2("next", graph, *everything, "--horizon", 2).out == "Nothing is left: all steps are done.\n"
 

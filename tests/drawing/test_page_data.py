@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2 import drawing
-from msg2.assist import check
+from msg2.assist import check, fit_end_probability, fit_forecaster
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.page_data import page_data
 from msg2.errors import InputError
@@ -117,6 +117,20 @@ def test_videos_are_what_they_were() -> None:
     assert empty == {"id": "v3", "steps": []}
     logged = Task("tea", TASK.steps, TASK.videos, absent="skipped")
     assert page_data(GRAPH, build_diagram(GRAPH), logged)["videos"][0]["leftOut"] == [fill]
+
+
+def test_a_forecaster_is_there_where_videos_tell_something() -> None:
+    graph = SubtaskGraph("t", "abcz", {"b": step("a"), "a": step("z"), "c": any_of([step("b"), step("z")])})
+    task = Task("t", "abcz", [Video("v1", map(Segment, "zcabc")), Video("v2", [])])
+    data = page_data(graph, build_diagram(graph), task)
+    names = [entry["name"] for entry in data["steps"]]
+    found = data["forecast"]
+    assert [names[number] for number in found["steps"]] == list(graph.steps) != names
+    assert [[graph.steps[place] for place in sequence] for sequence in found["sequences"]] == [list("zcab")]
+    learned, end = fit_forecaster(graph, task).to_json(), fit_end_probability(graph, task).to_json()
+    assert found == {**learned, "steps": found["steps"], "end_terms": end["terms"]}
+    assert "forecast" not in page_data(graph, build_diagram(graph))
+    assert "forecast" not in page_data(graph, build_diagram(graph), task.with_videos([Video("v2", [])]))
 
 
 def test_mistakes_of_all_kinds(coffee: SubtaskGraph, monkeypatch: pytest.MonkeyPatch) -> None:

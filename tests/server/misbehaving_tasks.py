@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
+
+from msg2.errors import InputError
 
 
 def greedy(progress: object) -> int:
@@ -25,3 +28,18 @@ def wrong(progress: object) -> float:
 def endless(progress: object) -> None:
     while True:
         pass
+
+
+def resident() -> Callable[[str], str]:
+    """A worker that stays, and does as it is told."""
+
+    def answer(question: str) -> str:
+        if question == "refuse":
+            raise InputError("no such thing")
+        return {"echo": str, "wrong": wrong, "endless": endless, "fatal": fatal}[question](question)  # type: ignore[operator, no-any-return]
+
+    return answer
+
+
+def unmakeable() -> Callable[[str], str]:
+    raise InputError("cannot be made")

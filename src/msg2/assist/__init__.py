@@ -1,9 +1,11 @@
 """A graph at work: what comes next, what went wrong, what was left out. Pure: no files, no printing."""
 
+from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport
+from msg2.assist.assistant import Assistant, Observation
 from msg2.assist.forecasting import GRAPH_RANKERS, RANKERS, NextStepForecast, RankerFactory, forecast, make_ranker
 from msg2.assist.grprop import grprop
 from msg2.assist.learned_forecaster import fit_forecaster
-from msg2.assist.lookahead import Lookahead, fit_end_probability, look_ahead
+from msg2.assist.lookahead import EndForecaster, Lookahead, fit_end_probability, look_ahead
 from msg2.assist.mistakes import ACCUSED, CheckReport, Mistake, StepTotal, check
 from msg2.assist.next_step import RankedStep, Ranker, bigram, next_steps, recency
 from msg2.assist.next_step_evaluation import (
@@ -15,14 +17,17 @@ from msg2.assist.next_step_evaluation import (
     train_test_split,
 )
 from msg2.assist.online_monitoring import OnlineMonitor, OnlineReport, StepAssessment, check_online, fit_monitor
+from msg2.assist.planning import Plan, plan_steps
+from msg2.assist.time_left import TimeLeft, fit_time_left
 from msg2.assist.waiting_times import WaitingTime, fit_waiting_times
+from msg2.assist.window_planning import fit_window_planner
 
 __all__ = [
-    "ACCUSED", "GRAPH_RANKERS", "RANKERS",
-    "CheckReport", "Lookahead", "Mistake", "NextStepEvaluation", "NextStepForecast", "NextStepScore", "OnlineMonitor",
-    "OnlineReport", "RankedStep", "Ranker", "RankerFactory", "StepAssessment", "StepTotal",
-    "WaitingTime",
-    "bigram", "check", "check_online", "evaluate_next_step", "evaluate_ranker", "fit_end_probability", "fit_forecaster",
-    "fit_monitor", "fit_waiting_times", "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions",
-    "next_steps", "recency", "train_test_split",
+    "ACCUSED", "GRAPH_RANKERS", "RANKERS", "Assistant", "CheckReport", "EndForecaster", "Lookahead", "MissingStep",
+    "Mistake", "NextStep", "NextStepEvaluation", "NextStepForecast", "NextStepScore", "Observation",
+    "OnlineMonitor", "OnlineReport", "Plan", "RankedStep", "Ranker", "RankerFactory", "RunEnd", "StepAssessment",
+    "StepReport", "StepTotal", "TimeLeft", "WaitingTime", "bigram", "check", "check_online", "evaluate_next_step",
+    "evaluate_ranker", "fit_end_probability", "fit_forecaster", "fit_monitor", "fit_time_left", "fit_waiting_times",
+    "fit_window_planner", "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions", "next_steps",
+    "plan_steps", "recency", "train_test_split",
 ]  # fmt: skip

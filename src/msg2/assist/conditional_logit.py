@@ -20,6 +20,13 @@ from msg2.arrays import FloatArray
 _TIE = 1e-6
 """Likelihoods per choice that are no further apart are equal: then the stronger penalty is taken."""
 
+_ENOUGH_CHOICES = 500
+"""Held out, from which on no other trial is needed to tell penalties apart."""
+_DECIMALS = 5
+"""Of coefficients: more would only make a model longer to write down."""
+_TRIAL_TOLERANCE = 1e-6
+"""Of the searches that only compare penalties."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceSets:
@@ -70,7 +77,11 @@ class Penalty:
 
 
 def fit_conditional_logit(
-    choices: ObservedChoices, penalty: Penalty, prior: FloatArray, start: ConditionalLogit | None = None
+    choices: ObservedChoices,
+    penalty: Penalty,
+    prior: FloatArray,
+    start: ConditionalLogit | None = None,
+    tolerance: float = 1e-10,
 ) -> ConditionalLogit:
     """Minimise the penalised loss of a conditional logit.
 
@@ -84,6 +95,8 @@ def fit_conditional_logit(
         w₀, towards which the weights are drawn.
     start : ConditionalLogit, optional
         Where the search begins; by default T = 0 and w = w₀.
+    tolerance : float
+        The search ends when a round changes the loss by less than this share.
 
     Returns
     -------
@@ -121,9 +134,10 @@ def fit_conditional_logit(
         np.concatenate([start.terms.ravel(), start.weights]),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-5},
+        options={"maxiter": 500, "ftol": tolerance, "gtol": 1e-5},
     )
-    return ConditionalLogit(minimum.x[:size].reshape(shape), minimum.x[size:])
+    found = minimum.x.round(_DECIMALS) + 0.0
+    return ConditionalLogit(found[:size].reshape(shape), found[size:])
 
 
 def best_penalty(
@@ -134,7 +148,7 @@ def best_penalty(
     Parameters
     ----------
     trials : iterable of (ObservedChoices, ObservedChoices)
-        Pairs of training and held-out choices.
+        Pairs of training and held-out choices; of many, the first.
     prior : array of shape (F,)
         w₀.
     grid : sequence of Penalty
@@ -149,10 +163,12 @@ def best_penalty(
         return grid[0]
     likelihood, held_out_size = np.zeros(len(grid)), 0
     for training, held_out in trials:
+        if held_out_size >= _ENOUGH_CHOICES:
+            break
         held_out_size += len(held_out.chosen)
         model = None
         for place, penalty in enumerate(grid):  # each search starts where the stronger penalty's ended
-            model = fit_conditional_logit(training, penalty, prior, model)
+            model = fit_conditional_logit(training, penalty, prior, model, _TRIAL_TOLERANCE)
             likelihood[place] += model.log_likelihood(held_out)
     near = likelihood >= likelihood.max() - _TIE * held_out_size
     return grid[int(np.argmax(near))]

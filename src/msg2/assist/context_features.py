@@ -6,8 +6,9 @@ fixed order; counts come from videos that the context is not part of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.assist.run_state import RunStateTracker
-from msg2.graph import SubtaskGraph
-from msg2.graph.formula import unmet_clauses
+from msg2.graph import Formula
 
 StepIndices: TypeAlias = tuple[int, ...]
 """Steps done, in order, as their indices among the steps of the task."""
@@ -25,10 +25,11 @@ COUNT_FEATURES = ("after last", "after second last", "share", "after done", "bef
 """The features that `count_features` gives, in order."""
 SIMILARITY_DECAY = 0.3
 """κ: what a past context weighs per difference from the present one, among similar contexts."""
-_BACK_OFF = 2.0
+BACK_OFF = 2.0
 """Observations that the share of videos with a step is worth."""
-_PAIRS_AT_ONCE = 4_000_000
+_PAIRS_AT_ONCE = 1_000_000
 """Pairs of contexts that are compared at once: memory stays bounded."""
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +46,12 @@ class Contexts:
     """The step before the last one, likewise."""
     recency: FloatArray
     """2^−(steps since) of every step done, shape (n, N)."""
-
-    @property
-    def length(self) -> FloatArray:
-        """Number of steps done, shape (n,)."""
-        return np.asarray(self.done.sum(axis=1))
+    length: FloatArray
+    """Number of steps done, shape (n,)."""
+    last_step: NDArray[np.intp]
+    """The last step, shape (n,); N is for "none yet"."""
+    packed: NDArray[np.uint8]
+    """`done` as bits, shape (n, ⌈N / 8⌉), with which many contexts are compared at once."""
 
     @property
     def left(self) -> NDArray[np.bool_]:
@@ -79,17 +81,18 @@ def encode_contexts(prefixes: Sequence[StepIndices], size: int) -> Contexts:
     >>> encode_contexts([(), (1, 0)], 2).recency.tolist()
     [[0.0, 0.0], [1.0, 0.5]]
     """
-    arrays = [np.zeros((len(prefixes), width)) for width in (size, size + 1, size + 1, size)]
-    done, last, second, recency = arrays
+    done, last, second, recency = (np.zeros((len(prefixes), width)) for width in (size, size + 1, size + 1, size))
     for row, prefix in enumerate(prefixes):
         done[row, list(prefix)] = 1
         recency[row, list(prefix)] = 0.5 ** np.arange(len(prefix) - 1, -1, -1)
         last[row, prefix[-1] if prefix else size] = 1
         second[row, prefix[-2] if len(prefix) > 1 else size] = 1
-    return Contexts(prefixes, *arrays)
+    length = np.array([len(prefix) for prefix in prefixes], dtype=np.float64)
+    packed = np.packbits(done.astype(np.bool_), axis=1)
+    return Contexts(prefixes, done, last, second, recency, length, last.argmax(axis=1), packed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TransitionCounts:
     """Counts over videos of a task with N steps; those of other tasks have a number of videos per step."""
 
@@ -104,6 +107,13 @@ class TransitionCounts:
     """How often one step comes after another with one in between, likewise."""
     before: FloatArray
     """How often one step comes any time before another, shape (N, N)."""
+
+    @cached_property
+    def log_purity(self) -> FloatArray:
+        """[a, b]: log of the share of videos with both in which a comes before b, smoothed; shape (N, N)."""
+        purity = np.log((self.before + 0.5) / (self.before + self.before.T + 1))
+        np.fill_diagonal(purity, 0.0)
+        return np.asarray(purity)
 
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
         return TransitionCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -161,15 +171,12 @@ def count_features(contexts: Contexts, counts: TransitionCounts) -> FloatArray:
     left = contexts.left
     share = (counts.shown + 0.5) / (counts.videos + 1)
     back_off = _normalize_rows(share * left)
-    first = (counts.before + 0.5) / (counts.before + counts.before.T + 1)  # [a, b]: a comes before b
-    purity = np.log(first)
-    np.fill_diagonal(purity, 0.0)
-    length = contexts.length
+    purity, length = counts.log_purity, contexts.length
     here = (length + 0.5) / max(float(share.sum()), 0.5)
     usual = (counts.positions + 0.5) / (counts.shown + 1)
     columns = [
-        np.log(_normalize_rows(contexts.last @ counts.after * left + _BACK_OFF * back_off) + ~left),
-        np.log(_normalize_rows(contexts.second @ counts.second * left + _BACK_OFF * back_off) + ~left),
+        np.log(_normalize_rows(contexts.last @ counts.after * left + BACK_OFF * back_off) + ~left),
+        np.log(_normalize_rows(contexts.second @ counts.second * left + BACK_OFF * back_off) + ~left),
         np.broadcast_to(np.log(share), left.shape),
         contexts.done @ purity / np.maximum(length, 1)[:, None],
         (share * left) @ purity.T / np.maximum((share * left).sum(axis=1), 0.5)[:, None],
@@ -178,70 +185,139 @@ def count_features(contexts: Contexts, counts: TransitionCounts) -> FloatArray:
     return np.asarray(np.stack(columns, axis=2) * left[..., None])
 
 
-def similarity_features(
-    contexts: Contexts, past: Contexts, chosen: NDArray[np.intp], decay: float = SIMILARITY_DECAY
-) -> FloatArray:
+@dataclass(frozen=True, slots=True, eq=False)
+class PastChoices:
+    """m contexts of other videos, and the step that came in each of them."""
+
+    contexts: Contexts
+    chosen: NDArray[np.intp]
+    """Shape (m,)."""
+    outcome: FloatArray
+    """The same one-hot, shape (m, N)."""
+    share: FloatArray
+    """Of the choices, those of each step, smoothed; shape (N,)."""
+
+    @staticmethod
+    def from_sequences(sequences: Sequence[StepIndices], size: int) -> PastChoices:
+        """Take every step of every video as a choice.
+
+        Parameters
+        ----------
+        sequences : sequence of StepIndices
+            The steps of each video.
+        size : int
+            N, the number of steps of the task.
+
+        Returns
+        -------
+        PastChoices
+        """
+        prefixes = [sequence[:place] for sequence in sequences for place in range(len(sequence))]
+        chosen = np.array([step for sequence in sequences for step in sequence], dtype=np.intp)
+        share = (np.bincount(chosen, minlength=size) + 0.5) / (len(chosen) + 0.5 * size)
+        return PastChoices(encode_contexts(prefixes, size), chosen, np.eye(size)[chosen], np.asarray(share, np.float64))
+
+
+def similarity_features(contexts: Contexts, past: PastChoices, decay: float = SIMILARITY_DECAY) -> FloatArray:
     """log p of what came in past contexts, weighted by their similarity to this one.
 
-    A past context weighs κ per step that only one of the two has done, and κ if their last steps differ.
+    Parameters
+    ----------
+    contexts : Contexts
+        n contexts among N steps.
+    past : PastChoices
+        m contexts of other videos.
+    decay : float
+        κ, as in `similarity_weights`.
+
+    Returns
+    -------
+    array of shape (n, N, 1)
+    """
+    weights = np.zeros(contexts.done.shape)
+    at_once = max(1, _PAIRS_AT_ONCE // max(len(past.chosen), 1))
+    for low in range(0, len(weights), at_once):
+        rows = slice(low, low + at_once)
+        weights[rows] = similarity_weights(contexts, past.contexts, decay, rows) @ past.outcome
+    weights = _normalize_rows((weights + past.share) * contexts.left)
+    return np.asarray(np.log(weights + ~contexts.left)[..., None])
+
+
+def similarity_weights(
+    contexts: Contexts, past: Contexts, decay: float = SIMILARITY_DECAY, rows: NDArray[np.intp] | slice = _ALL
+) -> FloatArray:
+    """Weigh past contexts: κ per step that only one of the two has done, and κ if their last steps differ.
 
     Parameters
     ----------
     contexts : Contexts
         n contexts among N steps.
     past : Contexts
-        m contexts of other videos.
-    chosen : array of shape (m,)
-        The step that came in each of these.
+        m other contexts.
     decay : float
         κ.
+    rows : array or slice
+        Which of the contexts; by default all.
 
     Returns
     -------
-    array of shape (n, N, 1)
+    array of shape (n, m)
     """
-    size = contexts.done.shape[1]
-    outcome = np.eye(size)[chosen]
-    share = (outcome.sum(axis=0) + 0.5) / (len(chosen) + 0.5 * size)
-    weights = np.zeros(contexts.done.shape)
-    for rows in np.array_split(np.arange(len(weights)), 1 + len(weights) * len(chosen) // _PAIRS_AT_ONCE):
-        common = contexts.done[rows] @ past.done.T
-        differences = contexts.length[rows][:, None] + past.length - 2 * common + 1 - contexts.last[rows] @ past.last.T
-        weights[rows] = decay**differences @ outcome
-    weights = _normalize_rows((weights + share) * contexts.left)
-    return np.asarray(np.log(weights + ~contexts.left)[..., None])
+    differences = np.bitwise_count(contexts.packed[rows][:, None] ^ past.packed).sum(axis=2, dtype=np.intp)
+    differences += contexts.last_step[rows][:, None] != past.last_step
+    powers = decay ** np.arange(contexts.done.shape[1] + 2)
+    return np.asarray(powers[differences])
 
 
-def graph_features(contexts: Contexts, graph: SubtaskGraph, rho: float) -> FloatArray:
-    """Features from the graph; 0 for steps that are done.
+@dataclass(frozen=True, eq=False)
+class GraphFeatures:
+    """Features from the graph: those of contexts that are `known` are looked up."""
 
-    Parameters
-    ----------
-    contexts : Contexts
-        n contexts among N steps.
-    graph : SubtaskGraph
-        Of the same steps, in the same order.
-    rho : float
-        ρ, the discount per step since a step became eligible.
+    tracker: RunStateTracker
+    rho: float
+    """ρ, the discount per step since a step became eligible."""
+    known: Mapping[StepIndices, FloatArray] = field(default_factory=dict)
 
-    Returns
-    -------
-    array of shape (n, N, 3)
-        Whether a step is eligible, ρ^Δ since then (0: not eligible), and the number of its unmet clauses.
-    """
-    if not graph.preconditions:  # everything is equally eligible: nothing to tell steps apart
-        return np.zeros((*contexts.done.shape, 3))
-    tracker = RunStateTracker(graph)
-    by_prefix: dict[StepIndices, FloatArray] = {}
-    for prefix in contexts.prefixes:
-        if prefix in by_prefix:
-            continue
-        state = tracker.state_after(graph.steps[index] for index in prefix)
-        unmet = [len(unmet_clauses(graph.precondition(name), state.completed)) for name in graph.steps]
-        fresh = [rho ** state.waited[name] if name in state.eligible else 0.0 for name in graph.steps]
-        by_prefix[prefix] = np.array([[count == 0 for count in unmet], fresh, unmet], dtype=np.float64).T
-    stacked = np.array([by_prefix[prefix] for prefix in contexts.prefixes]).reshape(*contexts.done.shape, 3)
-    return np.asarray(stacked * contexts.left[..., None])
+    def of(self, contexts: Contexts) -> FloatArray:
+        """Whether a step is eligible, ρ^Δ since then (0: not eligible), and the number of its unmet clauses.
+
+        Shape (n, N, 3) of n contexts among the N steps of the graph; 0 for steps that are done.
+        """
+        shape = (*contexts.done.shape, 3)
+        if not self.tracker.graph.preconditions:  # everything is equally eligible: nothing to tell steps apart
+            return np.zeros(shape)
+        rows = [self.known[prefix] if prefix in self.known else self._row(prefix) for prefix in contexts.prefixes]
+        return np.array(rows).reshape(shape)
+
+    def look_up(self, sequences: Iterable[StepIndices]) -> GraphFeatures:
+        """Return the same features, with those of all contexts of some videos known."""
+        if not self.tracker.graph.preconditions:
+            return self
+        prefixes = dict.fromkeys(sequence[:place] for sequence in sequences for place in range(len(sequence)))
+        return replace(self, known={prefix: self._row(prefix) for prefix in prefixes})
+
+    def _row(self, prefix: StepIndices) -> FloatArray:
+        steps = self.tracker.graph.steps
+        state = self.tracker.state_after(steps[index] for index in prefix)
+        left = np.ones(len(steps))
+        left[list(prefix)] = 0
+        unmet = self._needed @ left
+        for place, clauses in self._other_clauses.items():
+            unmet[place] += sum(not clause.evaluate(state.completed) for clause in clauses)
+        fresh = [self.rho ** state.waited[name] if name in state.eligible else 0.0 for name in steps]
+        return np.asarray(np.stack([unmet == 0, fresh, unmet], axis=1) * left[:, None])
+
+    @cached_property
+    def _needed(self) -> FloatArray:
+        """[n, m]: 1 where the precondition of n has m as a clause, shape (N, N)."""
+        steps = self.tracker.graph.steps
+        return np.array([[float(one in self.tracker.needed_steps[name]) for one in steps] for name in steps])
+
+    @cached_property
+    def _other_clauses(self) -> dict[int, Sequence[Formula]]:
+        """Those of each step that has any, by its place."""
+        clauses = self.tracker.other_clauses
+        return {place: clauses[name] for place, name in enumerate(self.tracker.graph.steps) if clauses[name]}
 
 
 def _normalize_rows(weights: FloatArray) -> FloatArray:

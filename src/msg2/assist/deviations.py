@@ -1,8 +1,13 @@
-"""How a step deviates from a graph at the moment it begins. Whether that is a mistake is not decided here."""
+"""How a step deviates from a graph at the moment it begins. Whether that is a mistake is not decided here.
+
+What was done and what is accepted are kept apart. A step that came too early, or in place of another, is rejected: it
+counts as done for the steps that need it, so that one slip does not make mistakes of all that follow; but nothing is
+late for it, excluded by it or a repetition of it. It is accepted when it is done again, rightly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -45,8 +50,14 @@ class DeviationDetector:
     [('out of order', 'dip')]
     """
 
+    corrects: tuple[Step, ...] = ()
+    """The rejected step that the last segment does again, if it does."""
+
     def __init__(self, graph: SubtaskGraph) -> None:
         self.length = 0
+        self.rejected: frozenset[Step] = frozenset()
+        """Steps that were mistakes, and have not been done again, rightly."""
+        self._told: frozenset[Step] = frozenset()  # of them and of those that others were late for, no more is said
         self._graph, self._steps = graph, frozenset(graph.steps)
         self._completed: set[Step] = set()
         self._running: list[Segment] = []
@@ -58,13 +69,17 @@ class DeviationDetector:
         """The deviations of the segment that begins now; a step that the graph does not have is at most repeated."""
         self._advance(segment)
         name = segment.step
-        deviations = [Deviation("repeated", name)] if name in self._begun else []
+        deviations = [Deviation("repeated", name)] if name in self._begun - self.rejected else []
+        without = self._missing.pop(name, {})
+        self.corrects = (name,) if name in self.rejected else ()
+        self.rejected -= {name}
+        self._told -= {name}
         self._begun.add(name)
-        without = self._missing.pop(name, {}).items()
-        late_for = {other: clause for other, clause in without if other in self._completed}  # overlaps say nothing
+        completed = self._completed - self._told  # overlaps say nothing
+        late_for = {other: clause for other, clause in without.items() if other in completed}
         if name in self._steps and not deviations:
-            late_for |= {other: step(name) for other in sorted(self._graph.order_successors(name) & self._completed)}
-            partners = sorted(self._graph.partners(name) & (self._begun - {name}))
+            late_for |= {other: step(name) for other in sorted(self._graph.order_successors(name) & completed)}
+            partners = sorted(self._graph.partners(name) & (self._begun - self._told - {name}))
             deviations += [Deviation("exclusive", name, other, step(other)) for other in partners]
         deviations += [Deviation("out of order", name, other, clause) for other, clause in late_for.items()]
         lacking: set[Step] = set()
@@ -75,6 +90,35 @@ class DeviationDetector:
                 self._missing.setdefault(missing, {}).setdefault(name, clause)
                 deviations.append(Deviation("skipped", name, missing, clause))
         return tuple(deviations)
+
+    def reject(self, mistakes: Iterable[Deviation]) -> None:
+        """Do not accept what these deviations of the last segment say was done wrongly."""
+        for deviation in mistakes:
+            match deviation.kind:
+                case "premature" | "exclusive":
+                    self.rejected |= {deviation.step}
+                    self._told |= {deviation.step}
+                case "out of order" if deviation.other is not None:  # the other one came too early
+                    self._told |= {deviation.other}
+                    if deviation.step in self._graph.parents(deviation.other):
+                        self.rejected |= {deviation.other}
+
+    def accept(self, name: Step) -> None:
+        """Take a step for done, rightly, whether it came or not, and so what came without it and lacks nothing else."""
+        self._begun.add(name)
+        self._completed.add(name)
+        without = self._missing.pop(name, {}).keys()
+        lacking = {other for others in self._missing.values() for other in others}
+        self.rejected -= {name, *(without - lacking)}
+        self._told -= {name, *(without - lacking)}
+
+    def copy(self) -> DeviationDetector:
+        """Return a detector of a run that has been the same so far."""
+        other = DeviationDetector.__new__(DeviationDetector)
+        other.__dict__.update(self.__dict__)
+        other._completed, other._begun, other._running = set(self._completed), set(self._begun), list(self._running)
+        other._missing = {name: dict(found) for name, found in self._missing.items()}
+        return other
 
     def _advance(self, segment: Segment) -> None:
         """Everything that has ended when `segment` starts is completed."""

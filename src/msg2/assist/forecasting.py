@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from msg2.assist.grprop import grprop
@@ -24,6 +24,11 @@ class RankerFactory:
     needs_graph: bool = True
     needs_videos: bool = False
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether its numbers are probabilities, or only rank the steps: videos alone tell how often a step is next."""
+        return self.needs_videos
+
 
 RANKERS: Mapping[str, RankerFactory] = {
     "recency": RankerFactory(lambda graph, task: recency(graph)),
@@ -33,6 +38,9 @@ RANKERS: Mapping[str, RankerFactory] = {
 }
 """All rankers, by name."""
 DEFAULT_RANKER = "recency"
+"""Of a graph alone."""
+LEARNED_RANKER = "learned"
+"""The default of a graph with videos."""
 GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.needs_videos)
 """Rankers that need a graph only."""
 
@@ -68,7 +76,10 @@ def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ran
 
 @dataclass(frozen=True, slots=True)
 class NextStepForecast:
-    """What comes after the steps `done`, the most probable step first."""
+    """What comes after the steps `done`, the most probable step first.
+
+    The steps have probabilities where the ranker is `calibrated`; so do the steps of the lookahead in JSON.
+    """
 
     task: str
     done: tuple[Step, ...]
@@ -77,7 +88,12 @@ class NextStepForecast:
     waiting_times: Mapping[Step, WaitingTime | None] | None
     """Seconds until each step comes (None where videos have no times); None without videos."""
     lookahead: Lookahead | None
-    """What comes within the horizon; None without one."""
+    """What comes within the horizon, by the numbers of the ranker; None without one."""
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the numbers of the ranker are probabilities."""
+        return RANKERS[self.ranker].calibrated
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for one JSON object."""
@@ -85,6 +101,7 @@ class NextStepForecast:
         for ranked in self.steps:
             step: dict[str, Any] = {
                 "step": ranked.step,
+                "rank": ranked.rank,
                 "probability": ranked.probability,
                 "eligible": ranked.eligible,
                 "unmet": [clause.to_json() for clause in ranked.unmet],
@@ -92,7 +109,7 @@ class NextStepForecast:
                 "awaited": list(ranked.awaited),
             }
             if self.lookahead is not None:
-                step["within"] = self.lookahead.within.get(ranked.step, 0.0)
+                step["within"] = self.lookahead.within.get(ranked.step, 0.0) if self.calibrated else None
             if self.waiting_times is not None:
                 time = self.waiting_times[ranked.step]
                 step["seconds"] = None if time is None else asdict(time)
@@ -101,9 +118,9 @@ class NextStepForecast:
         if self.lookahead is not None:
             value |= {
                 "horizon": self.lookahead.horizon,
-                "ends": self.lookahead.end_probability,
+                "ends": self.lookahead.end_probability if self.calibrated else None,
                 "path": list(self.lookahead.path),
-                "path_probability": self.lookahead.path_probability,
+                "path_probability": self.lookahead.path_probability if self.calibrated else None,
             }
         return value
 
@@ -111,7 +128,7 @@ class NextStepForecast:
 def forecast(
     graph: SubtaskGraph,
     done: Sequence[Step] = (),
-    ranker: str = DEFAULT_RANKER,
+    ranker: str | None = None,
     task: Task | None = None,
     horizon: int | None = None,
 ) -> NextStepForecast:
@@ -123,8 +140,8 @@ def forecast(
         What the steps need.
     done : sequence of Step
         The steps done so far, in order.
-    ranker : str
-        A key of `RANKERS`.
+    ranker : str, optional
+        A key of `RANKERS`; by default `learned` where there are videos, else `recency`, which ranks only.
     task : Task, optional
         Videos to learn from: the ranker, the seconds until a step comes, and whether any comes.
     horizon : int, optional
@@ -142,8 +159,11 @@ def forecast(
     >>> forecast(SubtaskGraph("t", "abc", {}), done=["a"], horizon=2).lookahead.path
     ('b', 'c')
     """
-    rank = make_ranker(ranker, graph, task)
+    name = ranker or (DEFAULT_RANKER if task is None else LEARNED_RANKER)
+    rank = make_ranker(name, graph, task)
     ranking = tuple(next_steps(graph, done, rank))
+    if not RANKERS[name].calibrated:
+        ranking = tuple(replace(ranked, probability=None) for ranked in ranking)
     waiting_times = None
     if task is not None:
         waiting_time, last = fit_waiting_times(task), done[-1] if done else None
@@ -151,4 +171,4 @@ def forecast(
     ahead = None
     if horizon is not None:
         ahead = look_ahead(rank, done, horizon, None if task is None else fit_end_probability(graph, task))
-    return NextStepForecast(graph.task, tuple(done), ranker, ranking, waiting_times, ahead)
+    return NextStepForecast(graph.task, tuple(done), name, ranking, waiting_times, ahead)

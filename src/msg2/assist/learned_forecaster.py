@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.assist.conditional_logit import (
@@ -25,20 +24,24 @@ from msg2.assist.conditional_logit import (
     fit_conditional_logit,
 )
 from msg2.assist.context_features import (
+    BACK_OFF,
     COUNT_FEATURES,
+    SIMILARITY_DECAY,
     Contexts,
+    GraphFeatures,
+    PastChoices,
     StepIndices,
     TransitionCounts,
     count_features,
     count_transitions,
     encode_contexts,
-    graph_features,
     similarity_features,
 )
 from msg2.assist.next_step import RHO
-from msg2.assist.run_state import unknown_step_error
+from msg2.assist.run_state import RunStateTracker, unknown_step_error
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
+from msg2.validation import require
 
 Element = TypeVar("Element")
 
@@ -50,8 +53,8 @@ PENALTIES = tuple(Penalty(terms, weights=30.0) for terms in (30.0, 10.0, 3.0))
 """The best for held-out videos is taken."""
 FOLDS = 5
 """Of the videos: for the penalties, and for counts that a context is not part of."""
-MAX_VIDEOS = 500
-"""More than these are subsampled evenly."""
+MAX_LABELS = 2000
+"""Videos are subsampled evenly so that they have no more labels than these: enough to learn from, and quick to ask."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,18 +70,19 @@ class ForecastFeatures:
     """What videos of the task, its graph and other tasks tell about a context."""
 
     graph: SubtaskGraph
+    sequences: Sequence[StepIndices]
+    """The steps of each video."""
     counts: TransitionCounts
-    past: Contexts
-    chosen: NDArray[np.intp]
-    """The step that came in each past context."""
+    past: PastChoices
+    from_graph: GraphFeatures
     transfer: TransferPrior | None
 
     def choice_sets(self, contexts: Contexts) -> ChoiceSets:
         """Context and features of each step that is left."""
         features = [
-            similarity_features(contexts, self.past, self.chosen),
+            similarity_features(contexts, self.past),
             count_features(contexts, self.counts),
-            graph_features(contexts, self.graph, RHO),
+            self.from_graph.of(contexts),
         ]
         if self.transfer is not None:
             features.append(count_features(contexts, self.transfer.counts))
@@ -86,7 +90,10 @@ class ForecastFeatures:
 
 
 def fit_features(
-    sequences: Sequence[StepIndices], graph: SubtaskGraph, transfer: TransferPrior | None = None
+    sequences: Sequence[StepIndices],
+    graph: SubtaskGraph,
+    transfer: TransferPrior | None = None,
+    from_graph: GraphFeatures | None = None,
 ) -> ForecastFeatures:
     """Count what the features are made of.
 
@@ -98,13 +105,17 @@ def fit_features(
         Of the same steps.
     transfer : TransferPrior, optional
         What other tasks say.
+    from_graph : GraphFeatures, optional
+        What the graph says, where that is known already.
 
     Returns
     -------
     ForecastFeatures
     """
-    past, chosen = choice_contexts(sequences, len(graph.steps))
-    return ForecastFeatures(graph, count_transitions(sequences, len(graph.steps)), past, chosen, transfer)
+    size = len(graph.steps)
+    past, counts = PastChoices.from_sequences(sequences, size), count_transitions(sequences, size)
+    said = from_graph or GraphFeatures(RunStateTracker(graph), RHO)
+    return ForecastFeatures(graph, sequences, counts, past, said, transfer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +134,23 @@ class LearnedForecaster:
         choice_sets = self.extractor.choice_sets(encode_contexts([prefix], len(steps)))
         probabilities = np.exp(self.model.log_probabilities(choice_sets)[0]).tolist()
         return {name: probabilities[index] for index, name in enumerate(steps) if index not in prefix}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that, with the graph, give the same probabilities elsewhere; steps are places among `steps`.
+
+        What other tasks say is not among them: a forecaster that uses it is an `InputError`.
+        """
+        features = self.extractor
+        require(features.transfer is None, "a forecaster that uses other tasks cannot be written down")
+        return {
+            "steps": list(features.graph.steps),
+            "sequences": [list(sequence) for sequence in features.sequences],
+            "terms": self.model.terms.tolist(),
+            "weights": self.model.weights.tolist(),
+            "similarity_decay": SIMILARITY_DECAY,
+            "back_off": BACK_OFF,
+            "rho": features.from_graph.rho,
+        }
 
 
 def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | None = None) -> LearnedForecaster:
@@ -153,10 +181,11 @@ def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | No
     >>> max(best, key=best.get), round(sum(best.values()), 6)
     ('b', 1.0)
     """
-    sequences = subsample_evenly([step_indices(video.sequence(), graph) for video in task], MAX_VIDEOS)
+    sequences = training_sequences(graph, task)
+    from_graph = GraphFeatures(RunStateTracker(graph), RHO).look_up(sequences)
 
     def extractor_from(others: Sequence[StepIndices]) -> ForecastFeatures:
-        return fit_features(others, graph, transfer)
+        return fit_features(others, graph, transfer, from_graph)
 
     trials = (
         (cross_fit_choices(others, extractor_from), observed_choices(held_out, extractor_from(others)))
@@ -166,7 +195,7 @@ def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | No
     prior = DEFAULT_PRIOR if transfer is None else transfer.weights
     penalty = best_penalty(trials, prior, PENALTIES)
     model = fit_conditional_logit(cross_fit_choices(sequences, extractor_from), penalty, prior)
-    return LearnedForecaster(extractor_from(sequences), model)
+    return LearnedForecaster(fit_features(sequences, graph, transfer), model)
 
 
 def observed_choices(sequences: Sequence[StepIndices], extractor: ForecastFeatures) -> ObservedChoices:
@@ -183,8 +212,8 @@ def observed_choices(sequences: Sequence[StepIndices], extractor: ForecastFeatur
     -------
     ObservedChoices
     """
-    contexts, chosen = choice_contexts(sequences, len(extractor.graph.steps))
-    return ObservedChoices(extractor.choice_sets(contexts), chosen)
+    choices = PastChoices.from_sequences(sequences, len(extractor.graph.steps))
+    return ObservedChoices(extractor.choice_sets(choices.contexts), choices.chosen)
 
 
 def cross_fit_choices(
@@ -235,26 +264,29 @@ def k_fold_split(
     ]
 
 
-def choice_contexts(sequences: Sequence[StepIndices], size: int) -> tuple[Contexts, NDArray[np.intp]]:
-    """The context before every step of every video, and the step that came.
+def training_sequences(graph: SubtaskGraph, task: Task) -> Sequence[StepIndices]:
+    """The steps of videos that a forecaster learns from.
 
     Parameters
     ----------
-    sequences : sequence of StepIndices
-        The steps of each video.
-    size : int
-        Number of steps of the task.
+    graph : SubtaskGraph
+        It has the steps of the task.
+    task : Task
+        The videos; of those with many labels together, some (`MAX_LABELS`).
 
     Returns
     -------
-    Contexts
-        n of them.
-    array of shape (n,)
-        The step that came in each.
+    sequence of StepIndices
+        Of the videos with any step.
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
     """
-    prefixes = [sequence[:place] for sequence in sequences for place in range(len(sequence))]
-    chosen = [step for sequence in sequences for step in sequence]
-    return encode_contexts(prefixes, size), np.array(chosen, dtype=np.intp)
+    sequences = [step_indices(video.sequence(), graph) for video in task if video.segments]
+    most = max(2 * FOLDS, MAX_LABELS * len(sequences) // max(sum(map(len, sequences)), 1))
+    return subsample_evenly(sequences, most)
 
 
 def subsample_evenly(items: Sequence[Element], most: int) -> Sequence[Element]:

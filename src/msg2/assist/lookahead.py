@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from msg2.assist.conditional_logit import ChoiceSets, ObservedChoices, best_penalty, fit_conditional_logit
+from msg2.assist.conditional_logit import (
+    ChoiceSets,
+    ConditionalLogit,
+    ObservedChoices,
+    best_penalty,
+    fit_conditional_logit,
+)
 from msg2.assist.context_features import StepIndices, encode_contexts
-from msg2.assist.learned_forecaster import MAX_VIDEOS, PENALTIES, k_fold_split, step_indices, subsample_evenly
+from msg2.assist.learned_forecaster import PENALTIES, k_fold_split, step_indices, training_sequences
 from msg2.assist.next_step import Ranker
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
@@ -117,11 +123,31 @@ def _keep_most_probable(paths: Sequence[_StepPath]) -> list[_StepPath]:
     return [_StepPath(path.steps, path.weight * scale, path.probability) for path in beam]
 
 
-def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndProbability:
+@dataclass(frozen=True, slots=True, eq=False)
+class EndForecaster:
+    """An `EndProbability`: called with the steps done so far, it tells how probably they were all."""
+
+    graph: SubtaskGraph
+    model: ConditionalLogit | None
+    """Of going on (candidate 0) and of ending (candidate 1); without any video None: then nothing ends."""
+
+    def __call__(self, done: Sequence[Step]) -> float:
+        """Before the first step nothing ends; a step that the graph does not have is an `InputError`."""
+        prefix = step_indices(done, self.graph)
+        if not prefix or self.model is None:
+            return 0.0
+        return float(np.exp(self.model.log_probabilities(_end_choice_sets([prefix], self.graph))[0, 1]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that give the same probabilities elsewhere."""
+        return {"steps": list(self.graph.steps), "terms": None if self.model is None else self.model.terms.tolist()}
+
+
+def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
     """Learn from the videos whether what was done so far was all there was.
 
     A logistic regression on what was done, what was done last and how long ago; the penalty is chosen on held-out
-    videos. Before the first step nothing ends.
+    videos.
 
     Parameters
     ----------
@@ -132,9 +158,16 @@ def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndProbability:
 
     Returns
     -------
-    EndProbability
+    EndForecaster
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
     """
-    sequences = subsample_evenly([step_indices(v.sequence(), graph) for v in task if v.segments], MAX_VIDEOS)
+    sequences = training_sequences(graph, task)
+    if not sequences:
+        return EndForecaster(graph, None)
     trials = (
         (_end_choices(others, graph), _end_choices(held_out, graph))
         for held_out, others in k_fold_split(sequences)
@@ -142,15 +175,7 @@ def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndProbability:
     )
     no_weights = np.zeros(0)
     penalty = best_penalty(trials, no_weights, PENALTIES)
-    model = fit_conditional_logit(_end_choices(sequences, graph), penalty, no_weights)
-
-    def end_probability(done: Sequence[Step]) -> float:
-        prefix = step_indices(done, graph)
-        if not prefix or not sequences:
-            return 0.0
-        return float(np.exp(model.log_probabilities(_end_choice_sets([prefix], graph))[0, 1]))
-
-    return end_probability
+    return EndForecaster(graph, fit_conditional_logit(_end_choices(sequences, graph), penalty, no_weights))
 
 
 def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> ObservedChoices:

@@ -29,7 +29,10 @@ class RankedStep:
     """A step that is left, how likely it is next, and why."""
 
     step: Step
-    probability: float
+    rank: int
+    """Its place among the steps that are left; the most likely one has 1."""
+    probability: float | None
+    """None where steps are only ranked: a rule says which comes sooner, not how often."""
     waited: int | None
     """Number of steps done since it first became eligible; None: never."""
     unmet: tuple[Formula, ...]
@@ -55,13 +58,12 @@ def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | 
     done : sequence of Step
         The steps done so far, in order.
     ranker : Ranker, optional
-        How probable each step is; by default `recency`.
+        How probable each step is; by default steps are ranked by `recency`, without probabilities.
 
     Returns
     -------
     list of RankedStep
-        The most probable first; equals in the order of the graph (layer, then name). Where nothing is eligible, all
-        that is left is equally probable.
+        The most probable first; equals in the order of the graph (layer, then name).
 
     Raises
     ------
@@ -70,24 +72,47 @@ def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | 
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> [(ranked.step, ranked.probability, ranked.eligible) for ranked in next_steps(graph, done=["whisk"])]
-    [('dip', 1.0, True), ('fry', 0.0, False)]
+    >>> [(ranked.rank, ranked.step, ranked.eligible) for ranked in next_steps(graph, done=["whisk"])]
+    [(1, 'dip', True), (2, 'fry', False)]
     """
-    state = RunStateTracker(graph).state_after(done)
-    probability = (ranker or recency(graph))(done)
-    ranking = [
+    return rank_steps(RunStateTracker(graph), done, ranker)
+
+
+def rank_steps(
+    tracker: RunStateTracker, done: Sequence[Step], ranker: Ranker | None = None, k: int | None = None
+) -> list[RankedStep]:
+    """Rank the steps that are left, as `next_steps`, for many questions about one graph.
+
+    Parameters
+    ----------
+    tracker : RunStateTracker
+        Of the graph.
+    done : sequence of Step
+        The steps done so far, in order.
+    ranker : Ranker, optional
+        As in `next_steps`.
+    k : int, optional
+        How many steps, at most.
+
+    Returns
+    -------
+    list of RankedStep
+    """
+    graph, state = tracker.graph, tracker.state_after(done)
+    weights = (ranker or _recency(tracker, RHO))(done)
+    left = sorted((name for name in graph.steps if name not in state.completed), key=lambda name: -weights[name])
+    return [
         RankedStep(
-            n,
-            probability[n],
-            state.waited.get(n),
-            unmet_clauses(graph.precondition(n), state.completed),
-            tuple(sorted(state.completed & (graph.partners(n) | graph.order_successors(n)))),
-            tuple(sorted(graph.awaited(n, state.completed))),
+            name,
+            rank,
+            None if ranker is None else weights[name],
+            state.waited.get(name),
+            unmet_clauses(graph.precondition(name), state.completed),
+            tuple(sorted(state.completed & (graph.partners(name) | graph.order_successors(name)))),
+            tuple(sorted(graph.awaited(name, state.completed))),
         )
-        for n in graph.steps
-        if n not in state.completed
+        for rank, name in enumerate(left[:k], start=1)
     ]
-    return sorted(ranking, key=lambda ranked: -ranked.probability)
 
 
 def recency(graph: SubtaskGraph, rho: float = RHO) -> Ranker:
@@ -110,13 +135,15 @@ def recency(graph: SubtaskGraph, rho: float = RHO) -> Ranker:
         For another ρ.
     """
     require(0 < rho <= 1, f"rho is {rho}, it must be above 0 and at most 1")
-    tracker = RunStateTracker(graph)
+    return _recency(RunStateTracker(graph), rho)
 
+
+def _recency(tracker: RunStateTracker, rho: float) -> Ranker:
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         state = tracker.state_after(done)
         # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
         freshest = min((state.waited[name] for name in state.eligible - state.completed), default=0)
-        return eligible_probabilities(graph, state, lambda name: float(rho ** (state.waited[name] - freshest)))
+        return eligible_probabilities(tracker.graph, state, lambda name: float(rho ** (state.waited[name] - freshest)))
 
     return probabilities_after
 

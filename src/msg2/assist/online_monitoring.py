@@ -4,13 +4,15 @@ A deviation is nothing in itself; the demonstrations say what it means. Of the n
 have the same deviation; now it is seen once more, and `msg2.assist.requirement_model` says how probably k + 1 of n + 1
 is a mistake. A step is right only if all its deviations are usual, taken as independent: its own probability is
 1 − Π (1 − p). Where labels may be missing, a step that comes without what it needs claims nothing: that may follow, or
-may only lack its label.
+may only lack its label. Every step is judged against all that came before it, mistakes included, unless these are
+rejected (see `msg2.assist.deviations`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -30,11 +32,14 @@ point with the fewest of them, whatever the data; where a missed mistake costs c
 
 @dataclass(frozen=True, slots=True)
 class DeviationAssessment:
-    """A deviation, the `times` that training videos have it out of `chances`, and how probably it is a mistake."""
+    """A deviation, the `times` that training videos have it out of `chances`, and how probably it is a mistake.
+
+    Without videos, and in a graph without evidence, both are None and the graph is believed.
+    """
 
     deviation: Deviation
-    times: int
-    chances: int
+    times: int | None
+    chances: int | None
     probability: float
 
     def to_json(self) -> dict[str, Any]:
@@ -60,6 +65,8 @@ class StepAssessment:
     findings: tuple[DeviationAssessment, ...]
     skipped: tuple[DeviationAssessment, ...]
     """The steps that it lacks; only time tells them apart from those that merely come late."""
+    corrects: tuple[Step, ...] = ()
+    """The mistake that it makes good: this step, which had been rejected."""
 
     def probability_of(self, *kinds: DeviationKind) -> float:
         """The probability of a mistake from the findings of these kinds alone."""
@@ -100,6 +107,33 @@ class DeviationCounts:
             deviations.update({one for segment in video.segments for one in detector.detect(segment)})
         return DeviationCounts(number, steps, deviations)
 
+    @staticmethod
+    def from_evidence(graph: SubtaskGraph) -> DeviationCounts:
+        """Take the counts that a graph has as its evidence; a step of which it has none is not among the `steps`."""
+        videos, steps, deviations = graph.method.get("videos"), dict[Step, int](), Counter[Deviation]()
+        for name in graph.steps:
+            evidence = graph.step_evidence(name)
+            if evidence.videos is None:
+                continue
+            steps[name] = evidence.videos
+            deviations[Deviation("repeated", name)] = round(graph.repeats.get(name, 0.0) * evidence.videos)
+            for clause in graph.precondition(name).clauses():
+                support = evidence.edges.get(clause.name) if clause.kind == "step" else None
+                if support is not None and support.before is not None and support.together is not None:
+                    broken = support.together - support.before
+                    deviations[Deviation("out of order", clause.name, name, clause)] = broken
+                    broken += support.lacking or 0
+                else:
+                    broken = evidence.videos - (evidence.videos if evidence.holds is None else evidence.holds)
+                deviations[Deviation("premature", name, None, clause)] = max(broken, 0)
+            for other, both in evidence.exclusive.items():
+                deviations[Deviation("exclusive", name, other, step(other))] = both
+        for edge in graph.edges():
+            if edge.kind == "after" and edge.support is not None and edge.support.before is not None:
+                late = Deviation("out of order", edge.before, edge.after, step(edge.before))
+                deviations[late] = max((edge.support.together or 0) - edge.support.before, 0)
+        return DeviationCounts(len(videos) if isinstance(videos, list | tuple) else 0, steps, deviations)
+
     def rules(self, graph: SubtaskGraph) -> list[tuple[int, int]]:
         """Of every clause and every pair in order: how many videos break it, of how many with the step."""
         rules = [
@@ -119,7 +153,7 @@ class DeviationCounts:
 
 def fit_monitor(
     graph: SubtaskGraph,
-    training: Task | DeviationCounts,
+    training: Task | DeviationCounts | None = None,
     threshold: float = THRESHOLD,
     absent: Absent | None = None,
 ) -> OnlineMonitor:
@@ -129,9 +163,9 @@ def fit_monitor(
     ----------
     graph : SubtaskGraph
         What the steps need.
-    training : Task or DeviationCounts
+    training : Task or DeviationCounts, optional
         Videos that say what is usual. They should keep repeated steps (`msg2.read(…, repeats="keep")`), or every
-        repetition is a surprise.
+        repetition is a surprise. Without any, the evidence of the graph says it.
     threshold : float
         Operating point: the probability from which on a step is called a mistake.
     absent : "unknown" or "skipped", optional
@@ -157,9 +191,13 @@ def fit_monitor(
     ('out of order', 0.85)
     """
     require_probability("threshold", threshold)
-    counts = training if isinstance(training, DeviationCounts) else DeviationCounts.from_videos(graph, training)
-    chosen = absent or absent_meaning(graph, training if isinstance(training, Task) else None)
-    return OnlineMonitor(graph, counts, RequirementModel.fit(counts.rules(graph)), threshold, chosen)
+    seen = training if isinstance(training, Task) else None
+    if training is None:
+        counts = DeviationCounts.from_evidence(graph)
+    else:
+        counts = training if isinstance(training, DeviationCounts) else DeviationCounts.from_videos(graph, training)
+    model = RequirementModel.fit([(times, chances) for times, chances in counts.rules(graph) if times <= chances])
+    return OnlineMonitor(graph, counts, model, threshold, absent or absent_meaning(graph, seen), training is None)
 
 
 @dataclass
@@ -171,6 +209,8 @@ class OnlineMonitor:
     model: RequirementModel
     threshold: float
     absent: Absent
+    believes_graph: bool = False
+    """Whether what the counts say nothing about is a mistake, because the graph says so."""
     _detector: DeviationDetector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -200,7 +240,9 @@ class OnlineMonitor:
         """
         segment = Segment(name, start, start if end is None else end)
         deviations = list(self._detector.detect(segment))
-        if name not in self.counts.steps:
+        if self.believes_graph and name not in self.counts.steps:  # how often it is done again, a graph need not say
+            deviations = [deviation for deviation in deviations if deviation.kind != "repeated"]
+        elif name not in self.counts.steps:
             deviations.append(Deviation("never seen", name))
         assessed = [self._assess(deviation) for deviation in deviations]
         silent = ("skipped", "premature") if self.absent == "unknown" else ("skipped",)
@@ -208,20 +250,43 @@ class OnlineMonitor:
         skipped = tuple(finding for finding in assessed if finding.deviation.kind == "skipped")
         probability = _combine_probabilities(findings)
         mistake = probability >= self.threshold
-        return StepAssessment(name, start, self._detector.length, probability, mistake, findings, skipped)
+        corrects = () if mistake else self._detector.corrects
+        return StepAssessment(name, start, self._detector.length, probability, mistake, findings, skipped, corrects)
+
+    def reject(self, assessment: StepAssessment) -> None:
+        """Do not accept what the last assessment says was done wrongly: later steps are held against the rest."""
+        self._detector.reject(finding.deviation for finding in assessment.findings)
+
+    @property
+    def rejected(self) -> frozenset[Step]:
+        """The steps that were mistakes and have not been done again, rightly."""
+        return self._detector.rejected
+
+    def accept(self, name: Step) -> None:
+        """Take a step for done, rightly: nobody saw it, or what was called a mistake counts."""
+        self._detector.accept(name)
+
+    def copy(self) -> OnlineMonitor:
+        """Return a monitor of a run that has been the same so far."""
+        other = copy(self)
+        other._detector = self._detector.copy()
+        return other
 
     def video(self, video: Video) -> tuple[StepAssessment, ...]:
         """Assess all segments of a video, from its beginning: what came so far plays no part."""
-        fresh = OnlineMonitor(self.graph, self.counts, self.model, self.threshold, self.absent)
+        fresh = replace(self)
         return tuple(fresh.step(segment.step, segment.start, segment.end) for segment in video.segments)
 
     def _assess(self, deviation: Deviation) -> DeviationAssessment:
         counts, model = self.counts, self.model
         if deviation.clause is None:  # no clause is involved: usual or a mistake with even odds
             model = replace(model, genuine=0.5)
+        if self.believes_graph and deviation.step not in counts.steps:
+            return DeviationAssessment(deviation, None, None, 1.0)
         times = counts.deviations.get(deviation, 0)
         chances = counts.videos if deviation.kind == "never seen" else counts.steps.get(deviation.step, 0)
-        return DeviationAssessment(deviation, times, chances, mistake_probability(times + 1, chances + 1, model))
+        probability = mistake_probability(min(times, chances) + 1, chances + 1, model)
+        return DeviationAssessment(deviation, times, chances, probability)
 
 
 @dataclass(frozen=True, slots=True)

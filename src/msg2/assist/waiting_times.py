@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -52,6 +53,7 @@ def fit_waiting_times(task: Task) -> WaitingTimes:
             gaps[last].append(seconds)
             everywhere.append(seconds)
 
+    @cache
     def waiting_time(last: Step | None, following: Step) -> WaitingTime | None:
         for seconds in (gaps.get((last, following), []), gaps.get(last, [])):
             if len(seconds) >= MIN_GAPS:

@@ -24,12 +24,14 @@ from msg2.cli import (
     merge,
     next,
     phrases,
+    plan,
     run,
     serve,
     show,
     simulate,
     states,
     sweep,
+    watch,
 )
 from msg2.errors import InputError
 
@@ -55,6 +57,8 @@ app.command("sweep", rich_help_panel=_LEARN)(sweep.sweep)
 app.command("evaluate", rich_help_panel=_LEARN)(evaluate.evaluate)
 app.command("compare", rich_help_panel=_LEARN)(compare.compare)
 app.command("next", rich_help_panel=_USE)(next.next_)
+app.command("plan", rich_help_panel=_USE)(plan.plan)
+app.command("watch", rich_help_panel=_USE)(watch.watch)
 app.command("check", rich_help_panel=_USE)(check.check)
 app.command("explain", rich_help_panel=_USE)(explain.explain)
 app.command("show", rich_help_panel=_USE)(show.show)
@@ -96,6 +100,10 @@ def _root(
     **Ask the graph:**
 
     - `msg2 next graph.json --done "boil water"`: what comes next
+
+    - `msg2 plan graph.json --goal "serve"`: how to get there
+
+    - `msg2 watch graph.json --data steps.csv`: one run, live: events as JSON lines in, answers out
 
     - `msg2 check graph.json new.csv`: what went wrong
 

@@ -17,7 +17,7 @@ from msg2.assist import (
     evaluate_next_step,
     forecast,
 )
-from msg2.assist.forecasting import DEFAULT_RANKER
+from msg2.assist.forecasting import DEFAULT_RANKER, LEARNED_RANKER
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE
 from msg2.cli import console
 from msg2.cli.data_options import (
@@ -38,11 +38,12 @@ from msg2.logs import quiet_logs
 _FROM_VIDEOS = tuple(name for name in RANKERS if name not in GRAPH_RANKERS)
 
 RankerName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--ranker",
         metavar="NAME",
-        help=f"How next steps are ranked: {', '.join(GRAPH_RANKERS)}; from videos: {', '.join(_FROM_VIDEOS)}.",
+        help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. "
+        f"By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
     ),
 ]
 
@@ -57,7 +58,7 @@ def next_(
         bool,
         typer.Option("--evaluate", help=f"Accuracy on held-out videos of DATA: {TEST_SHARE:.0%} test, seeded splits."),
     ] = False,
-    ranker: RankerName = DEFAULT_RANKER,
+    ranker: RankerName = None,
     data: Annotated[
         Path | None, typer.Option(metavar="DATA", help="With a graph: videos to learn from; how long until they come.")
     ] = None,
@@ -74,25 +75,27 @@ def next_(
 ) -> None:
     """What comes next after the steps that are done; or how often that is right on held-out videos.
 
-    With --data it also says in how many seconds: the median, and the range of four gaps in five.
+    A graph alone ranks the steps. With --data it says how probably each comes, and in how many seconds: the median, and
+    the range of four gaps in five.
 
     Examples: `msg2 next graph.json --done "boil water" --done "grind beans"`, `msg2 next steps.csv --evaluate`,
-    `msg2 next graph.json --data steps.csv --done "boil water" --ranker learned --horizon 3`
+    `msg2 next graph.json --data steps.csv --done "boil water" --horizon 3`
     """
-    if ranker not in RANKERS:
+    if ranker is not None and ranker not in RANKERS:
         raise typer.BadParameter(f"--ranker is {ranker!r}, it must be {', '.join(RANKERS)}")
     if not evaluate:
         refuse_given(given, "--evaluate")
         refuse_without("--evaluate", context, "method", "task", "splits")
         if data is None:
             refuse_given(reading, "--data or --evaluate")
-            if ranker not in GRAPH_RANKERS:
+            if ranker is not None and ranker not in GRAPH_RANKERS:
                 raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
         seen = None if data is None else read_as_recorded(graph, data, **reading)
         _print_forecast(forecast(graph, done or [], ranker, seen, horizon), json)
         return
     refuse_without("a graph, --evaluate with data", context, "done", "data", "horizon")
+    ranker = ranker or DEFAULT_RANKER
     if not RANKERS[ranker].needs_graph:
         refuse_given(given, "a ranker that uses a graph")
         refuse_without("a ranker that uses a graph", context, "method")
@@ -111,11 +114,14 @@ def _print_forecast(found: NextStepForecast, json: bool) -> None:
         console.print_line("Nothing is left: all steps are done.")
         return
     times = found.waiting_times or {}
-    timed, ahead = any(time is not None for time in times.values()), found.lookahead
-    columns = ["step", "percent", *([f"within {ahead.horizon}"] if ahead else []), *(["seconds"] if timed else [])]
+    timed = any(time is not None for time in times.values())
+    ahead = found.lookahead if found.calibrated else None
+    columns = ["step", "percent" if found.calibrated else "rank"]
+    columns += [*([f"within {ahead.horizon}"] if ahead else []), *(["seconds"] if timed else [])]
     rows = []
     for ranked in found.steps:
-        row = [ranked.step, console.format_percent(ranked.probability)]
+        likely = str(ranked.rank) if ranked.probability is None else console.format_percent(ranked.probability)
+        row = [ranked.step, likely]
         if ahead is not None:
             row.append(console.format_percent(ahead.within.get(ranked.step, 0.0)))
         if timed:
@@ -123,8 +129,8 @@ def _print_forecast(found: NextStepForecast, json: bool) -> None:
             row.append("" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})")
         rows.append([*row, _still_needs(ranked)])
     console.print_table([*columns, "still needs"], rows)
-    if ahead is not None:
-        _print_lookahead(ahead)
+    if found.lookahead is not None:
+        _print_lookahead(found.lookahead, found.calibrated)
 
 
 def _still_needs(ranked: RankedStep) -> str:
@@ -136,8 +142,11 @@ def _still_needs(ranked: RankedStep) -> str:
     return " ".join(filter(None, (needs, first)))
 
 
-def _print_lookahead(ahead: Lookahead) -> None:
+def _print_lookahead(ahead: Lookahead, calibrated: bool) -> None:
     path = ", then ".join(ahead.path)
+    if not calibrated:
+        console.print_line(f"\nMost probable: {path}.")
+        return
     console.print_line(f"\nMost probable: {path} ({console.format_percent(ahead.path_probability)} %).")
     if ahead.end_probability:
         percent = console.format_percent(ahead.end_probability)

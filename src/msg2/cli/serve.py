@@ -30,7 +30,7 @@ def serve(
         typer.Option(metavar="TEXT", envvar="MSG2_TOKEN", help="What a visitor has to know: 16 or more characters."),
     ] = None,
 ) -> None:
-    """The web app on this machine: learn graphs from your data, draw and merge them by hand, correct labels.
+    """The web app on this machine: learn graphs from your data, follow runs, draw graphs by hand, correct labels.
 
     Everything is kept in one folder, and what was being worked on is taken up at the next start.
 

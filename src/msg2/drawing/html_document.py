@@ -23,6 +23,7 @@ _BROAD = 1200
 _SCRIPTS = (
     "page_data",
     "formula",
+    "forecaster",
     "formula_text",
     "diagram",
     "pan_zoom",

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from msg2.assist import Mistake, check
+from msg2.assist import Mistake, check, fit_end_probability, fit_forecaster
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.next_step import RHO
 from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
@@ -63,6 +63,7 @@ def page_data(
         "arrows": [_arrow(arrow, place) for arrow in diagram.arrows],
         **({"groups": [_group(group) for group in diagram.groups]} if diagram.groups else {}),
         "videos": [] if videos is None else _videos(graph, videos, place, media or {}),
+        **({} if videos is None else _forecast(graph, videos, place)),
     }
 
 
@@ -176,6 +177,14 @@ def _formula_with_numbers(formula: Formula, place: StepNumbers) -> Any:
             return {"not": _formula_with_numbers(formula.operands[0], place)}
         case _:
             return {formula.kind: [_formula_with_numbers(operand, place) for operand in formula.operands]}
+
+
+def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> dict[str, Any]:
+    """What the page needs to forecast the next step, and the end, as the library does; nothing without any label."""
+    if not any(video.segments for video in task):
+        return {}
+    learned, end = fit_forecaster(graph, task).to_json(), fit_end_probability(graph, task).to_json()
+    return {"forecast": learned | {"steps": [place[name] for name in graph.steps], "end_terms": end["terms"]}}
 
 
 def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[dict[str, Any]]:

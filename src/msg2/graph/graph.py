@@ -284,7 +284,14 @@ class SubtaskGraph:
 
     def step_evidence(self, step: Step) -> StepEvidence:
         """What the videos say about the precondition of the step."""
-        return StepEvidence.from_json(self.evidence.get(step))
+        if step not in self._parsed_evidence:
+            self._parsed_evidence[step] = StepEvidence.from_json(self.evidence.get(step))
+        return self._parsed_evidence[step]
+
+    @cached_property
+    def _parsed_evidence(self) -> dict[Step, StepEvidence]:
+        """Of the steps that were asked about: evidence is parsed once."""
+        return {}
 
     def edge_pairs(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
         """The pairs (before, after) of the edges of both kinds, without their support.

@@ -201,7 +201,15 @@ def infer_graph(settings: LearnSettings, rows: Sequence[LabelRow], path: Path, *
     return _learn(_read_rows(rows, settings.task, path, **_reading(settings)), settings, progress).to_json()
 
 
-def rank_next_steps(graph: dict[str, Any], done: Sequence[str], ranker: str, *, progress: Progress) -> dict[str, Any]:
+def rank_next_steps(
+    graph: dict[str, Any],
+    done: Sequence[str],
+    ranker: str | None,
+    rows: Sequence[LabelRow],
+    path: Path,
+    *,
+    progress: Progress,
+) -> dict[str, Any]:
     """Rank the steps that are left.
 
     Parameters
@@ -210,8 +218,12 @@ def rank_next_steps(graph: dict[str, Any], done: Sequence[str], ranker: str, *, 
         The content of a graph file.
     done : sequence of str
         The steps done so far, in order.
-    ranker : str
-        A name in `msg2.assist.GRAPH_RANKERS`.
+    ranker : str, optional
+        A name in `msg2.assist.RANKERS`.
+    rows : sequence of LabelRow
+        The labels of videos to learn from, or none.
+    path : Path
+        Where they may be written.
     progress : Progress
         Is not used.
 
@@ -220,13 +232,8 @@ def rank_next_steps(graph: dict[str, Any], done: Sequence[str], ranker: str, *, 
     dict
         A `NextStepsResponse`.
     """
-    parsed = SubtaskGraph.from_json(graph)
-    steps = [
-        {"step": ranked.step, "probability": ranked.probability, "eligible": ranked.eligible,
-         "unmet": [clause.to_json() for clause in ranked.unmet]}
-        for ranked in assist.next_steps(parsed, done, assist.make_ranker(ranker, parsed))
-    ]  # fmt: skip
-    return {"steps": steps}
+    task = _read_rows(rows, None, path) if rows else None
+    return {"steps": assist.forecast(SubtaskGraph.from_json(graph), done, ranker, task).to_json()["next"]}
 
 
 def check_labels(graph: dict[str, Any], rows: Sequence[LabelRow], path: Path, *, progress: Progress) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias, cast
@@ -140,24 +141,34 @@ def run_in_process(
     RuntimeError
         Where the task failed; the log has its traceback.
     """
+    with start_process(_run_child, task, arguments, limits.megabytes) as connection:
+        return result_of(receive_message(connection, limits, progress, stop), translate)
+
+
+@contextmanager
+def start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
+    """Start a process, which is killed in the end.
+
+    Parameters
+    ----------
+    target : callable
+        What the process does; its first argument is its end of a connection.
+    *arguments : object
+        The other arguments; they can be pickled.
+
+    Yields
+    ------
+    Connection
+        The other end.
+    """
     context: Any = multiprocessing.get_context(start_method())
     ours, theirs = context.Pipe()
-    process = context.Process(target=_run_child, args=(theirs, task, arguments, limits.megabytes), daemon=True)
-    end = time.monotonic() + limits.seconds
+    process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
     try:
         with _starting:
             process.start()
         theirs.close()
-        while stop is None or not stop.is_set():
-            seconds_left = end - time.monotonic()
-            if seconds_left <= 0:
-                raise InputError(f"took longer than {limits.seconds:g} seconds", hint=_HINT)
-            if ours.poll(min(_POLL_SECONDS, seconds_left)):
-                message = _receive(ours, limits)
-                if "progress" not in message:
-                    return _result_of(message, translate)
-                progress(*message["progress"])
-        raise TaskCancelledError
+        yield ours
     finally:
         if process.pid is not None:
             process.kill()
@@ -165,11 +176,55 @@ def run_in_process(
         ours.close()
 
 
+def receive_message(
+    connection: Connection,
+    limits: ProcessLimits,
+    progress: Progress = no_progress,
+    stop: threading.Event | None = None,
+) -> dict[str, Any]:
+    """Wait for what a process has to say.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the process.
+    limits : ProcessLimits
+        How long to wait, and how much memory the process may take.
+    progress : Progress
+        Is told how far it is.
+    stop : threading.Event, optional
+        Ends the waiting once it is set.
+
+    Returns
+    -------
+    dict
+        What `encode_outcome` encoded; see `result_of`.
+
+    Raises
+    ------
+    InputError
+        Where it takes too much time or memory.
+    TaskCancelledError
+        Where `stop` was set.
+    """
+    end = time.monotonic() + limits.seconds
+    while stop is None or not stop.is_set():
+        seconds_left = end - time.monotonic()
+        if seconds_left <= 0:
+            raise InputError(f"took longer than {limits.seconds:g} seconds", hint=_HINT)
+        if connection.poll(min(_POLL_SECONDS, seconds_left)):
+            message = _receive(connection, limits)
+            if "progress" not in message:
+                return message
+            progress(*message["progress"])
+    raise TaskCancelledError
+
+
 def start_method() -> str:
     """Choose how processes start: from a server of forks with everything imported, which takes milliseconds, if any."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return "spawn"
-    multiprocessing.set_forkserver_preload(["msg2.server.graph_workers"])
+    multiprocessing.set_forkserver_preload(["msg2.server.graph_workers", "msg2.server.run_workers", "scipy.optimize"])
     return "forkserver"
 
 
@@ -181,7 +236,28 @@ def _receive(connection: Connection, limits: ProcessLimits) -> dict[str, Any]:
         raise InputError(what, hint=_HINT) from None
 
 
-def _result_of(message: dict[str, Any], translate: TranslateText) -> TaskResult:
+def result_of(message: dict[str, Any], translate: TranslateText) -> TaskResult:
+    """Turn a message of a process into a result, or raise what it says.
+
+    Parameters
+    ----------
+    message : dict
+        What `encode_outcome` encoded.
+    translate : TranslateText
+        Applied to every text in it.
+
+    Returns
+    -------
+    TaskResult
+        The result with its messages.
+
+    Raises
+    ------
+    InputError
+        Where the input is wrong.
+    RuntimeError
+        Where the task failed; the log has its traceback.
+    """
     match message:
         case {"refused": [what, where, hint]}:
             raise InputError(translate(what), where=where and translate(where), hint=hint and translate(hint))
@@ -195,28 +271,45 @@ def _result_of(message: dict[str, Any], translate: TranslateText) -> TaskResult:
 
 
 def _run_child(connection: Connection, task: WorkerTask, arguments: tuple[Any, ...], megabytes: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the server's to deal with
     threading.Thread(target=_exit_with_parent, args=(connection,), daemon=True).start()
-    _limit_memory(megabytes)
+    limit_process(megabytes)
 
     def progress(done: int, total: int | None, message: str) -> None:
         connection.send_bytes(json.dumps({"progress": [done, total, message]}).encode())
 
-    try:
-        with collect_logs() as logs:
-            result = task(*arguments, progress=progress)
-        messages = list(dict.fromkeys(text for _, text in logs.messages))
-        content = json.dumps({"result": result, "messages": messages}, allow_nan=False).encode()
-    except InputError as error:
-        content = _encode_refusal(error)
-    except MemoryError:
-        content = _encode_refusal(InputError(f"needs more than {megabytes:,} MB of memory", hint=_HINT))
-    except RecursionError:
-        content = _encode_refusal(InputError("is nested too deeply"))
-    except Exception:
-        content = json.dumps({"failed": traceback.format_exc()}).encode()
+    content = encode_outcome(lambda: task(*arguments, progress=progress), megabytes)
     with contextlib.suppress(OSError):
         connection.send_bytes(content)
+
+
+def encode_outcome(work: Callable[[], Any], megabytes: int) -> bytes:
+    """Do some work, and encode what came of it: its result, or what is wrong.
+
+    Parameters
+    ----------
+    work : callable
+        Returns plain JSON.
+    megabytes : int
+        The limit of memory, for the message where it was reached.
+
+    Returns
+    -------
+    bytes
+        JSON; see `result_of`.
+    """
+    try:
+        with collect_logs() as logs:
+            result = work()
+        messages = list(dict.fromkeys(text for _, text in logs.messages))
+        return json.dumps({"result": result, "messages": messages}, allow_nan=False).encode()
+    except InputError as error:
+        return _encode_refusal(error)
+    except MemoryError:
+        return _encode_refusal(InputError(f"needs more than {megabytes:,} MB of memory", hint=_HINT))
+    except RecursionError:
+        return _encode_refusal(InputError("is nested too deeply"))
+    except Exception:
+        return json.dumps({"failed": traceback.format_exc()}).encode()
 
 
 def _encode_refusal(error: InputError) -> bytes:
@@ -231,7 +324,9 @@ def _exit_with_parent(connection: Connection) -> None:
         os._exit(1)
 
 
-def _limit_memory(megabytes: int) -> None:
+def limit_process(megabytes: int) -> None:
+    """Limit the memory of this process, and leave interrupts to the server."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         import resource
     except ImportError:  # Windows has no such limits

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from msg2.assist import GRAPH_RANKERS
+from msg2.assist import RANKERS
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.inference import DEFAULT_METHOD, METHODS, find_method, make_options
 from msg2.options import option_specs
@@ -173,11 +173,12 @@ class JobRequest(LearnSettings):
 
 
 class NextStepsRequest(StrictModel):
-    """POST /api/next."""
+    """POST /api/next. The ranker is by default `learned` where there are labels to learn from, else `recency`."""
 
     graph: GraphDocument
     done: list[Name] = []
-    ranker: Annotated[str, Field(json_schema_extra={"enum": list(GRAPH_RANKERS)})] = "recency"
+    ranker: Annotated[str | None, Field(json_schema_extra={"enum": [*RANKERS, None]})] = None
+    labels: list[LabelRow] = []
 
 
 class CheckRequest(StrictModel):
@@ -219,17 +220,34 @@ class ErrorResponse(StrictModel):
     hint: str | None = None
 
 
+class SecondsToStep(StrictModel):
+    """Seconds until a step comes: the median of the gaps that were seen, and the range of four in five of them."""
+
+    median: float
+    low: float
+    high: float
+    gaps: int
+
+
 class NextStepEntry(StrictModel):
-    """A step that is left, with the clauses that do not hold yet (formulas as in a graph file)."""
+    """A step that is left, with the clauses that do not hold yet (formulas as in a graph file).
+
+    `probability` is null for rankers that only rank, `seconds` without labels that have times. What is done has
+    `ruled_out_by` the step; `awaited` should come before it, if done at all.
+    """
 
     step: str
-    probability: Probability
+    rank: int
+    probability: Probability | None
     eligible: bool
     unmet: list[Any]
+    ruled_out_by: list[str]
+    awaited: list[str]
+    seconds: SecondsToStep | None = None
 
 
 class NextStepsResponse(StrictModel):
-    """The steps that are left, the most probable first."""
+    """The steps that are left, the likeliest first."""
 
     steps: list[NextStepEntry]
 
@@ -363,3 +381,129 @@ class GraphsResponse(StrictModel):
     """All graphs and jobs, the newest first."""
 
     work: list[GraphRecord]
+
+
+# -- live runs --------------------------------------------------------------------------------------------------
+
+
+_STEP_NAME: dict[str, Any] = {"type": "string", "description": "A step of the graph."}
+_AT: dict[str, Any] = {"type": ["number", "null"], "description": "Seconds, never less than before."}
+_SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _event_schema(kind: str, value: dict[str, Any], **others: dict[str, Any]) -> dict[str, Any]:
+    """Describe one kind of event: its key with the value, and what else it may have."""
+    properties = {kind: value, **others}
+    return {"type": "object", "required": [kind], "additionalProperties": False, "properties": properties}
+
+
+RunEvent: TypeAlias = Annotated[
+    dict[str, Any],
+    AfterValidator(_require_storable),
+    WithJsonSchema(
+        {
+            "description": "What happened: a step was done, a recogniser saw something, a step is done after all, the "
+            "last one is taken back. Or a question, of which nothing is kept: a plan, or all answers.",
+            "anyOf": [
+                _event_schema("did", _STEP_NAME, at=_AT, confidence={**_SHARE, "type": ["number", "null"]}),
+                _event_schema("saw", {"type": "object", "minProperties": 1, "additionalProperties": _SHARE}, at=_AT),
+                _event_schema("accept", _STEP_NAME),
+                _event_schema("undo", {"type": "boolean", "const": True}),
+                _event_schema(
+                    "plan",
+                    _STEP_NAME,
+                    length={"type": ["integer", "null"], "minimum": 1},
+                    k={"type": ["integer", "null"], "minimum": 1},
+                ),
+                _event_schema(
+                    "ask",
+                    {"type": "boolean", "const": True},
+                    now={"type": ["number", "null"]},
+                    ended={"type": "boolean"},
+                ),
+            ],
+        }
+    ),
+]
+_OBJECTS: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
+RunAnswer: TypeAlias = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "description": "Everything that is known after an event. `report` is about a step that was told, `last` "
+            "what was told last, with its report; `version` is how often the run has changed.",
+            "required": ["version", "last", "done", "progress", "next", "missing", "time_left", "finished"],
+            "properties": {
+                "version": {"type": "integer"},
+                "last": {"type": ["object", "null"]},
+                "report": {"type": "object"},
+                "plans": _OBJECTS,
+                "done": {"type": "object", "additionalProperties": _SHARE},
+                "progress": {"type": "array", "items": {"type": "string"}},
+                "next": _OBJECTS,
+                "missing": _OBJECTS,
+                "time_left": {"type": ["object", "null"]},
+                "finished": {"type": "object"},
+            },
+        }
+    ),
+]
+"""As `msg2.assist.run_events.answer_event` answers, with `last` and `version`."""
+
+
+class OpenRunRequest(StrictModel):
+    """POST /api/runs."""
+
+    graph: RecordId
+    data: Annotated[
+        RecordId | None,
+        Field(description="To learn from; null for none. Left out, it is what the graph was learned from, if any."),
+    ] = None
+
+
+class RunSummary(StrictModel):
+    """A live run. `limitations` says what cannot be answered and why, `events` how many things were told."""
+
+    id: RecordId
+    made: float
+    graph: RecordId
+    data: RecordId | None
+    task: str
+    steps: list[str]
+    limitations: dict[str, str]
+    version: int
+    events: int
+
+
+class RunResponse(RunSummary):
+    """A live run with the present answer, and everything that was told."""
+
+    answer: RunAnswer
+    log: list[dict[str, Any]]
+
+
+class RunsResponse(StrictModel):
+    """All live runs, the newest first."""
+
+    runs: list[RunSummary]
+
+
+class RunRecord(StrictModel):
+    """A live run as it is kept: `saved` is what `msg2.Assistant` saves of it."""
+
+    id: RecordId
+    made: float
+    graph: RecordId
+    task: str
+    steps: list[str]
+    saved: dict[str, Any]
+    data: RecordId | None = None
+    limitations: dict[str, str] = Field(default_factory=dict)
+    version: int = 0
+
+    def summary(self) -> dict[str, Any]:
+        """Return the fields of a `RunSummary`."""
+        events = self.saved.get("events")
+        count = len(events) if isinstance(events, list) else 0
+        return {**self.model_dump(exclude={"saved"}), "events": count}

@@ -38,6 +38,14 @@ class ServerSettings:
     """The largest body of any other request."""
     waiting: int = 1000
     """Jobs that may wait; more are turned away."""
+    runs: int = 1000
+    """Live runs that may be kept; more are turned away."""
+    run_events: int = 1000
+    """Events that one run may have."""
+    models: int = 8
+    """Graphs, each with its data, that live runs are followed with at the same time; each has a process of its own."""
+    listeners: int = 100
+    """Streams of answers at the same time."""
     attempts: int = 3
     """Times that a job is begun, where the server is stopped in the middle of it."""
 
@@ -50,6 +58,6 @@ class ServerSettings:
         require(
             private or token is not None, f"at the address {self.host} others can reach the app: this needs a token"
         )
-        for name in ("workers", "answers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes"):
+        for name in ("workers", "answers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes", "models"):
             value = getattr(self, name)
             require(value > 0, f"{name.replace('_', '-')} is {value}, it must be above 0")

@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from msg2.errors import InputError
 from msg2.files import write_whole
-from msg2.server.schemas import DatasetRecord, GraphRecord
+from msg2.server.schemas import DatasetRecord, GraphRecord, RunRecord
 
-Record = TypeVar("Record", DatasetRecord, GraphRecord)
+Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
 _log = logging.getLogger(__name__)
 _ID = re.compile(r"[0-9a-f]{32}")

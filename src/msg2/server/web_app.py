@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from anyio import to_thread
@@ -18,8 +18,9 @@ from starlette.routing import Route
 
 import msg2
 from msg2.errors import InputError
-from msg2.server.api import datasets, graphs, pages, stateless
+from msg2.server.api import datasets, graphs, pages, runs, stateless
 from msg2.server.jobs import JobQueue, QueueFullError, error_response
+from msg2.server.live_runs import LiveRuns
 from msg2.server.sandbox import TaskCancelledError
 from msg2.server.schemas import ErrorResponse
 from msg2.server.security import SecurityMiddleware
@@ -30,7 +31,7 @@ from msg2.server.workspace import Workspace
 _BACKLOG = 128
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
-_ROUTERS = tuple(module.router for module in (stateless, datasets, graphs, pages))
+_ROUTERS = tuple(module.router for module in (stateless, datasets, graphs, runs, pages))
 _ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}
     for status, description in {
@@ -49,13 +50,14 @@ _ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def create_app(workspace: Workspace) -> FastAPI:
     """Create the app of a workspace, whose jobs are taken up when it starts, and which is closed when it ends."""
-    jobs = JobQueue(workspace)
+    jobs, live_runs = JobQueue(workspace), LiveRuns(workspace)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         jobs.start()
         yield
+        live_runs.close()
         jobs.stop()
         workspace.close()
 
@@ -69,7 +71,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         lifespan=lifespan,
         responses=_ERROR_RESPONSES,
     )
-    app.state.workspace, app.state.jobs = workspace, jobs
+    app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, live_runs
     for router in _ROUTERS:
         for route in router.routes:
             if isinstance(route, APIRoute):  # the parameters of the function are no business of the API's clients
@@ -79,6 +81,15 @@ def create_app(workspace: Workspace) -> FastAPI:
     for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, Exception):
         app.add_exception_handler(error_type, _handle_error)
     return app
+
+
+class AppServer(uvicorn.Server):
+    """Ends the streams of live runs when it is to end: they would go on for ever."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then everything else."""
+        cast(FastAPI, self.config.app).state.runs.end_streams()
+        await super().shutdown(sockets)
 
 
 def serve(workspace: Workspace, listening: socket.socket) -> None:
@@ -94,7 +105,7 @@ def serve(workspace: Workspace, listening: socket.socket) -> None:
     config = uvicorn.Config(
         create_app(workspace), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=3
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    AppServer(config).run(sockets=[listening])
 
 
 def listening_socket(settings: ServerSettings) -> socket.socket:

@@ -1,7 +1,7 @@
-"""The folder of the app: the datasets and graphs that are kept in it, and the ways in which they get there.
+"""The folder of the app: the datasets, graphs and runs that are kept in it, and the ways in which they get there.
 
 `data/ID/` has an upload with its record, `work/ID/` a graph with its page and its record, or the record of the job that
-is to make it. Whatever a visitor sends is read in the sandbox.
+is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is read in the sandbox.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from msg2.server import dataset_workers, graph_workers
 from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
-from msg2.server.schemas import CorrectionRequest, DatasetRecord, GraphRecord, ReadSettings, UploadQuery
+from msg2.server.schemas import CorrectionRequest, DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import NotFoundError, Record, RecordStore, delete_leftovers, lock_folder, new_id
 
@@ -31,6 +31,7 @@ class Workspace:
             self._lock_file = undo.enter_context(lock_folder(settings.folder))
             self.datasets = RecordStore(settings.folder / "data", DatasetRecord)
             self.graphs = RecordStore(settings.folder / "work", GraphRecord)
+            self.runs = RecordStore(settings.folder / "runs", RunRecord)
             undo.pop_all()
         self.sandbox = Sandbox(settings)
         self._scratch = settings.folder / "scratch"
@@ -242,14 +243,14 @@ def update_record(record: Record, **values: Any) -> Record:
 
     Parameters
     ----------
-    record : DatasetRecord or GraphRecord
+    record : DatasetRecord, GraphRecord or RunRecord
         The record, which stays as it is.
     **values : object
         The fields that change.
 
     Returns
     -------
-    DatasetRecord or GraphRecord
+    DatasetRecord, GraphRecord or RunRecord
         A new record; it is not written yet.
     """
     return type(record).model_validate({**record.model_dump(), **values})

@@ -33,8 +33,8 @@ function tick(step) {
   keep(undone ? ticked.filter((other) => other !== step) : [...ticked, step]);
   LIST.querySelector("input")?.focus({ preventScroll: true });
   const [best] = sorted(ticked).next;
-  const next = best ? `Next: ${STEPS[best.step].name}` : "All steps are done.";
-  say(`${STEPS[step].name} ${undone ? "not done" : "done"}. ${next}`);
+  const then = best ? [...ended(ticked), `Next: ${STEPS[best.step].name}`] : ["All steps are done."];
+  say([`${STEPS[step].name} ${undone ? "not done" : "done"}`, ...then].join(". "));
 }
 
 function entry(step, ...note) {
@@ -43,11 +43,11 @@ function entry(step, ...note) {
   return make("li", {}, make("label", {}, box, words));
 }
 
-/** What is left after some steps, the most probable first: what is due, what has to wait, and what is ruled out. */
+/** What is left after some steps, the likeliest first: what is due, what has to wait, and what is ruled out. */
 function sorted(steps) {
   const done = new Set(steps);
   const [ready, out] = [due(RULES, done), ruledOut(RULES, done)];
-  const left = forecast(RULES, steps, DATA.rho);
+  const left = nextSteps(steps);
   return {
     next: left.filter(({ step }) => ready.has(step)),
     later: left.filter(({ step }) => !ready.has(step) && !out.has(step)),
@@ -79,9 +79,21 @@ function waits(step, done) {
 function notes(step, done) {
   const first = RULES[step].after.filter((other) => !done.has(other) && mayBeDone(RULES[other], done));
   return [
-    ...(RULES[step].mayOmit ? [" · may be left out"] : []),
-    ...(first.length ? [" · first, if at all: ", ...names(first)] : []),
+    ...(RULES[step].mayOmit ? [["may be left out"]] : []),
+    ...(first.length ? [["first, if at all: ", ...names(first)]] : []),
   ];
+}
+
+/** How probable a step is where that is known, and other notes on it. */
+function withPercent(probability, ...others) {
+  const all = probability === undefined ? others : [[percent(probability)], ...others];
+  return all.flatMap((note, number) => [...(number ? [" · "] : []), ...note]);
+}
+
+/** That most videos end here, in words; nothing where more is to come, or no video tells. */
+function ended(steps) {
+  const probability = FORECASTER ? endProbability(FORECASTER, steps) : 0;
+  return probability < 0.5 ? [] : [`Probably finished (${percent(probability)})`];
 }
 
 /** Why a step is no longer possible. */
@@ -102,13 +114,17 @@ function drawList() {
   const done = new Set(ticked);
   const { next, later, out } = sorted(ticked);
   const all = STEPS.length - out.length;
+  const end = ticked.length < all ? ended(ticked) : [];
+  const nextEntry = ({ step, probability }) => entry(step, ...withPercent(probability, ...notes(step, done)));
+  const laterEntry = ({ step, probability }) => entry(step, ...withPercent(probability, waits(step, done)));
   const again = make("button", { type: "button", disabled: !ticked.length, onclick: () => keep([]) }, "Start again");
   const shown = make("progress", { max: all || 1, value: ticked.length, ariaLabel: "Steps done" });
   LIST.replaceChildren(
     make("div", { className: "head" }, make("h2", {}, "Checklist"), again),
     make("p", { className: "measured" }, shown, ` ${ticked.length} of ${all} done`),
-    ...group("Next", next.map(({ step, probability }) => entry(step, percent(probability), ...notes(step, done)))),
-    ...group("Later", later.map(({ step }) => entry(step, ...waits(step, done)))),
+    ...end.map((words) => make("p", { className: "end" }, `${words}. If not:`)),
+    ...group("Next", next.map(nextEntry)),
+    ...group("Later", later.map(laterEntry)),
     ...group("Left out", out.map(({ step }) => entry(step, ...obstacle(step, done))), "out"),
     ...group("Done", ticked.map((step) => entry(step)).reverse()),
   );

@@ -95,8 +95,8 @@ function waited(rules, sequence) {
   return new Map([...since].map(([step, time]) => [step, done.size - time]));
 }
 
-/** What comes next: p[n] ∝ e[n] (1 − c[n]) ρ^Δ[n], the most probable first; all alike where nothing is possible. */
-function forecast(rules, sequence, rho) {
+/** What is left, ranked by e[n] (1 − c[n]) ρ^Δ[n], which is no probability; all alike where nothing is possible. */
+function recency(rules, sequence, rho) {
   const done = new Set(sequence);
   const possible = eligible(rules, done);
   const delta = waited(rules, sequence);
@@ -106,6 +106,6 @@ function forecast(rules, sequence, rho) {
   const weight = (step) => (possible.has(step) ? rho ** (delta.get(step) - freshest) : 0);
   const total = left.reduce((sum, step) => sum + weight(step), 0);
   return left
-    .map((step) => ({ step, probability: total ? weight(step) / total : 1 / left.length }))
-    .sort((one, other) => other.probability - one.probability);
+    .map((step) => ({ step, weight: total ? weight(step) / total : 1 / left.length }))
+    .sort((one, other) => other.weight - one.weight);
 }

@@ -3,6 +3,12 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { steps: STEPS, arrows: ARROWS, groups: GROUPS = [], videos: VIDEOS } = DATA;
 const RULES = rulesOf(STEPS);
+const FORECASTER = DATA.forecast ? forecasterOf(DATA.forecast) : null;
+
+/** What is left after some steps, the likeliest first; only videos tell with which probability. */
+function nextSteps(sequence) {
+  return FORECASTER ? learnedNext(FORECASTER, RULES, sequence) : recency(RULES, sequence, DATA.rho);
+}
 
 /** What the graph knows about one step before another. */
 const evidence = (before, after) => STEPS[after].edges?.[before] ?? {};

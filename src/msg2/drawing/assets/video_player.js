@@ -106,18 +106,19 @@ function arrive(time) {
   predict(begun);
 }
 
-/** The next step by the graph, as bars; what really came is marked. */
+/** The next step as bars; what really came is marked. */
 function predict(begun) {
   const came = watching.segments.find((one) => !begun.includes(one.step))?.step;
-  const ranked = forecast(RULES, begun, DATA.rho).filter(({ probability }, rank) => probability > 0 && rank < 6);
+  const ranked = nextSteps(begun).slice(0, 6);
   at("forecast").replaceChildren(...ranked.map(({ step, probability }) => chance(step, probability, step === came)));
   if (!ranked.length) at("forecast").replaceChildren(make("li", { className: "quiet" }, "Nothing is left."));
 }
 
-function chance(step, probability, came = false) {
+function chance(step, probability, came) {
+  const words = [...(probability === undefined ? [] : [percent(probability)]), ...(came ? ["✓"] : [])];
   const item = make("li", { className: came ? "came" : "" }, stepButton(step),
-    make("span", { className: "number" }, came ? `${percent(probability)} ✓` : percent(probability)));
-  item.style.setProperty("--share", `${100 * probability}%`);
+    make("span", { className: "number" }, words.join(" ")));
+  item.style.setProperty("--share", `${100 * (probability ?? 0)}%`);
   if (came) item.title = "It is what came next in this video.";
   return item;
 }

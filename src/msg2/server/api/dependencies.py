@@ -1,4 +1,4 @@
-"""What the routes share: the workspace and the job queue of the app that was asked."""
+"""What the routes share: the workspace, the job queue and the live runs of the app that was asked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 
 from msg2.server.jobs import JobQueue
+from msg2.server.live_runs import LiveRuns
 from msg2.server.workspace import Workspace
 
 
@@ -20,5 +21,11 @@ def get_jobs(request: Request) -> JobQueue:
     return cast(JobQueue, request.app.state.jobs)
 
 
+def get_runs(request: Request) -> LiveRuns:
+    """Return the live runs of the app that was asked."""
+    return cast(LiveRuns, request.app.state.runs)
+
+
 WorkspaceDependency: TypeAlias = Annotated[Workspace, Depends(get_workspace)]
 JobQueueDependency: TypeAlias = Annotated[JobQueue, Depends(get_jobs)]
+LiveRunsDependency: TypeAlias = Annotated[LiveRuns, Depends(get_runs)]

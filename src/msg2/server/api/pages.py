@@ -31,6 +31,7 @@ _STATIC_FILES = {
 @router.get("/draw")
 @router.get("/draw/{id}")
 @router.get("/labels/{id}")
+@router.get("/follow/{id}")
 def get_screen() -> Response:
     """Every screen is the same shell; its script sees from the address what to show."""
     return get_static_file("index.html")

@@ -41,12 +41,12 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -
 
 @router.post("/next")
 def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDependency) -> schemas.NextStepsResponse:
-    """What comes next after the steps that are done.
+    """What comes next after the steps that are done: the graph ranks, labels of videos tell probabilities and seconds.
 
     Parameters
     ----------
     request : NextStepsRequest
-        The graph, and the steps that are done.
+        The graph, the steps that are done, and maybe labels to learn from.
     workspace : Workspace
         Of the app.
 
@@ -55,8 +55,8 @@ def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDepen
     NextStepsResponse
         The steps that are left.
     """
-    result = workspace.sandbox.run(graph_workers.rank_next_steps, request.graph, request.done, request.ranker)
-    return schemas.NextStepsResponse.model_validate(result.value)
+    asked = (request.graph, request.done, request.ranker, request.labels)
+    return schemas.NextStepsResponse.model_validate(_run_on_labels(workspace, graph_workers.rank_next_steps, *asked))
 
 
 @router.post("/check")

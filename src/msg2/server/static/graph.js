@@ -50,6 +50,7 @@ function resultElements(work, choices, relearn) {
   const frame = el("iframe", { src: `/page/${work.id}`, title: `The graph of ${work.task}`, className: "page" });
   frame.setAttribute("sandbox", "allow-scripts allow-downloads allow-modals");
   const buttons = el("p", { className: "buttons" },
+    link("Follow along", `/follow/${work.id}`, { className: "as-button main" }),
     link("Open the page by itself", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }),
     link("Edit by hand", `/draw/${work.id}`, { className: "as-button" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>

@@ -1,0 +1,189 @@
+"""How many seconds a run still takes, by what was left of videos when they stood where it stands.
+
+Before and after each step of each video some seconds r were left until its last step ended. Those of similar contexts
+are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took longer to come as
+far, its r is scaled by the pace,
+
+    r_i · (elapsed now / elapsed then)^β
+
+κ, β and the levels of the quantiles are those that are right about each training video, as seen from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.assist.context_features import Contexts, StepIndices, encode_contexts, similarity_weights
+from msg2.assist.learned_forecaster import MAX_LABELS, step_indices, subsample_evenly
+from msg2.assist.waiting_times import INTERVAL
+from msg2.graph import SubtaskGraph
+from msg2.task import Step, Task, Video
+
+_DECAYS = (0.1, 0.3, 0.6)
+"""κ."""
+_PACES = (0.0, 0.5, 1.0)
+"""β."""
+_FASTEST = 4.0
+"""A run is taken to be so many times faster or slower than another, at most."""
+_TRIED = 600
+"""Contexts on which κ and β are chosen, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """Seconds until the last step ends: the median, and an interval that four runs in five end in."""
+
+    median: float
+    low: float
+    high: float
+    videos: int
+    """How many it was learned from."""
+
+    @property
+    def reason(self) -> str:
+        """Where the numbers come from, in words."""
+        return f"from {self.videos} videos, above all from moments at which as much was done"
+
+    def after(self, seconds: float) -> TimeLeft:
+        """Return what is left when so many seconds have passed and nothing has happened."""
+        return replace(self, **{name: max(getattr(self, name) - seconds, 0.0) for name in ("median", "low", "high")})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for one JSON object."""
+        return {**asdict(self), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimeLeftModel:
+    """Called with the steps done and the seconds since the first of them, it says how many seconds are left."""
+
+    graph: SubtaskGraph
+    contexts: Contexts
+    """m of them."""
+    left: FloatArray
+    """Seconds that were left in each, shape (m,)."""
+    elapsed: FloatArray
+    """Seconds that had passed since the end of the first step, likewise."""
+    videos: int
+    decay: float
+    pace: float
+    levels: tuple[float, float, float]
+    """Of the quantiles that are right half of the time, one in ten times and nine in ten times."""
+
+    def __call__(self, done: Sequence[Step], elapsed: float | None = None) -> TimeLeft:
+        """Forecast the seconds from the end of the last step to the end of the run.
+
+        Parameters
+        ----------
+        done : sequence of str
+            The steps done so far, in order.
+        elapsed : float, optional
+            Seconds since the end of the first one; without it, the pace of the run is not known.
+
+        Returns
+        -------
+        TimeLeft
+        """
+        now = encode_contexts([step_indices(done, self.graph)], len(self.graph.steps))
+        weights = similarity_weights(now, self.contexts, self.decay)
+        passed = np.array([0.0 if elapsed is None else max(elapsed, 0.0)])
+        scaled = _scale(self.left, self.elapsed, passed, self.pace)
+        median, low, high = (_weighted_quantiles(scaled, weights, level)[0] for level in self.levels)
+        return TimeLeft(float(median), float(min(low, median)), float(max(high, median)), self.videos)
+
+
+def fit_time_left(graph: SubtaskGraph, task: Task) -> TimeLeftModel | None:
+    """Learn how long videos go on.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        It has the steps of the task.
+    task : Task
+        The training videos.
+
+    Returns
+    -------
+    TimeLeftModel or None
+        None where fewer than two videos have times.
+
+    >>> from msg2.task import Segment
+    >>> videos = [Video(f"v{n}", [Segment("a", 0, 1), Segment("b", 5, 6 + n / 9)]) for n in range(9)]
+    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), Task("t", "ab", videos))
+    >>> round(model(["a"]).median, 1), model(["a", "b"]).median
+    (5.4, 0.0)
+    """
+    timed = [video for video in task if video.segments and all(segment.is_timed for segment in video.segments)]
+    mean_length = sum(len(video.segments) for video in timed) / max(len(timed), 1)
+    timed = list(subsample_evenly(timed, max(2, int(MAX_LABELS / max(mean_length, 1)))))
+    if len(timed) < 2:
+        return None
+    moments = [_moments(video, graph) for video in timed]
+    prefixes = [prefix for found in moments for prefix, _, _ in found]
+    elapsed, left = (np.array([one[place] for found in moments for one in found]) for place in (1, 2))
+    video_of = np.repeat(np.arange(len(timed)), [len(found) for found in moments])
+    contexts = encode_contexts(prefixes, len(graph.steps))
+    decay, pace, levels = _choose(contexts, elapsed, left, video_of)
+    return TimeLeftModel(graph, contexts, left, elapsed, len(timed), decay, pace, levels)
+
+
+def _moments(video: Video, graph: SubtaskGraph) -> list[tuple[StepIndices, float, float]]:
+    """Before the first step and after each: what was done, seconds since the first step ended, and seconds left."""
+    segments = video.with_first_labels().segments
+    ends, start = [segment.end or 0.0 for segment in segments], segments[0].start or 0.0
+    last = max(segment.end or 0.0 for segment in video.segments)
+    steps = step_indices(video.sequence(), graph)
+    return [((), 0.0, last - start)] + [
+        (steps[: place + 1], max(end - ends[0], 0.0), max(last - max(ends[: place + 1]), 0.0))
+        for place, end in enumerate(ends)
+    ]
+
+
+def _choose(
+    contexts: Contexts, elapsed: FloatArray, left: FloatArray, video_of: NDArray[np.intp]
+) -> tuple[float, float, tuple[float, float, float]]:
+    """κ and β of the least mean error of the median, and the levels; each context as seen from the other videos."""
+    tried = np.array(subsample_evenly(range(len(left)), _TRIED))
+    others = video_of[tried][:, None] != video_of
+    best: tuple[float, float, float, FloatArray] | None = None
+    for decay, pace in product(_DECAYS, _PACES):
+        weights = similarity_weights(contexts, contexts, decay, tried) * others
+        scaled = _scale(left, elapsed, elapsed[tried], pace)
+        error = float(np.abs(_weighted_quantiles(scaled, weights, 0.5) - left[tried]).mean())
+        if best is None or error < best[0] - 1e-9:
+            best = error, decay, pace, _level_of(scaled, weights, left[tried])
+    assert best is not None
+    _, decay, pace, reached = best
+    goes_on = left[tried] > 0  # after the last step of a video there is nothing to be wrong about
+    reached = reached[goes_on] if goes_on.any() else reached
+    middle, low, high = np.quantile(reached, (0.5, *INTERVAL), method="weibull").clip(0.001, 0.999).tolist()
+    return decay, pace, (middle, low, high)
+
+
+def _scale(left: FloatArray, elapsed: FloatArray, now: FloatArray, pace: float) -> FloatArray:
+    """What was left of m contexts, at the pace of n runs, shape (n, m); without time passed, as it was."""
+    ratio = np.where(elapsed > 0, now[:, None] / np.where(elapsed > 0, elapsed, 1.0), 1.0)
+    ratio = np.where(now[:, None] > 0, ratio, 1.0).clip(1 / _FASTEST, _FASTEST)
+    return np.asarray(left * ratio**pace)
+
+
+def _weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
+    """Of each row, the least value that has at least this share of the weight below or at it; shape (n, m) -> (n,)."""
+    order = values.argsort(axis=1, kind="stable")
+    total = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
+    place = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, place[:, None], axis=1), axis=1)[:, 0])
+
+
+def _level_of(values: FloatArray, weights: FloatArray, reached: FloatArray) -> FloatArray:
+    """The share of the weight that lies below what came, half of the equal ones included; shape (n, m) -> (n,)."""
+    below, equal = values < reached[:, None], values == reached[:, None]
+    total = np.maximum(weights.sum(axis=1), np.finfo(float).tiny)
+    return np.asarray((weights * (below + 0.5 * equal)).sum(axis=1) / total)

@@ -1,0 +1,82 @@
+"""`msg2 watch`: a run of the task, live: events as JSON lines on standard input, answers on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from msg2.assist import Assistant
+from msg2.assist.online_monitoring import THRESHOLD
+from msg2.assist.run_events import answer_event
+from msg2.cli import console
+from msg2.cli.data_options import GraphFile, read_as_recorded, takes_reading_options
+from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.errors import InputError
+from msg2.formats import read_graph
+from msg2.task import Absent
+
+
+@takes_reading_options("overlap", "order")
+def watch(
+    graph: GraphFile,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Videos to learn from: probabilities, mistakes, time left.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the run in this file after every event; go on with it if it is there."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Next steps in an answer, at most.")] = 5,
+    threshold: Annotated[
+        float, typer.Option(metavar="P", min=0, max=1, help="Probability from which on a step is called a mistake.")
+    ] = THRESHOLD,
+    absent: Annotated[
+        Absent, typer.Option(help="What is not told was not done, or may have been: the one who watches may miss it.")
+    ] = "skipped",
+    *,
+    reading: GivenOptions,
+) -> None:
+    """Watch one run of the task: an event per line in, an answer per line out, both JSON.
+
+    Events: `{"did": "whisk", "at": 12.3}`, `{"saw": {"whisk": 0.7, "pour": 0.3}}`, `{"accept": "whisk"}`,
+    `{"undo": true}`, `{"plan": "serve"}`, `{"ask": true}`. The first line out is the answer before anything has
+    happened. A line that cannot be understood is answered with `error`, and changes nothing.
+
+    Example: `echo '{"did": "whisk"}' | msg2 watch graph.json --data steps.csv`
+    """
+    learned = read_graph(graph)
+    if data is None:
+        refuse_given(reading, "--data")
+    videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
+    if save is not None and save.exists():
+        assistant = Assistant.load(save, learned, videos, threshold=threshold, absent=absent)
+    else:
+        assistant = Assistant(learned, videos, threshold=threshold, absent=absent)
+    _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
+    for number, line in enumerate(sys.stdin, start=1):
+        if not line.strip():
+            continue
+        try:
+            answer = answer_event(assistant, _parse(line), k)
+        except InputError as error:
+            _print_answer({"error": str(error), "line": number})
+            continue
+        if save is not None:
+            assistant.save(save)
+        _print_answer(answer)
+
+
+def _parse(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise InputError("the line is no JSON", hint='an event is such as {"did": "whisk", "at": 12.3}') from None
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    console.print_line(json.dumps(answer, ensure_ascii=False))
+    sys.stdout.flush()

@@ -1,0 +1,455 @@
+"""Live runs: the answers of the library, kept through a restart, streamed to all who listen, guarded like the rest."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+
+from msg2.assist.assistant import Assistant
+from msg2.assist.run_events import answer_event
+from msg2.formats import read, read_graph
+from msg2.server.resident_process import ResidentPool, ResidentProcess, WorkerPlan
+from msg2.server.settings import ServerSettings
+from msg2.server.web_app import AppServer, create_app, listening_socket
+from msg2.server.workspace import Workspace
+from tests.server import misbehaving_tasks
+from tests.server.conftest import TOAST, Open, learnt, refused, uploaded
+from tests.server.live import serving
+
+GRAPH = {
+    "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
+    "preconditions": {"dip": "whisk", "fry": "dip"},
+}  # fmt: skip
+EVENTS: list[dict[str, Any]] = [
+    {"did": "whisk", "at": 1.0},
+    {"did": "fry", "at": 2.5},
+    {"accept": "dip"},
+    {"undo": True},
+    {"saw": {"dip": 0.6, "fry": 0.3}, "at": 3},
+    {"plan": "fry", "k": 2},
+    {"ask": True, "now": 4, "ended": True},
+]
+
+
+def drawn(client: TestClient, graph: dict[str, Any] = GRAPH) -> str:
+    answer = client.post("/api/drawn", json={"graph": graph})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def opened(client: TestClient, graph: str, **data: Any) -> Any:
+    answer = client.post("/api/runs", json={"graph": graph, **data})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def told(client: TestClient, run: str, event: dict[str, Any]) -> Any:
+    answer = client.post(f"/api/runs/{run}/events", json=event)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def library(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what the app adds to it."""
+    return {key: value for key, value in answer.items() if key not in ("version", "last")}
+
+
+# -- answers ----------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_those_of_the_library(client: TestClient, tmp_path: Path) -> None:
+    table, file = tmp_path / "toast.csv", tmp_path / "graph.json"
+    table.write_text(TOAST)
+    work = learnt(client, uploaded(client)["id"])
+    file.write_bytes(client.get(f"/api/work/{work['id']}/as/json").content)
+    assistant = Assistant(read_graph(file), read(table, repeats="keep"))
+    run = opened(client, work["id"])
+    assert (run["task"], run["steps"], run["graph"], run["data"]) == (
+        "toast",
+        work["steps"],
+        work["id"],
+        work["job"]["data"],
+    )
+    assert run["limitations"] == {}
+    assert library(run["answer"]) == answer_event(assistant, {"ask": True})
+    for event in EVENTS:
+        answer = told(client, run["id"], event)
+        assert library(answer) == json.loads(json.dumps(answer_event(assistant, event)))
+    present = client.get(f"/api/runs/{run['id']}").json()
+    assert library(present["answer"]) == answer_event(assistant, {"ask": True})
+    assert [one["seen"] for one in present["log"]] == [dict(one.seen) for one in assistant.log()]
+    assert present["log"][-1] == present["answer"]["last"]
+    assert present["events"] == 3
+    assert present["version"] == 5  # questions are no changes
+    assert [one["id"] for one in client.get("/api/runs").json()["runs"]] == [run["id"]]
+
+
+def test_a_graph_alone_ranks_and_says_what_it_cannot_answer(client: TestClient) -> None:
+    graph = drawn(client)
+    run = opened(client, graph)
+    assert run["data"] is None
+    assert set(run["limitations"]) == {"next", "finished", "plan", "time_left"}
+    assert [one["probability"] for one in run["answer"]["next"]] == [None] * 3
+    data = uploaded(client)["id"]
+    with_data = opened(client, graph, data=data)
+    assert with_data["limitations"] == {}
+    assert with_data["answer"]["next"][0]["probability"] > 0.5
+    learned = learnt(client, data)["id"]
+    assert opened(client, learned)["data"] == data
+    assert opened(client, learned, data=None)["data"] is None
+
+
+def test_mistakes_are_explained_accepted_and_taken_back(client: TestClient) -> None:
+    run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+    told(client, run, {"did": "whisk"})
+    mistaken = told(client, run, {"did": "fry"})
+    assert mistaken["report"]["mistake"]
+    assert "'fry' needs 'dip'" in mistaken["report"]["reason"]
+    assert mistaken["last"]["report"] == mistaken["report"]
+    assert mistaken["progress"] == ["whisk"]
+    accepted = told(client, run, {"accept": "fry"})
+    assert accepted["progress"] == ["whisk", "fry"]
+    assert accepted["last"]["accepted"]
+    assert told(client, run, {"undo": True})["last"]["report"]["mistake"]
+    assert told(client, run, {"undo": True})["last"]["seen"] == {"whisk": 1.0}
+    assert told(client, run, {"undo": True})["last"] is None
+    assert refused(client.post(f"/api/runs/{run}/events", json={"undo": True})) == "there is nothing to undo"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ({"did": "fly"}, "'fly'"),
+        ({"did": 1}, "must be the name of a step"),
+        ({"did": "dip", "at": 1}, "before the last step"),
+        ({"did": "dip", "at": "now"}, "must be a number"),
+        ({"did": "dip", "at": 10**400}, "can be reckoned with"),
+        ({"did": "dip", "confidence": 1.5}, "between 0 and 1"),
+        ({"did": "dip", "confidence": 0}, "nothing was seen"),
+        ({"did": "dip", "saw": {"fry": 1}}, "an object with one of 'did'"),
+        ({"did": "dip", "when": 3}, "has no 'when'"),
+        ({"saw": {"dip": 0.9, "fry": 0.9}}, "above 1"),
+        ({"saw": {"dip": "much"}}, "not between 0 and 1"),
+        ({"saw": ["dip"]}, "from steps to probabilities"),
+        ({"accept": "fly"}, "'fly'"),
+        ({"undo": False}, "must be true"),
+        ({"ask": True, "now": 1}, "before the last step"),
+        ({"ask": True, "ended": 1}, "must be true or false"),
+        ({"plan": "whisk"}, "already done"),
+        ({"plan": "fry", "k": 0}, "must be 1 or more"),
+        ({}, "an object with one of 'did'"),
+    ],
+)
+def test_a_bad_event_is_one_clear_error_and_changes_nothing(
+    runs_app: tuple[TestClient, str], event: dict[str, Any], words: str
+) -> None:
+    client, run = runs_app
+    before = client.get(f"/api/runs/{run}").json()
+    problem = client.post(f"/api/runs/{run}/events", json=event)
+    assert words in refused(problem)
+    assert client.get(f"/api/runs/{run}").json() == before
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'"did"', b'{"did": "\\ud800"}', b'{"did": "dip", "at": NaN}', b"[" * 9999]
+)
+def test_what_is_no_event_at_all_is_refused(runs_app: tuple[TestClient, str], body: bytes) -> None:
+    client, run = runs_app
+    before = client.get(f"/api/runs/{run}").json()
+    answer = client.post(f"/api/runs/{run}/events", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    refused(answer, answer.status_code)
+    assert client.get(f"/api/runs/{run}").json() == before
+
+
+@pytest.fixture(scope="module")
+def runs_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, str]]:
+    """An app with one run, in which one step is done at 5 seconds."""
+    workspace = Workspace(ServerSettings(folder=tmp_path_factory.mktemp("runs") / "work"))
+    with TestClient(create_app(workspace), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+        told(client, run, {"did": "whisk", "at": 5})
+        yield client, run
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------
+
+
+def test_a_restart_goes_on(open_app: Open, tmp_path: Path) -> None:
+    first = open_app()
+    run = opened(first, learnt(first, uploaded(first)["id"])["id"])["id"]
+    for event in EVENTS[:5]:
+        told(first, run, event)
+    before = first.get(f"/api/runs/{run}").json()
+    kept = json.loads((tmp_path / "work" / "runs" / run / "record.json").read_text())
+    first.__exit__(None, None, None)
+    second = open_app()
+    assert second.get(f"/api/runs/{run}").json() == before
+    assert kept["saved"]["format"] == "msg2.run/1"
+    assert len(kept["saved"]["events"]) == 3
+    assert told(second, run, {"undo": True})["version"] == before["version"] + 1
+
+
+def test_a_worker_that_was_killed_is_made_again(client: TestClient) -> None:
+    run = opened(client, drawn(client))["id"]
+    told(client, run, {"did": "whisk"})
+    live_runs = client.app.state.runs  # type: ignore[attr-defined]
+    (place,) = live_runs._pool._places.values()
+    place.process._process.close()
+    refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
+    assert told(client, run, {"did": "dip"})["progress"] == ["whisk", "dip"]
+
+
+def test_a_run_without_its_graph_says_so(client: TestClient) -> None:
+    graph, data = drawn(client), uploaded(client)["id"]
+    run, other = opened(client, graph)["id"], opened(client, graph, data=data)["id"]
+    assert client.delete(f"/api/data/{data}").status_code == 204
+    assert "has been removed" in refused(client.post(f"/api/runs/{other}/events", json={"did": "whisk"}))
+    changed = {**GRAPH, "preconditions": {}}
+    assert client.post("/api/drawn", json={"graph": changed, "replaces": graph}).status_code == 201
+    assert "has changed since" in refused(client.get(f"/api/runs/{run}"))
+    assert client.delete(f"/api/work/{graph}").status_code == 204
+    assert "has been removed" in refused(client.get(f"/api/runs/{run}"))
+    for id in (run, other):
+        assert client.delete(f"/api/runs/{id}").status_code == 204
+    assert client.get("/api/runs").json() == {"runs": []}
+
+
+def test_what_does_not_exist(client: TestClient) -> None:
+    nowhere, graph = "0" * 32, drawn(client)
+    for answer in (
+        client.get(f"/api/runs/{nowhere}"),
+        client.get(f"/api/runs/{nowhere}/stream"),
+        client.post(f"/api/runs/{nowhere}/events", json={"undo": True}),
+        client.delete(f"/api/runs/{nowhere}"),
+        client.post("/api/runs", json={"graph": nowhere}),
+        client.post("/api/runs", json={"graph": graph, "data": nowhere}),
+    ):
+        refused(answer, 404)
+    other = uploaded(client, "video,step\nv,boil\nv,pour\n", "tea.csv")["id"]
+    assert "'boil'" in refused(client.post("/api/runs", json={"graph": graph, "data": other}))
+    assert client.get("/api/runs").json() == {"runs": []}
+
+
+# -- limits -----------------------------------------------------------------------------------------------------
+
+
+def test_runs_and_events_are_bounded(open_app: Open) -> None:
+    client = open_app(runs=2, run_events=3)
+    graph = drawn(client)
+    run = opened(client, graph)["id"]
+    other = opened(client, graph)["id"]
+    assert refused(client.post("/api/runs", json={"graph": graph}), 429) == "too many runs are kept"
+    assert client.delete(f"/api/runs/{other}").status_code == 204
+    opened(client, graph)
+    for event in ({"did": "whisk"}, {"did": "dip"}, {"accept": "fry"}):
+        told(client, run, event)
+    for event in ({"did": "fry"}, {"saw": {"fry": 1}}, {"accept": "fry"}):
+        assert "3 events" in refused(client.post(f"/api/runs/{run}/events", json=event))
+    told(client, run, {"ask": True})
+    told(client, run, {"undo": True})
+    told(client, run, {"did": "fry"})
+
+
+def test_few_workers_serve_many_graphs_at_once(open_app: Open) -> None:
+    client = open_app(models=2)
+    runs = [opened(client, drawn(client))["id"] for _ in range(4)]
+    wrong: list[str] = []
+
+    def follow(run: str) -> None:
+        for event, done in (({"did": "whisk"}, 1), ({"did": "dip"}, 2), ({"undo": True}, 1), ({"did": "dip"}, 2)):
+            answer = client.post(f"/api/runs/{run}/events", json=event)
+            if answer.status_code != 200 or len(answer.json()["progress"]) != done:
+                wrong.append(answer.text)
+
+    threads = [threading.Thread(target=follow, args=(run,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(client.app.state.runs._pool._places) <= 2  # type: ignore[attr-defined]
+
+
+def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
+    run = opened(client, drawn(client))["id"]
+    send = [threading.Thread(target=told, args=(client, run, {"accept": "whisk"})) for _ in range(20)]
+    for thread in send:
+        thread.start()
+    for thread in send:
+        thread.join()
+    present = client.get(f"/api/runs/{run}").json()
+    assert (present["events"], present["version"]) == (20, 20)
+
+
+def test_an_event_takes_milliseconds(client: TestClient) -> None:
+    run = opened(client, learnt(client, uploaded(client)["id"])["id"])["id"]
+    times = []
+    for event in [{"did": "whisk"}, {"undo": True}] * 30:
+        begin = time.perf_counter()
+        told(client, run, event)
+        times.append(time.perf_counter() - begin)
+    assert sorted(times)[len(times) // 2] < 0.05
+
+
+def test_workers_that_misbehave_break_alone() -> None:
+    settings, ended = ServerSettings(answer_seconds=0.5, megabytes=2000), threading.Event()
+    worker = ResidentProcess(WorkerPlan(misbehaving_tasks.resident, ()), settings, ended)
+    assert worker.ask("echo") == "echo"
+    with pytest.raises(ValueError, match="no such thing"):
+        worker.ask("refuse")
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        worker.ask("wrong")
+    assert worker.ask("echo") == "echo"  # what is only refused does not end it
+    with pytest.raises(ValueError, match=r"longer than 0\.5 seconds"):
+        worker.ask("endless")
+    assert not worker.is_open
+    pool = ResidentPool(settings)
+    for question, words in (("fatal", "broke off"), ("endless", "longer than")):
+        with pytest.raises(ValueError, match=words):
+            pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), question)
+        assert pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), "echo") == "echo"
+    with pytest.raises(ValueError, match="cannot be made"):
+        pool.ask("two", WorkerPlan(misbehaving_tasks.unmakeable, ()), "echo")
+    pool.close()
+
+
+# -- guards -----------------------------------------------------------------------------------------------------
+
+
+def test_runs_are_guarded_as_the_rest(open_app: Open) -> None:
+    token = "a0b1c2d3e4f5a6b7c8d9"
+    client = open_app(token=token, body_megabytes=1)
+    nobody = [client.get("/api/runs"), client.post("/api/runs", json={}), client.get(f"/api/runs/{'0' * 32}/stream")]
+    for answer in nobody:
+        refused(answer, 401)
+    client.headers["Authorization"] = f"Bearer {token}"
+    run = opened(client, drawn(client))["id"]
+    elsewhere = {"Origin": "https://evil.example"}
+    for method, path in (("GET", ""), ("GET", f"/{run}/stream"), ("POST", f"/{run}/events"), ("DELETE", f"/{run}")):
+        refused(client.request(method, f"/api/runs{path}", headers=elsewhere), 403)
+    refused(client.get(f"/api/runs/{run}/stream", headers={"Sec-Fetch-Site": "cross-site"}), 403)
+    refused(client.post(f"/api/runs/{run}/events", json={"did": "x" * (1 << 20)}), 413)
+    assert client.get(f"/api/runs/{run}").json()["events"] == 0
+
+
+# -- streams ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def live_app(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
+    """The address of a server in this process, and its live runs."""
+    settings = ServerSettings(folder=folder / "work", port=0, **options)
+    with Workspace(settings) as workspace, listening_socket(settings) as listening:
+        app = create_app(workspace)
+        server = AppServer(uvicorn.Config(app, log_level="warning", access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}", app.state.runs
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def asked(address: str, method: str, path: str, body: Any = None) -> Any:
+    connection = http.client.HTTPConnection(address, timeout=20)
+    content = None if body is None else json.dumps(body)
+    connection.request(method, f"/api{path}", content, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    assert answer.status in (200, 201, 204), text
+    return json.loads(text) if text else None
+
+
+class Stream(AbstractContextManager["Stream"]):
+    """A listener, who reads one event after the other."""
+
+    def __init__(self, address: str, run: str) -> None:
+        self.connection = http.client.HTTPConnection(address, timeout=10)
+        self.connection.request("GET", f"/api/runs/{run}/stream")
+        self.response = self.connection.getresponse()
+
+    def __exit__(self, *_: object) -> None:
+        self.response.close()
+        self.connection.close()
+
+    def event(self) -> dict[str, str]:
+        """The next event, by its fields; a comment has an empty name, and an empty event is the end."""
+        fields: dict[str, str] = {}
+        while line := self.response.readline().decode():
+            if line == "\n":
+                return fields
+            name, _, value = line.rstrip("\n").partition(": ")
+            fields[name] = value
+        return fields
+
+    def answer(self) -> Any:
+        event = self.event()
+        answer = json.loads(event["data"])
+        assert int(event["id"]) == answer["version"]
+        return answer
+
+
+def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msg2.server.api.runs._KEEP_ALIVE_SECONDS", 0.2)
+    with ExitStack() as streams, live_app(tmp_path, listeners=2) as (address, live_runs):
+        graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
+        run = asked(address, "POST", "/runs", {"graph": graph})
+        path = f"/runs/{run['id']}"
+        first = streams.enter_context(Stream(address, run["id"]))
+        assert first.response.headers["content-type"].startswith("text/event-stream")
+        assert first.answer() == run["answer"]
+        told_first = asked(address, "POST", f"{path}/events", {"did": "whisk"})
+        second = streams.enter_context(Stream(address, run["id"]))
+        late = streams.enter_context(Stream(address, run["id"]))
+        assert late.response.status == 429
+        assert second.answer()["last"]["seen"] == {"whisk": 1.0}
+        assert first.answer() == told_first
+        asked(address, "POST", f"{path}/events", {"ask": True})  # nothing changes: nobody is told
+        told_last = asked(address, "POST", f"{path}/events", {"undo": True})
+        assert first.answer() == second.answer() == told_last
+        assert "" in first.event()  # a comment: still here
+        second.__exit__()
+        end = time.monotonic() + 10
+        while len(live_runs._listeners[run["id"]]) > 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert len(live_runs._listeners[run["id"]]) == 1
+        asked(address, "DELETE", path)
+        while "" in (event := first.event()):
+            pass
+        assert event["event"] == "removed"
+        assert first.event() == {}
+        assert live_runs._locks == {}
+
+
+def test_a_server_that_ends_ends_its_streams(tmp_path: Path) -> None:
+    with ExitStack() as streams, live_app(tmp_path) as (address, _):
+        graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
+        run = asked(address, "POST", "/runs", {"graph": graph})["id"]
+        stream = streams.enter_context(Stream(address, run))
+        stream.answer()
+        begin = time.monotonic()
+    assert time.monotonic() - begin < 5
+    (tmp_path / "toast.csv").write_text(TOAST)
+    with serving(tmp_path, "toast.csv") as found:  # the real program, which goes on with the run
+        address = urlsplit(found).netloc
+        with Stream(address, run) as stream:
+            assert stream.answer()["version"] == 0
+            asked(address, "POST", f"/runs/{run}/events", {"did": "whisk"})
+            assert stream.answer()["version"] == 1
