@@ -8,14 +8,11 @@ that gains most. Then clauses are dropped, shrunk and enlarged while that gains.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.prior import or_cost
@@ -30,20 +27,83 @@ _SEEDS = 12
 """ORs of two steps that are tried with a third one, and so on: those that gain most."""
 
 
-@dataclass(frozen=True, eq=False)
+def current_clauses(order: ScoredOrder, step: int) -> tuple[Clause, ...]:
+    """Return what a step waits for under an order.
+
+    Parameters
+    ----------
+    order : ScoredOrder
+        The order.
+    step : int
+        The step.
+
+    Returns
+    -------
+    tuple of frozenset of int
+        Single steps, then ORs.
+    """
+    singles = order.covering_pairs()[:, step].nonzero()[0].tolist()
+    return (*(frozenset({one}) for one in singles), *order.disjunctions_of(step))
+
+
+def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
+    """Return the steps that a step can wait for without a circle.
+
+    Parameters
+    ----------
+    order : ScoredOrder
+        The order.
+    step : int
+        The step.
+
+    Returns
+    -------
+    array of shape (P,)
+    """
+    allowed = ~order.reachable[step]
+    allowed[step] = False
+    return np.flatnonzero(allowed)
+
+
 class ClauseSearch:
-    """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
+    """The search for what one step waits for, at the E choices at which it may gain or lose by that.
 
-    scorer: OrderScorer
-    order: ScoredOrder
-    gains: BlockingGains
-    step: int
+    Parameters
+    ----------
+    scorer : OrderScorer
+        What is scored.
+    order : ScoredOrder
+        What all steps wait for now.
+    gains : BlockingGains
+        What keeping steps waiting gains there.
+    step : int
+        The step.
+    """
 
-    @cached_property
-    def current(self) -> tuple[Clause, ...]:
-        """What the step waits for now."""
-        singles = np.flatnonzero(self.order.covering_pairs()[:, self.step]).tolist()
-        return (*(frozenset({one}) for one in singles), *self.order.disjunctions_of(self.step))
+    def __init__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, step: int) -> None:
+        self._step, self._relation, self._prior = step, order.relation, scorer.prior
+        self._size = len(order.relation)
+        self._current = current_clauses(order, step)
+        self._possible = possible_predecessors(order, step)
+        choices = gains.gain[step].nonzero()[0]
+        self._gain: Gains = gains.gain[step].take(choices)
+        # Of the P possible steps, shape (P, E); `_place` says which row is whose.
+        here = np.ix_(self._possible, choices)
+        self._not_begun, self._absent = gains.choices.not_begun[here], gains.choices.absent[here]
+        self._blocking_at_all = gains.blocking_at_all[here]
+        self._place = {one: place for place, one in enumerate(self._possible.tolist())}
+        # Those that were begun before this step in many videos, and are still to come where waiting gains.
+        most, places = scorer.options.alternatives, np.arange(len(self._possible))
+        if len(places) > most:
+            worth = gains.worth[self._possible, step]
+            places = np.sort(np.argsort(-worth, kind="stable")[:most])
+        self._alternatives = self._possible[places]
+        self._alternatives_not_begun, self._alternatives_absent = self._not_begun[places], self._absent[places]
+        # Of each possible step, that step and those that come before it.
+        self._predecessors_through = order.relation.T[self._possible]
+        self._predecessors_through[np.arange(len(self._possible)), self._possible] = True
+        self._known_waits: dict[Clause, Gains] = {}
+        self._known_predecessors: dict[frozenset[int], tuple[NDArray[np.bool_], float]] = {}
 
     def proposals(self) -> list[tuple[Clause, ...]]:
         """What the step may better wait for.
@@ -51,23 +111,36 @@ class ClauseSearch:
         There may be more of it, or an OR in the place of a step that is not always done; and where it was begun too
         early, something else.
         """
-        lost = -float(np.minimum(self._gain, 0) @ self._waiting(self.current))
-        wrong = lost > or_cost(2, len(self.order.relation)) or bool(self.order.disjunctions_of(self.step))
-        found = []
-        if wrong or self._best_clause(self.current)[1] > MIN_GAIN or any(map(self._never_done, self.current)):
-            found.append(self.build(self.current))
+        lost = -float(np.minimum(self._gain, 0) @ self._waiting(self._current))
+        wrong = lost > or_cost(2, self._size) or any(len(clause) > 1 for clause in self._current)
+        found, more = [], self._best_clause(self._current)
+        if wrong or more[1] > MIN_GAIN or any(map(self._never_done, self._current)):
+            found.append(self.build(self._current, more))
         if wrong:
             found.append(self.build(()))
-        return [one for one in found if set(one) != set(self.current)]
+        return [one for one in found if set(one) != set(self._current)]
 
-    def build(self, clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
-        """Add clauses that gain, then vary them while that gains more."""
+    def build(self, clauses: tuple[Clause, ...], more: tuple[Clause, float] | None = None) -> tuple[Clause, ...]:
+        """Add clauses that gain, then vary them while that gains more.
+
+        Parameters
+        ----------
+        clauses : tuple of frozenset of int
+            What the step waits for at first.
+        more : tuple of (frozenset of int, float), optional
+            The clause that gains most with these, and what it gains, where that is known.
+
+        Returns
+        -------
+        tuple of frozenset of int
+        """
         found = list(clauses)
-        while len(found) < len(self.order.relation):
-            clause, gain = self._best_clause(found)
+        while len(found) < self._size:
+            clause, gain = self._best_clause(found) if more is None else more
             if gain <= MIN_GAIN:
                 break
             found.append(clause)
+            more = None
         value = self._value(found, self._waiting(found))
         while found:
             most, best = max(self._variations(found), key=lambda one: round(one[0], 6))
@@ -92,39 +165,15 @@ class ClauseSearch:
 
     def _says_nothing(self, clauses: Sequence[Clause]) -> bool:
         """Whether there is an OR of which an alternative must come first anyway."""
-        before = self._predecessors(clauses)
+        before, _ = self._predecessors(clauses)
         return any(before[[*clause]].any() for clause in clauses if len(clause) > 1)
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 
-    @cached_property
-    def _choices(self) -> NDArray[np.intp]:
-        return np.flatnonzero(self.gains.gain[self.step])
-
-    @cached_property
-    def _gain(self) -> Gains:
-        return np.asarray(self.gains.gain[self.step, self._choices])
-
-    @cached_property
-    def _not_begun(self) -> Gains:
-        return self.gains.not_begun[:, self._choices]
-
-    @cached_property
-    def _absent(self) -> Gains:
-        return self.gains.absent[:, self._choices]
-
-    @cached_property
-    def _blocking_at_all(self) -> Gains:
-        return self.gains.blocking_at_all[:, self._choices]
-
-    @cached_property
-    def _known(self) -> dict[Clause, Gains]:
-        return {}
-
     def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
         """What is gained by waiting for these clauses, less what they cost."""
-        ors = sum(or_cost(len(clause), len(self.order.relation)) for clause in clauses if len(clause) > 1)
-        return float(self._gain @ waiting) - ors - float(self._pair_cost(self._predecessors(clauses)))
+        ors = sum(or_cost(len(clause), self._size) for clause in clauses if len(clause) > 1)
+        return float(self._gain @ waiting) - ors - self._predecessors(clauses)[1]
 
     def _loses(self, waiting: Gains) -> bool:
         """Whether the step was ever begun where it should have waited."""
@@ -132,7 +181,7 @@ class ClauseSearch:
 
     def _never_done(self, clause: Clause) -> bool:
         """Whether none of the alternatives is ever done at some of the choices."""
-        return bool(self._absent[[*clause]].min(axis=0).any())
+        return bool(self._absent[self._places(clause)].min(axis=0).any())
 
     def _waiting(self, clauses: Sequence[Clause]) -> Gains:
         """Where the step waits for one of the clauses, shape (E,)."""
@@ -143,114 +192,94 @@ class ClauseSearch:
 
     def _waits_for(self, clause: Clause) -> Gains:
         """Where none of the alternatives is begun and one of them is to come; a single step not where it is late."""
-        if clause not in self._known:
-            members = [*clause]
+        if clause not in self._known_waits:
+            members = self._places(clause)
             if len(members) == 1:
-                self._known[clause] = self._blocking_at_all[members[0]]
+                self._known_waits[clause] = self._blocking_at_all[members[0]]
             else:
                 never = self._absent[members].min(axis=0)
-                self._known[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
-        return self._known[clause]
+                self._known_waits[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
+        return self._known_waits[clause]
 
-    def _predecessors(self, clauses: Sequence[Clause]) -> NDArray[np.bool_]:
-        """The steps that come before this one if it waits for these clauses."""
-        singles = [one for clause in clauses if len(clause) == 1 for one in clause]
-        before = np.asarray(self.order.relation[:, singles].any(axis=1))
-        before[singles] = True
-        return before
+    def _predecessors(self, clauses: Sequence[Clause]) -> tuple[NDArray[np.bool_], float]:
+        """The steps that come before this one if it waits for these clauses, and what the prior takes for them."""
+        singles = frozenset().union(*(clause for clause in clauses if len(clause) == 1))
+        if singles not in self._known_predecessors:
+            members = [*singles]
+            before = np.asarray(self._relation[:, members].any(axis=1))
+            before[members] = True
+            self._known_predecessors[singles] = before, float(self._pair_cost(before))
+        return self._known_predecessors[singles]
 
-    def _pair_cost(self, predecessors: NDArray[np.bool_]) -> FloatArray:
+    def _pair_cost(self, predecessors: NDArray[np.bool_]) -> NDArray[np.float64]:
         """What the prior takes for such predecessors, shape (…, N) -> (…)."""
-        prior = self.scorer.prior
-        usual = (predecessors & prior.usual[:, self.step]).sum(axis=-1)
-        return prior.pair_cost(usual, predecessors.sum(axis=-1), self.step)
+        usual = (predecessors & self._prior.usual[:, self._step]).sum(axis=-1)
+        return self._prior.pair_cost(usual, predecessors.sum(axis=-1), self._step)
 
     # -- one more clause, one more alternative -------------------------------------------------------------------
 
     def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
         """The clause that gains most where the step does not wait yet, and what it gains."""
-        possible, gain = self.possible, self._gain * (1 - self._waiting(clauses))
+        possible, gain = self._possible, self._gain * (1 - self._waiting(clauses))
         reward = np.maximum(gain, 0)
         if not len(possible) or float(reward.sum()) <= MIN_GAIN:
             return frozenset(), 0.0
-        before = self._predecessors(clauses)
+        before, cost = self._predecessors(clauses)
         with_one = before | self._predecessors_through
-        rises = (self._blocking_at_all @ gain)[possible] - self._pair_cost(with_one) + self._pair_cost(before)
+        rises = self._blocking_at_all @ gain - self._pair_cost(with_one) + cost
         for group in (clause for clause in clauses if len(clause) > 1):
             rises[with_one[:, [*group]].any(axis=1)] = -np.inf  # the OR would say nothing any more
         best = int(rises.argmax())
-        clause, most = frozenset({int(possible[best])}), float(rises[best])
-        not_begun, least = self._alternatives_not_begun, or_cost(2, len(self.order.relation)) + max(most, MIN_GAIN)
-        # An OR gains no more than two of its alternatives do where both are still to come.
-        together = (not_begun * reward) @ not_begun.T
-        np.fill_diagonal(together, 0)
-        if float(together.max(initial=0)) <= least:
-            return clause, most
-        for group, rise in self._growing_ors(gain, before):
-            if rise > most + MIN_GAIN:
-                clause, most = group, rise
-        return clause, most
+        single, most = frozenset({int(possible[best])}), float(rises[best])
+        return self._best_or(gain, reward, before, (single, most))
 
-    @cached_property
-    def _predecessors_through(self) -> NDArray[np.bool_]:
-        """Of each possible step, that step and those that come before it."""
-        through = self.order.relation.T[self.possible]
-        through[np.arange(len(through)), self.possible] = True
-        return through
+    def _best_or(
+        self, gain: Gains, reward: Gains, before: NDArray[np.bool_], single: tuple[Clause, float]
+    ) -> tuple[Clause, float]:
+        """The OR that gains more than a single step, or else that step; and what it gains.
 
-    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
-        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
-        members, gain = [*clause], self._gain * (1 - waiting)
-        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
-        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
-        rises[members] = -np.inf
-        return int(self.possible[rises[self.possible].argmax()])
-
-    @cached_property
-    def possible(self) -> NDArray[np.intp]:
-        """The steps that this one can wait for without a circle."""
-        allowed = ~self.order.reachable[self.step]
-        allowed[self.step] = False
-        return np.flatnonzero(allowed)
-
-    @cached_property
-    def _alternatives(self) -> NDArray[np.intp]:
-        """The steps that are tried in ORs: begun before this one in many videos, and still to come where it gains."""
-        possible, most = self.possible, self.scorer.options.alternatives
-        if len(possible) <= most:
-            return possible
-        worth = self.gains.worth[possible, self.step]
-        return np.sort(possible[np.argsort(-worth, kind="stable")[:most]])
-
-    def _growing_ors(self, gain: Gains, before: NDArray[np.bool_]) -> Iterator[tuple[Clause, float]]:
-        """The best ORs of two, of three, … that grow from each alternative by the one that gains most; and the gains.
-
-        `gain` is what they may gain; with one of the steps that come `before` anyway they cannot.
+        ORs of two, of three, … grow from each alternative by the one that gains most. `gain` is what they may gain,
+        `reward` what of it is positive; with one of the steps that come `before` anyway they cannot.
         """
-        steps = self._alternatives
-        not_begun, absent = self._alternatives_not_begun, self._alternatives_absent
-        barred = before[steps]
+        steps, not_begun, absent = self._alternatives, self._alternatives_not_begun, self._alternatives_absent
+        clause, most = single
+        # An OR gains no more than the second best of its alternatives does where that is still to come.
+        alone = not_begun @ reward
+        if len(alone) < 2 or np.partition(alone, -2)[-2] <= or_cost(2, self._size) + max(most, MIN_GAIN):
+            return clause, most
+        # Where the step waits anyway there is nothing to gain, and that is at most of the choices.
+        live = gain.nonzero()[0]
+        not_begun, absent, gain = not_begun.take(live, axis=1), absent.take(live, axis=1), gain.take(live)
+        barred, all_done = before[steps], not absent.any()
         member = np.eye(len(steps), dtype=np.bool_)[~barred]
         none, never = (not_begun * gain)[~barred], (absent * gain)[~barred]
         for size in range(2, min(_LARGEST, len(member)) + 1):
-            rises = none @ not_begun.T - never @ absent.T
+            rises = none @ not_begun.T
+            if not all_done:
+                rises -= never @ absent.T
             rises[member | barred] = -np.inf
             best = rises.argmax(axis=1)
-            most = rises[self._rows[: len(member)], best]
-            kept = (-most).argsort(kind="stable")[:_SEEDS]
+            gained = rises[np.arange(len(member)), best]
+            kept = (-gained).argsort(kind="stable")[:_SEEDS]
             member, best = member[kept], best[kept]
-            member[self._rows[: len(member)], best] = True
-            yield frozenset(steps[member[0]].tolist()), float(most[kept[0]]) - or_cost(size, len(before))
+            member[np.arange(len(member)), best] = True
+            rise = float(gained[kept[0]]) - or_cost(size, self._size)
+            if rise > most + MIN_GAIN:
+                clause, most = frozenset(steps[member[0]].tolist()), rise
             none, never = none[kept] * not_begun[best], never[kept] * absent[best]
+            # One more alternative can only take from what is gained where none is begun.
+            if np.maximum(none, 0).sum(axis=1).max() <= or_cost(size + 1, self._size) + max(most, MIN_GAIN):
+                break
+        return clause, most
 
-    @cached_property
-    def _alternatives_not_begun(self) -> Gains:
-        return self._not_begun[self._alternatives]
+    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
+        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
+        members, gain = self._places(clause), self._gain * (1 - waiting)
+        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
+        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
+        rises[members] = -np.inf
+        return int(self._possible[rises.argmax()])
 
-    @cached_property
-    def _alternatives_absent(self) -> Gains:
-        return self._absent[self._alternatives]
-
-    @cached_property
-    def _rows(self) -> NDArray[np.intp]:
-        return np.arange(len(self._alternatives))
+    def _places(self, clause: Clause) -> list[int]:
+        """The rows of the steps of a clause."""
+        return [self._place[one] for one in clause]

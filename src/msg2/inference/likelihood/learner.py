@@ -59,7 +59,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     structure = combine(order, presence)
     share = variants.videos / max(scorer.events.videos, 1)
     gains = {
-        (a, b): share * (order.score - scorer.move_to(order, order.without_pair(a, b)).score)
+        (a, b): share * (order.score - scorer.move_to(order, order.without_pairs([a], [b])[0]).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
     }
     alternatives = [

@@ -7,6 +7,8 @@ helps.
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import numpy as np
 
 from msg2.inference.likelihood.blocking_gains import BlockingGains
@@ -20,9 +22,9 @@ _PRIOR_MATTERS = 5.0
 """Nats that the prior may add to a move, about; what promises less is not looked at."""
 
 _MOVES = {
-    "add": (ScoredOrder.free_pairs, ScoredOrder.with_pair),
-    "remove": (ScoredOrder.covering_pairs, ScoredOrder.without_pair),
-    "reverse": (ScoredOrder.covering_pairs, ScoredOrder.with_reversed_pair),
+    "add": (ScoredOrder.free_pairs, ScoredOrder.with_pairs),
+    "remove": (ScoredOrder.covering_pairs, ScoredOrder.without_pairs),
+    "reverse": (ScoredOrder.covering_pairs, ScoredOrder.with_reversed_pairs),
 }
 """What can be moved, and where that leads."""
 
@@ -74,7 +76,7 @@ def _move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, l
         # What concerns the steps of a move that was made promises something else now: it waits for the next round.
         if moved & {before, after} or not possible(order)[before, after]:
             continue
-        relation = move(order, before, after)
+        relation = move(order, [before], [after])[0]
         candidate = scorer.move_to(order, relation, needed_disjunctions(relation, order.disjunctions))
         if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
             order = candidate
@@ -93,8 +95,8 @@ def _promising_moves(
         promising = possible(order) & (gain > least - _PRIOR_MATTERS)
         chosen = np.argsort(-gain[promising], kind="stable")[: scorer.options.candidates]
         if len(chosen):
-            pairs = np.argwhere(promising)[chosen].tolist()
-            relations = np.array([move(order, before, after) for before, after in pairs])
-            rises = gain[promising][chosen] + scorer.prior.log_probability(relations, order.disjunctions) - order.prior
-            moves += [(rise, kind, *pair) for rise, pair in zip(rises.tolist(), pairs, strict=True) if rise > least]
+            before, after = (places[chosen].tolist() for places in promising.nonzero())
+            prior = scorer.prior.log_probability(move(order, before, after), order.disjunctions)
+            rises = (gain[promising][chosen] + prior - order.prior).tolist()
+            moves += [one for one in zip(rises, repeat(kind), before, after, strict=False) if one[0] > least]
     return [(kind, before, after) for _, kind, before, after in sorted(moves, key=lambda one: -one[0])]

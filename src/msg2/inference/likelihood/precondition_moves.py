@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
-from msg2.inference.likelihood.clause_search import Clause, ClauseSearch
+from msg2.inference.likelihood.clause_search import Clause, ClauseSearch, current_clauses, possible_predecessors
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.prior import or_cost
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
@@ -25,16 +26,19 @@ _CHANGE = 0.05
 _MOST_LOSING = 8
 """Steps, at most, of which all is found anew where nothing else helps: those that lose most by waiting."""
 
+_Look: TypeAlias = tuple[tuple[Clause, ...], list[int], Gains]
+"""What a step waited for, what it could wait for and what it gained by that, when it was looked at."""
+
 
 @dataclass(frozen=True, eq=False)
 class PreconditionMoves:
     """Rounds of finding anew what each step waits for.
 
-    `seen` remembers what a step waited for, what it could wait for and what it gained by that, when it was last looked
-    at in vain: it is not looked at again before something has changed.
+    `seen` remembers how a step was when it was last looked at in vain: it is not looked at again before something has
+    changed.
     """
 
-    seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
+    seen: dict[int, _Look] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
         """Make the moves that raise the score.
@@ -55,23 +59,22 @@ class PreconditionMoves:
         """
         start = order
         for step in _worth_a_look(scorer, order, gains):
-            search = ClauseSearch(scorer, start, gains, step)
-            if self._was_in_vain(search):
+            now = current_clauses(start, step), possible_predecessors(start, step).tolist(), gains.gain[step]
+            if step in self.seen and _is_about_the_same(now, self.seen[step]):
                 continue
-            found = [one for clauses in search.proposals() for one in _apply(scorer, order, step, clauses)]
+            proposals = ClauseSearch(scorer, start, gains, step).proposals()
+            found = [one for clauses in proposals for one in _apply(scorer, order, step, clauses)]
             if found:
                 order = max(found, key=lambda one: round(one.score, 6))
             else:
-                self.seen[step] = search.current, search.possible.tolist(), gains.gain[step]
+                self.seen[step] = now
         return order
 
-    def _was_in_vain(self, search: ClauseSearch) -> bool:
-        if search.step not in self.seen:
-            return False
-        clauses, possible, before = self.seen[search.step]
-        gain = search.gains.gain[search.step]
-        same = (clauses, possible, len(before)) == (search.current, search.possible.tolist(), len(gain))
-        return same and float(np.abs(gain - before).sum()) < _CHANGE * float(np.abs(gain).sum())
+
+def _is_about_the_same(now: _Look, before: _Look) -> bool:
+    gain, then = now[2], before[2]
+    same = now[:2] == before[:2] and len(gain) == len(then)
+    return same and float(np.abs(gain - then).sum()) < _CHANGE * float(np.abs(gain).sum())
 
 
 def rebuild_losing_steps(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
@@ -104,16 +107,23 @@ def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains)
     size = len(order.relation)
     where_free = gains.gain * gains.eligible
     rises = gains.blocking_at_all @ where_free.T + _rise_of_prior(scorer, order)
-    rises[order.reachable.T | np.eye(size, dtype=np.bool_)] = -np.inf
+    impossible = order.reachable.T | np.eye(size, dtype=np.bool_)
+    rises[impossible] = -np.inf
     worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (_lost(gains) > or_cost(2, size))
-    worth |= np.maximum(where_free, 0).sum(axis=1) > or_cost(2, size)
+    # An OR gains no more than the second best of its alternatives does where that is still to come. Where what a step
+    # waits for is sometimes never done, an OR may also take its place.
+    reward = np.maximum(where_free, 0)
+    alone = np.where(impossible, 0, gains.choices.not_begun @ reward.T)
+    second = np.sort(alone, axis=0)[-2:].min(axis=0, initial=np.inf)
+    sometimes_never = (order.covering_pairs() & (gains.choices.absent @ (gains.gain != 0).T > 0)).any(axis=0)
+    worth |= (reward.sum(axis=1) > or_cost(2, size)) & ((second > or_cost(2, size)) | sometimes_never)
     worth[[owner for owner, _ in order.disjunctions]] = True
     return np.flatnonzero(worth).tolist()
 
 
 def _lost(gains: BlockingGains) -> Gains:
     """What each step loses at the choices at which it was begun and should have waited, shape (N,)."""
-    return np.asarray(-(np.minimum(gains.gain, 0) * (gains.open - gains.eligible)).sum(axis=1))
+    return np.asarray(-(np.minimum(gains.gain, 0) * (gains.choices.open - gains.eligible)).sum(axis=1))
 
 
 def _rise_of_prior(scorer: OrderScorer, order: ScoredOrder) -> FloatArray:

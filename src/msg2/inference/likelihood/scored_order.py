@@ -6,9 +6,10 @@ nearly all of their work: only the choices whose probability changes are looked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from msg2.inference.likelihood.noise import NoiseModel, choice_log_probabilities
 from msg2.inference.likelihood.prior import OrderPrior
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation, transitive_closure
+
+Places: TypeAlias = Sequence[int]
+"""Indices of steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,49 +89,51 @@ class ScoredOrder:
         """Return the groups of steps of which this step needs one each, sorted."""
         return sorted((group for owner, group in self.disjunctions if owner == step), key=sorted)
 
-    def without_pair(self, before: int, after: int) -> Relation:
-        """Return the order without one of its covering pairs.
+    def without_pairs(self, before: Places, after: Places) -> Relation:
+        """Return the order without one of its covering pairs, for each of K of them.
 
         Parameters
         ----------
-        before, after : int
+        before, after : sequence of int, length K
             Indices of the steps.
 
         Returns
         -------
-        array of shape (N, N)
+        array of shape (K, N, N)
         """
-        relation = self.relation.copy()
-        relation[before, after] = False
-        return relation
+        relations = np.repeat(self.relation[None], len(before), axis=0)
+        relations[range(len(before)), before, after] = False
+        return relations
 
-    def with_pair(self, before: int, after: int) -> Relation:
-        """Return the order with one more pair, and all that follows from it.
+    def with_pairs(self, before: Places, after: Places) -> Relation:
+        """Return the order with one more pair and all that follows from it, for each of K pairs.
 
         Parameters
         ----------
-        before, after : int
+        before, after : sequence of int, length K
             Indices of the steps.
 
         Returns
         -------
-        array of shape (N, N)
+        array of shape (K, N, N)
         """
-        return _add_pair(self.relation, before, after)
+        return _add_pairs(self.relation, self.relation.T[before], self.relation[after], before, after)
 
-    def with_reversed_pair(self, before: int, after: int) -> Relation:
-        """Return the order with one of its covering pairs the other way round.
+    def with_reversed_pairs(self, before: Places, after: Places) -> Relation:
+        """Return the order with one of its covering pairs the other way round, for each of K of them.
 
         Parameters
         ----------
-        before, after : int
+        before, after : sequence of int, length K
             Indices of the steps.
 
         Returns
         -------
-        array of shape (N, N)
+        array of shape (K, N, N)
         """
-        return _add_pair(self.without_pair(before, after), after, before)
+        above, below, pairs = self.relation.T[after], self.relation[before], range(len(before))
+        above[pairs, before] = below[pairs, after] = False
+        return _add_pairs(self.without_pairs(before, after), above, below, after, before)
 
 
 def needed_disjunctions(relation: Relation, disjunctions: Iterable[Disjunction]) -> frozenset[Disjunction]:
@@ -147,10 +153,13 @@ def needed_disjunctions(relation: Relation, disjunctions: Iterable[Disjunction])
     return frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
 
 
-def _add_pair(relation: Relation, before: int, after: int) -> Relation:
-    above, below = relation[:, before].copy(), relation[after].copy()
-    above[before] = below[after] = True
-    return relation | np.outer(above, below)
+def _add_pairs(
+    relation: Relation, above: Relation, below: Relation, before: Places, after: Places
+) -> NDArray[np.bool_]:
+    """The relation with each of K pairs, given what is above and below them, shape (K, N)."""
+    pairs = range(len(before))
+    above[pairs, before] = below[pairs, after] = True
+    return relation | (above[:, :, None] & below[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +263,7 @@ class OrderScorer:
             rise = self.log_probabilities[table_row[changed]] - self.log_probabilities[order.table_row[changed]]
             video_log_likelihoods[videos[first]] += np.add.reduceat(rise, first, axis=0)
         prior = float(self.prior.log_probability(relation, disjunctions))
-        return replace(
-            order, eligible=eligible, table_row=table_row, video_log_likelihoods=video_log_likelihoods, prior=prior
-        )
+        return ScoredOrder(eligible, table_row, order.noise, video_log_likelihoods, order.weight, prior)
 
     def table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
         """Look up the row of `log_probabilities` of each choice, shape (E,)."""

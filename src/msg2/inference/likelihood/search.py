@@ -18,7 +18,7 @@ import numpy as np
 
 from msg2.arrays import FloatArray
 from msg2.inference.layers import purity
-from msg2.inference.likelihood.blocking_gains import BlockingGains
+from msg2.inference.likelihood.blocking_gains import BlockingGains, ChoiceSample
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
 from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebuild_losing_steps
@@ -63,13 +63,15 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
         With the noise that is most probable under it.
     """
     order = scorer.refit_noise(order)
+    choices = ChoiceSample.draw(scorer.events, scorer.options.scout_labels)
     for _ in range(scorer.options.rounds):
-        gains = BlockingGains.estimate(scorer, order, scorer.options.scout_labels)
+        gains = BlockingGains.estimate(scorer, order, choices)
         least = order.score + scorer.options.tolerance
         tried = (move(scorer, order, gains) for move in moves)
         better = next((one for one in tried if one.score > least), None)
         if better is None and len(scorer.events) > scorer.options.scout_labels:
-            better = move_pairs(scorer, order, BlockingGains.estimate(scorer, order, len(scorer.events)))
+            every_choice = ChoiceSample.draw(scorer.events, len(scorer.events))
+            better = move_pairs(scorer, order, BlockingGains.estimate(scorer, order, every_choice))
         if better is None or better.score <= least:
             better = scorer.refit_noise(order)
             if better.score <= least:
