@@ -37,7 +37,7 @@ from experiments.mistake_detection.trial_mistake_model import (
     feature_names,
     fit_trial_mistakes,
 )
-from experiments.mistake_detection.trial_scorers import MODEL, MONITOR, control_scorers, monitor_scorer
+from experiments.mistake_detection.trial_scorers import ASSISTANT, MODEL, MONITOR, control_scorers, monitor_scorer
 from experiments.result_tables import Dot, Result, Table, Value
 from msg2.metrics.calibration import CalibrationScores, NextStepPrediction, score_calibration
 from msg2.progress import Progress
@@ -104,7 +104,12 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         progress(held_out, folds, f"participants of fold {held_out + 1}")
         training = [trial for trial in trials if fold[trial.participant] != held_out]
         models.append(fit_trial_mistakes(training, evidence))
-        rows = {**control_scorers(training), MONITOR: monitor_scorer(training), MODEL: models[-1].probabilities}
+        rows = {
+            **control_scorers(training),
+            MONITOR: monitor_scorer(training),
+            ASSISTANT: monitor_scorer(training, live=True),
+            MODEL: models[-1].probabilities,
+        }
         for trial in (one for one in trials if fold[one.participant] == held_out):
             for row, score in rows.items():
                 scores.setdefault(row, {})[trial.id] = [float(value) for value in score(trial)]

@@ -23,6 +23,7 @@ from msg2.task import Step, Task
 
 MODEL = "regressions over the run so far"
 MONITOR = "msg2's monitor, graph of right actions"
+ASSISTANT = "the same as an assistant has it: mistakes do not count as progress"
 OFFLINE = "position relative to the length, offline"
 TrialScorer: TypeAlias = Callable[[Trial], Sequence[float] | Numbers]
 
@@ -78,13 +79,15 @@ def single_scorers(training: Sequence[Trial]) -> Mapping[str, TrialScorer]:
     }
 
 
-def monitor_scorer(training: Sequence[Trial]) -> TrialScorer:
+def monitor_scorer(training: Sequence[Trial], live: bool = False) -> TrialScorer:
     """The monitor of `msg2.assist`, with a graph of the right actions of the toy's other trials.
 
     Parameters
     ----------
     training : sequence of Trial
         Of other participants. Their mistakes and corrections are left out.
+    live : bool
+        Whether it is used as `msg2.Assistant` does: what nobody told was not done, and mistakes are rejected.
 
     Returns
     -------
@@ -103,13 +106,19 @@ def monitor_scorer(training: Sequence[Trial]) -> TrialScorer:
             return None
         steps = sorted({segment.step for video in right for segment in video.segments})
         task = Task(toy, steps, right)
-        return fit_monitor(infer(task.with_first_labels()), task)
+        return fit_monitor(infer(task.with_first_labels()), task, absent="skipped" if live else None)
 
     def score(trial: Trial) -> list[float]:
         monitor = monitor_of(trial.toy)
         if monitor is None:
             return [0.0] * len(trial.actions)
-        return [assessment.probability for assessment in monitor.video(trial.to_video())]
+        segments, watched, scores = trial.to_video().segments, monitor.copy(), []
+        for segment in segments:
+            assessment = watched.step(segment.step, segment.start, segment.end)
+            scores.append(assessment.probability)
+            if live and assessment.mistake:
+                watched.reject(assessment)
+        return scores
 
     return score
 
