@@ -196,8 +196,9 @@ def test_times_in_words(tab: Tab, app: tuple[str, str]) -> None:  # noqa: F811
         ({"median": 360, "low": 10, "high": 540}, 0, "about 6 min left, at most 9"),
         ({"median": 360, "low": 350, "high": 361}, 0, "about 6 min left"),
         ({"median": 7200, "low": 3600, "high": 9000}, 0, "about 2.0 h left, 1.0 to 2.5"),
+        ({"median": 60, "low": 30, "high": 90, "least": 45}, 600, "about 45 s left, 30 to 45"),
         (None, 0, None),
     ]
     for left, passed, words in cases:
         script = "async ([left, passed]) => (await import('/static/follow.js')).timeText(left, passed)"
-        assert page.evaluate(script, [left, passed]) == words
+        assert page.evaluate(script, [left and {"least": 0, **left}, passed]) == words

@@ -47,10 +47,23 @@ def test_bad_lines_are_answered_and_change_nothing(watch: Watch, graph: Path) ->
     bad += [{"did": "dip", "at": True}, {"did": "dip", "confidence": "high"}, {"accept": None}, {"saw": {"dip": [1]}}]
     first, *answers, last = watch([*bad, "", {"ask": True}], graph)
     assert [(set(answer), answer["line"]) for answer in answers] == [
-        ({"error", "line"}, number) for number in range(1, len(bad) + 1)
+        ({"error", "hint", "line"}, number) for number in range(1, len(bad) + 1)
     ]
     assert last == {key: value for key, value in first.items() if key != "limitations"}
     assert set(first["limitations"]) == {"next", "finished", "plan", "time_left"}
+
+
+def test_a_byte_order_mark_is_read_over(watch: Watch, graph: Path) -> None:
+    _, answer = watch(["\ufeff" + json.dumps({"did": "whisk"})], graph)
+    assert answer["progress"] == ["whisk"]
+
+
+def test_without_standard_input_there_is_the_first_answer_only(command: Path, graph: Path) -> None:
+    ran = subprocess.run(
+        ["sh", "-c", '"$0" watch "$1" <&-', command, graph], capture_output=True, text=True, check=True
+    )
+    assert json.loads(ran.stdout)["progress"] == []
+    assert ran.stderr == ""
 
 
 def test_a_run_goes_on_where_it_was_saved(watch: Watch, graph: Path, tmp_path: Path) -> None:

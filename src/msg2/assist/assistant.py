@@ -22,11 +22,11 @@ from msg2.assist.planning import Plan, plan_steps
 from msg2.assist.reasons import explain_deviation, explain_next
 from msg2.assist.run_state import unknown_step_error
 from msg2.assist.time_left import TimeLeft
-from msg2.errors import InputError
+from msg2.errors import InputError, errors_at
 from msg2.graph import SubtaskGraph
 from msg2.task import Absent, Step, Task
 from msg2.text import short_repr
-from msg2.validation import require, require_probability
+from msg2.validation import is_finite, require, require_count, require_probability
 
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
@@ -35,6 +35,8 @@ FORMAT = "msg2.run/1"
 """Of a saved run."""
 _LIKELY = 0.5
 """From this probability on a run is said to be finished, and something to have been a mistake."""
+_ROUNDING = 0.01
+"""By which the sum of probabilities may exceed 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Assistant:
         absent: Absent = "skipped",
     ) -> None:
         require_probability("threshold", threshold)
+        require(absent in ("skipped", "unknown"), f"absent is {absent!r}, it must be 'skipped' or 'unknown'")
         loaded = _load_graph(graph)
         self._model = AssistantModel(loaded, _load_videos(loaded, data), threshold, absent)
         self._start()
@@ -133,19 +136,20 @@ class Assistant:
         InputError
             For a step that the graph does not have, a time before the last one, or a confidence that is none.
         """
-        require_probability("confidence", 1.0 if confidence is None else confidence)
+        self._require_step(step)
         return self.saw({step: 1.0 if confidence is None else confidence}, at)
 
     def saw(self, steps: Mapping[Step, float], at: float | None = None) -> StepReport:
-        """Tell what a recogniser saw: how well that fits each step, as probabilities.
+        """Tell what a recogniser saw: how probably it was each step.
 
-        What is missing to a sum of 1 is the probability that nothing was done. What was done before counts as well:
-        see `msg2.assist.belief`.
+        What is missing to a sum of 1 is the probability that nothing was done. One call is one thing that happened, not
+        one frame of a video. Which of several steps it was also depends on what was done before: see
+        `msg2.assist.belief`.
 
         Parameters
         ----------
         steps : mapping of str to float
-            Probabilities of steps, at least one above 0, with a sum of at most 1.
+            Probabilities of steps, at least one above 0, with a sum of at most 1 (but for rounding).
         at : float, optional
             As in `did`.
 
@@ -159,11 +163,14 @@ class Assistant:
         InputError
             As in `did`, and for numbers that are no probabilities.
         """
-        seen = {name: float(fit) for name, fit in steps.items() if _is_probability(name, fit) and fit > 0}
+        require(isinstance(steps, Mapping), "what was seen must be a mapping from steps to probabilities")
         for name in steps:
             self._require_step(name)
+        seen = {name: share for name, fit in steps.items() if (share := _probability(name, fit)) > 0}
+        total = sum(seen.values())
         require(bool(seen), "nothing was seen: give at least one step a probability above 0")
-        require(sum(seen.values()) <= 1 + 1e-6, f"the probabilities have the sum {sum(seen.values()):g}, above 1")
+        require(total <= 1 + _ROUNDING, f"the probabilities have the sum {total:g}, above 1")
+        seen = {name: share / max(total, 1.0) for name, share in seen.items()}
         self._require_time(at)
         belief = self._belief.after(seen, self._model.forecast)
         report = _report(belief, seen, at)
@@ -216,7 +223,7 @@ class Assistant:
         -------
         list of NextStep
         """
-        require(k is None or k > 0, f"k is {k}, it must be 1 or more")
+        require_count("k", k)
         progress, model = self.progress(), self._model
         ranking = rank_steps(model.tracker, progress, None if model.forecaster is None else self._expected, k)
         last, precedents = progress[-1] if progress else None, model.precedents(progress)
@@ -276,17 +283,21 @@ class Assistant:
         TimeLeft or None
             None without data that have times; see `limitations`.
         """
+        require(now is None or is_finite(now), f"now is {short_repr(str(now))}, it must be a number of seconds")
         if self._model.time_left is None:
             return None
         times = [one.at for one in self._observations if one.at is not None]
+        progress, expected = self.progress(), self._model.forecast(self.progress())
+        rest = (*progress, max(expected, key=lambda name: (expected[name], name))) if expected else progress
         if not times:
-            return self._model.time_left(self.progress())
+            return replace(self._model.time_left(progress), least=self._model.time_left(rest).low)
         counted = self._last_progress()
         since = times[0] if counted is None else counted
-        left = self._model.time_left(self.progress(), since - times[0])
+        left = self._model.time_left(progress, since - times[0])
         passed = (times[-1] if now is None else now) - since
         require(now is None or now >= times[-1], f"now is {now}, before the last step at {times[-1]:g}")
-        return left.after(passed)
+        least = min(self._model.time_left(rest, since - times[0]).low, left.median)
+        return replace(left, least=least).after(passed)
 
     def plan(self, goal: Step, length: int | None = None, k: int = 1) -> list[Plan]:
         """The most probable ways from here to a goal that respect the graph.
@@ -310,6 +321,9 @@ class Assistant:
         InputError
             For a goal that is unknown, done, or cannot be reached.
         """
+        require_count("length", length)
+        require_count("k", k)
+        self._require_step(goal)
         ranker = self._model.forecaster
         return plan_steps(self.graph, self.progress(), goal, ranker=ranker, length=length, k=k)
 
@@ -324,8 +338,8 @@ class Assistant:
         probability = 1.0 if everything else sum(
             one.probability * self._model.end_probability(one.progress) for one in self._belief.hypotheses
         )  # fmt: skip
-        reason = f"videos that had come as far ended with a probability of {100 * probability:.0f} %; {open_steps}"
-        return RunEnd(probability >= _LIKELY, probability, left, reason)
+        reason = f"judged by videos at a similar point, nothing more comes with {100 * probability:.0f} %; {open_steps}"
+        return RunEnd(probability >= _LIKELY and not left, probability, left, reason)
 
     def limitations(self) -> dict[str, str]:
         """What it cannot answer, by the name of the question, and why."""
@@ -385,7 +399,8 @@ class Assistant:
         if saved.get("graph") != assistant._model.fingerprint:
             raise InputError("was saved with another graph", where=file, hint="load it with the graph it was made with")
         try:
-            assistant.replay(saved["events"])
+            with errors_at(file):
+                assistant.replay(saved["events"])
         except (KeyError, TypeError, AttributeError):
             raise InputError("is damaged: its events cannot be read", where=file) from None
         return assistant
@@ -449,12 +464,14 @@ class Assistant:
         return f"{evidence.videos} of {len(videos)} videos have it"
 
     def _require_step(self, name: Step) -> None:
+        if not isinstance(name, str):
+            raise InputError(f"{short_repr(str(name))} is no step: a step is a text")
         if name not in self._model.index:
-            raise unknown_step_error(str(name), self.graph)
+            raise unknown_step_error(name, self.graph)
 
     def _require_time(self, at: float | None) -> None:
         last = next((one.at for one in reversed(self._observations) if one.at is not None), None)
-        if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not abs(at) < float("inf")):
+        if at is not None and not is_finite(at):
             raise InputError(f"at is {short_repr(str(at))}, it must be a number of seconds")
         if at is not None and last is not None and at < last:
             raise InputError(f"at is {at:g}, before the last step at {last:g}", hint="tell steps in the order of time")
@@ -483,10 +500,12 @@ def _report(belief: Belief, seen: Mapping[Step, float], at: float | None) -> Ste
     return StepReport(name, at, min(weight, 1.0), mistake, probability, findings, best.corrects, best.skipped, reason)
 
 
-def _is_probability(name: Step, fit: object) -> bool:
-    if isinstance(fit, bool) or not isinstance(fit, int | float) or not 0 <= fit <= 1:
-        raise InputError(f"the probability of {short_repr(str(name))} is {short_repr(str(fit))}, not between 0 and 1")
-    return True
+def _probability(name: Step, fit: object) -> float:
+    """A number as recognisers give it, of NumPy too."""
+    if not is_finite(fit) or not 0 <= fit <= 1:
+        what = f"the probability of {short_repr(name)} is {short_repr(str(fit))}, it must be a number from 0 to 1"
+        raise InputError(what)
+    return float(fit)
 
 
 def _load_graph(graph: SubtaskGraph | str | PathLike[str] | Mapping[str, Any]) -> SubtaskGraph:

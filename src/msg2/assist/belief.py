@@ -1,12 +1,15 @@
 """What has been done, where the one who watches is not sure: a few hypotheses with their probabilities.
 
-A recogniser says q(n): how well what it saw fits each step n, or, with what is missing to 1, nothing at all. With the
-forecast p(n | h) of a hypothesis h about what was done before, and L steps left in it,
+A recogniser says q(n), how probably it saw each step n; with what is missing to Q = Σ q = 1, nothing was done. That
+something was done is believed as it is told. Which hypothesis h about what was done before is right depends on how well
+its forecast p(n | h) of the L steps that are left explains what was seen; which of several steps it was, half on that:
 
-    w(h, n) ∝ w(h) q(n) L p(n | h),        w(h, nothing) ∝ w(h) (1 − Σ q)
+    w(h) ∝ w(h) (1 − Q + Σ_n q(n) L p(n | h))
+    p(nothing | h) = 1 − Q            p(n | h, seen) = Q q(n) (1 + L p(n | h)) / Σ_m q(m) (1 + L p(m | h))
 
-so that a forecast that knows nothing (p = 1 / L) leaves what was seen as it is. Later steps make hypotheses more or
-less probable in the same way. Equal hypotheses are merged, and the most probable ones are kept.
+A forecast that knows nothing (p = 1 / L) leaves what was seen as it is. The 1 is for those who err: a mistake, which
+nobody expects, is taken for another step only where that was seen about as well. Equal hypotheses are merged, and the
+most probable ones are kept.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ MAX_HYPOTHESES = 32
 """That are kept."""
 _REPEATED = 0.05
 """L p(n | h) of a step that is done already: seldom is anything done again."""
+_LEAST = 1e-9
+"""A hypothesis explains what was seen at least so well."""
 
 Forecast: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
 """From the steps done so far, in order, to the probability of each step that is left."""
@@ -51,7 +56,9 @@ class Hypothesis:
         assessment = monitor.step(name)
         if assessment.mistake:
             monitor.reject(assessment)
-        done = self.done if name in self.done else (*self.done, name)
+        # What is done again, rightly this time, is done now.
+        earlier = tuple(one for one in self.done if one != name) if name in assessment.corrects else self.done
+        done = earlier if name in earlier else (*earlier, name)
         return Hypothesis(self.probability, done, monitor, assessment)
 
 
@@ -72,7 +79,7 @@ class Belief:
         Parameters
         ----------
         seen : mapping of Step to float
-            q, with a sum of at most 1.
+            q, each above 0, with a sum of at most 1.
         forecast : callable
             p: from the steps done so far to the probability of each step that is left.
 
@@ -85,11 +92,13 @@ class Belief:
             return Belief((self.best.after(*seen),))
         for hypothesis in self.hypotheses:
             expected = forecast(hypothesis.progress)
-            found = [replace(hypothesis, probability=hypothesis.probability * nothing, assessment=None)]
-            for name, fit in seen.items():
-                fits = fit * (len(expected) * expected[name] if name in expected else _REPEATED)
-                extended = hypothesis.after(name)
-                found.append(replace(extended, probability=hypothesis.probability * fits))
+            ratios = {name: len(expected) * expected[name] if name in expected else _REPEATED for name in seen}
+            explained = nothing + sum(fit * ratios[name] for name, fit in seen.items())
+            weight = hypothesis.probability * max(explained, _LEAST)
+            found = [replace(hypothesis, probability=weight * nothing, assessment=None)]
+            fits = {name: fit * (1 + ratios[name]) for name, fit in seen.items()}
+            share = weight * (1 - nothing) / sum(fits.values())
+            found += [replace(hypothesis.after(name), probability=share * fit) for name, fit in fits.items()]
             for one in found:
                 key = (one.done, one.monitor.rejected)
                 if one.probability > 0 and key in merged:
@@ -97,8 +106,6 @@ class Belief:
                     one = replace(heavier, probability=merged[key].probability + one.probability)
                 if one.probability > 0:
                     merged[key] = one
-        if not merged:  # nothing that was thought possible fits: then what was seen is believed
-            return self.after(seen, lambda done: {})
         kept = sorted(merged.values(), key=lambda one: (-one.probability, one.done))[:MAX_HYPOTHESES]
         total = sum(one.probability for one in kept)
         return Belief(tuple(replace(one, probability=one.probability / total) for one in kept))

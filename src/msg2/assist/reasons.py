@@ -39,7 +39,7 @@ def explain_deviation(finding: DeviationAssessment) -> str:
             both = f": {times} of {chances} videos with '{name}' do both" if known else ""
             return f"a run does only one of '{name}' and '{other}'{both}"
         case "repeated":
-            return f"'{name}' was done before" + (f"; {times} of {chances} videos do it again" if known else "")
+            return f"'{name}' was done before" + (f", and {times} of {chances} videos do it again" if known else "")
         case "skipped":
             return f"'{other}' is missing, which {usual} have before '{name}'" if known else f"'{other}' is missing"
         case "never seen":
@@ -71,9 +71,16 @@ def explain_next(graph: SubtaskGraph, ranked: RankedStep, last: Step | None, pre
         return "; ".join(_unmet_need(graph, name, clause.to_english(), clause.steps) for clause in ranked.unmet)
     parts = []
     if precedents is not None:
-        where = "begin with it" if last is None else "that had done the same went on with it"
-        cited = f"{precedents.counts.get(name, 0)} of {precedents.of} videos {where}"
-        parts.append(cited if precedents.of >= ENOUGH_VIDEOS else "judged by videos at a similar point")
+        where, count = (
+            "begin with it" if last is None else "that had done the same went on with it",
+            precedents.counts.get(name, 0),
+        )
+        cited = f"{count} of {precedents.of} videos {where}"
+        if precedents.of < ENOUGH_VIDEOS:
+            cited = "judged by videos at a similar point"
+        elif count == 0:
+            cited = f"none of {precedents.of} videos {where}, so judged by videos at a similar point"
+        parts.append(cited)
     needs = sorted(graph.precondition(name).steps)
     if needs:
         parts.append("what it needs is done")

@@ -12,6 +12,7 @@ An event has one of these keys, and is answered with everything that is known af
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -103,34 +104,39 @@ def _parse(event: object) -> tuple[str, Mapping[str, Any]]:
         if key not in _FIELDS[there[0]] | {there[0]}:
             raise InputError(f"an event with {there[0]!r} has no {short_repr(str(key))}")
     if there[0] in ("undo", "ask") and event[there[0]] is not True:
-        raise InputError(f"{there[0]!r} is {short_repr(str(event[there[0]]))}, it must be true")
+        raise InputError(f"{there[0]!r} is {_shown(event[there[0]])}, it must be true")
     return there[0], event
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in JSON."""
+    return short_repr(json.dumps(value, ensure_ascii=False, default=str)).strip("'\"")
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str:
     if not isinstance(fields[key], str):
-        raise InputError(f"{key!r} is {short_repr(str(fields[key]))}, it must be the name of a step")
+        raise InputError(f"{key!r} is {_shown(fields[key])}, it must be the name of a step")
     return str(fields[key])
 
 
 def _number(fields: Mapping[str, Any], key: str) -> float | None:
     value = fields.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise InputError(f"{key!r} is {short_repr(str(value))}, it must be a number")
+        raise InputError(f"{key!r} is {_shown(value)}, it must be a number")
     if value is not None and not abs(value) <= sys.float_info.max:  # JSON has numbers of any size
-        raise InputError(f"{key!r} is no number that can be reckoned with")
+        raise InputError(f"{key!r} is {_shown(value)}, it must be a finite number")
     return value
 
 
 def _truth(fields: Mapping[str, Any], key: str) -> bool:
     value = fields.get(key, False)
     if not isinstance(value, bool):
-        raise InputError(f"{key!r} is {short_repr(str(value))}, it must be true or false")
+        raise InputError(f"{key!r} is {_shown(value)}, it must be true or false")
     return value
 
 
 def _whole(fields: Mapping[str, Any], key: str) -> int | None:
     value = fields.get(key)
     if value is not None and type(value) is not int:
-        raise InputError(f"{key!r} is {short_repr(str(value))}, it must be a whole number")
+        raise InputError(f"{key!r} is {_shown(value)}, it must be a whole number")
     return value

@@ -45,6 +45,8 @@ class TimeLeft:
     high: float
     videos: int
     """How many it was learned from."""
+    least: float = 0.0
+    """Seconds that it takes at the least once the next step is done: so many are left however long nothing happens."""
 
     @property
     def reason(self) -> str:
@@ -53,7 +55,12 @@ class TimeLeft:
 
     def after(self, seconds: float) -> TimeLeft:
         """Return what is left when so many seconds have passed and nothing has happened."""
-        return replace(self, **{name: max(getattr(self, name) - seconds, 0.0) for name in ("median", "low", "high")})
+        return replace(
+            self,
+            median=max(self.median - seconds, self.least),
+            low=max(self.low - seconds, min(self.low, self.least)),
+            high=max(self.high - seconds, self.least),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for one JSON object."""

@@ -57,13 +57,13 @@ def watch(
     else:
         assistant = Assistant(learned, videos, threshold=threshold, absent=absent)
     _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
-    for number, line in enumerate(sys.stdin, start=1):
+    for number, line in enumerate(sys.stdin or (), start=1):  # there is none where a daemon has closed it
         if not line.strip():
             continue
         try:
             answer = answer_event(assistant, _parse(line), k)
         except InputError as error:
-            _print_answer({"error": str(error), "line": number})
+            _print_answer({"error": error.what, "hint": error.hint, "line": number})
             continue
         if save is not None:
             assistant.save(save)
@@ -72,7 +72,7 @@ def watch(
 
 def _parse(line: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         raise InputError("the line is no JSON", hint='an event is such as {"did": "whisk", "at": 12.3}') from None
 

@@ -62,7 +62,8 @@ def _list_method_options(schema: dict[str, Any]) -> None:
 
 
 _INTEGER = BeforeValidator(_integer_from_float)
-RecordId: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="32 hexadecimal digits.")]
+ID_PATTERN = "^[0-9a-f]{32}$"
+RecordId: TypeAlias = Annotated[str, Field(pattern=ID_PATTERN, description="32 hexadecimal digits.")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
 FileName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 QueryText: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000)]

@@ -22,7 +22,7 @@ from msg2.server.api import datasets, graphs, pages, runs, stateless
 from msg2.server.jobs import JobQueue, QueueFullError, error_response
 from msg2.server.live_runs import LiveRuns
 from msg2.server.sandbox import TaskCancelledError
-from msg2.server.schemas import ErrorResponse
+from msg2.server.schemas import ID_PATTERN, ErrorResponse
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import NotFoundError
@@ -136,7 +136,10 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
             content = error_response(error)
         case RequestValidationError():  # the first of the complaints: where in the request, and what
             first = error.errors()[0]
-            status, content = 422, ErrorResponse(error=first["msg"], where=".".join(map(str, first["loc"])))
+            where = ".".join(map(str, first["loc"]))
+            wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN
+            what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
+            status, content = 422, ErrorResponse(error=what, where=where)
         case HTTPException():
             status, content = error.status_code, ErrorResponse(error=error.detail)
             if status == 405:

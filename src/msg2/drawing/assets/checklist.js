@@ -90,8 +90,10 @@ function withPercent(probability, ...others) {
   return all.flatMap((note, number) => [...(number ? [" · "] : []), ...note]);
 }
 
-/** That most videos end here, in words; nothing where more is to come, or no video tells. */
+/** That most videos end here, in words; nothing where more is to come or must be done, or no video tells. */
 function ended(steps) {
+  const { next, later } = sorted(steps);
+  if ([...next, ...later].some(({ step }) => !RULES[step].mayOmit)) return [];
   const probability = FORECASTER ? endProbability(FORECASTER, steps) : 0;
   return probability < 0.5 ? [] : [`Probably finished (${percent(probability)})`];
 }

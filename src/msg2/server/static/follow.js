@@ -93,8 +93,9 @@ function followRun(screen, graph, run) {
 
   const send = reportErrors(async (event) => {
     const timed = "did" in event ? { ...event, at: Math.max(clock(), lastAt ?? -Infinity) } : event;
-    draw(await post(`runs/${run.id}/events`, timed));
+    draw(await post(`runs/${run.id}/events`, timed).catch(explainLostConnection));
     showStatus("");
+    if (answer.last?.report?.mistake) warning.scrollIntoView({ block: "center" }); // a list further down was tapped
   });
   const tell = (event) => (sent = sent.then(() => send(event)));
   /** A second tap of a double one would tick what has come to its place. */
@@ -119,9 +120,11 @@ function followRun(screen, graph, run) {
     warning.replaceChildren(...warningElements(answer.last?.report, tell));
     drawMeasure();
     const candidates = candidatesOf(answer);
-    parts.now.replaceChildren(...(answer.finished.finished || !candidates.length ? finishedElements(answer) :
-      [el("h2", {}, "Next"), stepButton(candidates[0], 1, tick, "first")]));
-    const others = answer.finished.finished ? candidates : candidates.slice(1);
+    const over = answer.finished.finished || !candidates.length;
+    const ready = !over && candidates[0].eligible; // else all that is likely comes too early
+    parts.now.replaceChildren(...(over ? finishedElements(answer) :
+      ready ? [el("h2", {}, "Next"), stepButton(candidates[0], 1, tick, "first")] : []));
+    const others = ready ? candidates.slice(1) : candidates;
     const from = candidates.length - others.length + 1;
     parts.others.replaceChildren(...(others.length ? [el("h2", {}, answer.finished.finished ? "If there is more" : "Or one of these"),
       el("ol", {}, ...others.map((one, place) => el("li", {}, stepButton(one, from + place, tick))))] : []));
@@ -138,7 +141,7 @@ function followRun(screen, graph, run) {
     const passed = lastAt === null ? 0 : Math.max(clock() - lastAt, 0);
     const left = answer.finished.finished ? null : timeText(answer.time_left, passed);
     parts.measure.replaceChildren(el("progress", { max: all || 1, value: done, "aria-label": "Steps done" }),
-      el("p", {}, el("span", {}, `${done} done${required ? `, ${required} to go` : ""}`), left ? el("span", { className: "left" }, left) : null));
+      el("p", {}, el("span", {}, `${done} done${required ? `, at least ${required} to go` : ""}`), left ? el("span", { className: "left" }, left) : null));
   }
 
   function drawEverything() {
@@ -183,9 +186,16 @@ function followRun(screen, graph, run) {
 
 const limitNames = { next: "Next step", finished: "Whether it is finished", plan: "Plans", time_left: "Time left" };
 
-/** The steps that are offered, at most five: those that may be done, and others that are likely all the same. */
-const candidatesOf = (answer) =>
-  answer.next.filter((one) => one.eligible || one.probability >= LEAST_PROBABILITY).slice(0, MAX_CANDIDATES);
+/** The steps that are offered, at most five: those that may be done, then others that are likely all the same. */
+function candidatesOf(answer) {
+  const early = answer.next.filter((one) => !one.eligible && one.probability >= LEAST_PROBABILITY);
+  return [...answer.next.filter((one) => one.eligible), ...early].slice(0, MAX_CANDIDATES);
+}
+
+/** What was told is not known to the server: say so, rather than what the browser calls it. */
+function explainLostConnection(error) {
+  throw error instanceof TypeError ? new Error("No connection to the app: that was not saved. Tell it again.") : error;
+}
 
 /** With spaces that do not break. */
 function percent(share) {
@@ -198,7 +208,7 @@ function stepButton({ step, probability, reason, eligible }, key, tick, classNam
   const properties = { type: "button", className: `step ${className} ${eligible ? "" : "early"}`, onclick: tick(step) };
   return el("button", { ...properties, "aria-keyshortcuts": key },
     el("span", { className: "number", "aria-hidden": "true" }, String(key)),
-    el("span", { className: "name" }, nameElement(step), el("small", {}, reason)),
+    el("span", { className: "name" }, nameElement(step), el("small", {}, eligible ? reason : `not yet: ${reason}`)),
     el("span", { className: "chance" }, probability === null ? "" : percent(probability)));
 }
 
@@ -211,7 +221,8 @@ function warningElements(report, tell) {
   return [el("div", { className: "box warning" },
     el("h2", {}, nameElement(report.step), " looks like a mistake"),
     el("ul", {}, ...report.reason.split("; ").map((reason) => el("li", {}, reason))),
-    el("p", { className: "quiet" }, `${percent(report.probability)} sure.`),
+    el("p", { className: "quiet" }, report.confidence > 0.995 ? `${percent(report.probability)} sure.` :
+      `Seen with ${percent(report.confidence)}; if it was done, ${percent(report.probability)} sure.`),
     el("p", { className: "buttons" }, button("Undo", () => tell({ undo: true }), { className: "main" }),
       button("It counts anyway", () => tell({ accept: report.step }))))];
 }
@@ -220,7 +231,7 @@ function finishedElements({ finished }) {
   const certain = finished.probability === null ? "" : ` (${percent(finished.probability)})`;
   const open = finished.left.length ? [el("p", {}, "Not done: ", ...finished.left.flatMap((step, place) =>
     [place ? ", " : "", nameElement(step)]))] : [];
-  return [el("div", { className: "box finished" }, el("h2", {}, finished.left.length ? `Probably finished${certain}` : `Finished${certain}`),
+  return [el("div", { className: "box finished" }, el("h2", {}, finished.left.length ? "Nothing more can be done" : `Finished${certain}`),
     el("p", { className: "quiet" }, finished.reason), ...open)];
 }
 
@@ -242,7 +253,7 @@ function everyStep(step, answer, tick) {
 
 function spokenText({ last, finished }, candidates) {
   const [step] = Object.keys(last?.seen ?? {});
-  const told = last ? `${last.report?.step ?? step} done. ` : "";
+  const told = last ? `${last.report?.step ?? step} ${last.report?.mistake ? "looks like a mistake" : "done"}. ` : "";
   if (finished.finished || !candidates.length) return `${told}Finished.`;
   const { step: next, probability } = candidates[0];
   return `${told}Next: ${next}${probability === null ? "" : `, ${percent(probability)}`}`;
@@ -255,7 +266,8 @@ const units = [[5400, 3600, "h", 1], [90, 60, "min", 0], [0, 1, "s", 0]];
 /** "about 6 min, 4 to 9", once some seconds have passed since it was said; null where nothing is known. */
 export function timeText(left, passed) {
   if (!left) return null;
-  const [median, low, high] = [left.median, left.low, left.high].map((seconds) => Math.max(seconds - passed, 0));
+  const [median, high] = [left.median, left.high].map((seconds) => Math.max(seconds - passed, left.least));
+  const low = Math.max(left.low - passed, Math.min(left.low, left.least));
   if (high <= 0) return "longer than usual";
   const [, size, unit, digits] = units.find(([least]) => Math.max(median, high / 2) >= least);
   const text = (seconds) => (size === 1 ? String(5 * Math.round(seconds / 5)) : (seconds / size).toFixed(digits));
