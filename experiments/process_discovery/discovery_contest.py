@@ -181,7 +181,10 @@ def _alignments(found: Mapping[ContestCell, Measurement], peers: Sequence[str]) 
         "By alignments, on a sample",
         ["row", "log", "right, percent", "seconds for 100 traces"],
         lines,
-        [f"The first {ALIGNED_PAIRS} pairs of every {ALIGNED_EVERY}th model."],
+        [
+            f"The first {ALIGNED_PAIRS} pairs of every {ALIGNED_EVERY}th model. A trace that takes longer than 20 seconds "
+            "is taken not to fit."
+        ],
     )
 
 
