@@ -26,7 +26,7 @@ import pm4py
 from pm4py.algo.conformance.alignments.petri_net import algorithm as alignment
 from pm4py.objects.log.obj import Event, EventLog, Trace
 
-ALIGN_SECONDS = 20
+ALIGN_SECONDS = 5
 """For one trace, at most: on models of noisy logs some do not end within an hour."""
 
 
