@@ -7,7 +7,7 @@ counts, from 0 to the last label of either in that video; it is computed exactly
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -82,19 +82,16 @@ def annotator_agreement(first: Task, second: Task) -> AnnotatorAgreement:
     pairs = [(video, others[video.id]) for video in first if video.id in others]
     steps = sorted({*first.steps, *second.steps})
     longest = max((segment.end or 0.0 for pair in pairs for video in pair for segment in video.segments), default=0.0)
-    presence = np.array([[_presence_table(a, b, name) for a, b in pairs] for name in steps]).reshape(
-        -1, len(pairs), 2, 2
-    )
-    timed = bool(pairs) and all(a.is_timed and b.is_timed for a, b in pairs) and longest > 0
-    time = (
-        [sum((_time_table(a, b, name, longest) for a, b in pairs), np.zeros((2, 2))) for name in steps] if timed else []
-    )
-    rows = [
-        _agreement(name, presence[place].sum(axis=0), time[place] if timed else None)
-        for place, name in enumerate(steps)
-    ]
-    total = sum(time, np.zeros((2, 2))) if timed else None
-    return AnnotatorAgreement(len(pairs), _agreement("", presence.sum(axis=(0, 1)), total), tuple(rows))
+    timed = longest > 0 and all(a.is_timed and b.is_timed for a, b in pairs)
+    presence = [_total(_presence_table(a, b, name) for a, b in pairs) for name in steps]
+    time = [_total(_time_table(a, b, name, longest) for a, b in pairs) for name in steps] if timed else []
+    rows = (_agreement(name, presence[i], time[i] if timed else None) for i, name in enumerate(steps))
+    overall = _agreement("", _total(presence), _total(time) if timed else None)
+    return AnnotatorAgreement(len(pairs), overall, tuple(rows))
+
+
+def _total(tables: Iterable[FloatArray]) -> FloatArray:
+    return sum(tables, np.zeros((2, 2)))
 
 
 def _agreement(name: Step, presence: FloatArray, time: FloatArray | None) -> StepAgreement:

@@ -53,7 +53,7 @@ export function bindKeys(actions) {
     event.preventDefault();
   });
   // A button that was clicked would take the next Space or Enter for itself.
-  addEventListener("click", (event) => event.detail > 0 && event.target.closest?.("button")?.blur());
+  addEventListener("click", (event) => event.detail > 0 && event.target.closest?.("button, summary")?.blur());
   addEventListener("change", (event) => event.target.matches("select, input[type=range], input[type=checkbox]") && event.target.blur());
   return () => overlay.showModal();
 }

@@ -16,7 +16,7 @@ export function liveGraph(id, request, { open, keep }) {
     el("h2", {}, "Enough?"), enough, el("h2", {}, "Which video next?"), next);
   let timer = null;
   let number = 0;
-  let best = null;
+  let ranked = [];
 
   function refresh(delay = PAUSE) {
     clearTimeout(timer);
@@ -47,7 +47,8 @@ export function liveGraph(id, request, { open, keep }) {
       el("p", {}, el("strong", { className: answer.enough ? "yes" : "" },
         answer.movement === null ? "–" : `${Math.round(100 * answer.movement)} %`), ` ${answer.sentence}`),
       answer.trend.length > 1 ? sparkline(answer.trend) : "", el("p", { className: "quiet" }, counted));
-    best = answer.next[0]?.video ?? null;
+    ranked = answer.next.map(({ video }) => video);
+    const [best] = ranked;
     next.replaceChildren(...(answer.next.length
       ? [el("p", {}, button(nameElement(best), () => open(best), { className: "link" }), ` (Shift n): ${answer.next[0].reason}.`),
         answer.next.length > 1 ? el("p", { className: "quiet" }, "Then ", ...answer.next.slice(1, 4).flatMap(({ video, reason }) =>
@@ -55,7 +56,7 @@ export function liveGraph(id, request, { open, keep }) {
       : [el("p", {}, "Every video has labels.")]));
   }
 
-  return { element, refresh, get best() { return best; } };
+  return { element, refresh, get ranked() { return ranked; } };
 }
 
 /** How much the graph moved, over the number of labelled videos. */

@@ -40,9 +40,11 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
   let unsureOnly = false;
   const timed = videos.every((one) => [...one.labels, ...one.drafts].every((row) => row.start !== undefined));
 
+  const open = reportErrors(openVideo);
+
   // -- parts of the screen ---------------------------------------------------------------------------------------
 
-  const saved = el("span", { className: "saved", role: "status" }, "saved");
+  const saved = el("span", { className: "save-state saved", role: "status" }, "saved");
   const done = el("span", { className: "quiet" });
   const videoMenu = select([], "", (name) => open(name), { "aria-label": "Video" });
   const undoButton = button("Undo", () => travel("undo"));
@@ -70,7 +72,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     graph.refresh();
   }, (state, error) => {
     saved.textContent = { saving: "saving …", saved: "saved", waiting: "not saved yet: the server is not there, trying again", refused: "not saved" }[state];
-    saved.className = `saved ${state}`;
+    saved.className = `save-state ${state}`;
     if (state === "refused") showError(error);
   });
 
@@ -208,7 +210,14 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     else tell(by > 0 ? "This is the last video." : "This is the first video.");
   }
 
-  async function open(name) {
+  function bestVideo() {
+    const isNew = (name) => !videos.find((one) => one.video === name)?.own;
+    const best = [...graph.ranked, ...videos.map((one) => one.video)].find((name) => name !== video.video && isNew(name));
+    if (best) open(best);
+    else tell("Every other video has labels.");
+  }
+
+  async function openVideo(name) {
     video = videos.find((one) => one.video === name) ?? videos[0];
     history = UndoHistory.restore(sessionStorage.getItem(historyKey()), { labels: video.labels, settled: video.settled });
     chosen = null;
@@ -219,7 +228,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     const lastEnd = Math.max(0, ...[...video.labels, ...video.drafts].map((row) => row.end ?? 0));
     player.load(video.media ? `/api/data/${id}/workbench/media?${query}` : null, Math.max(10, lastEnd * 1.05));
     spoken.load([]);
-    refresh();
+    choose(visited().find(edits.isDraft) ?? null);
     if (video.captions) {
       const found = (await get(`data/${id}/workbench/captions?${query}`)).captions;
       if (opened !== video) return;
@@ -228,8 +237,6 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
       spoken.load(captions);
       refresh();
     }
-    const first = visited().find(edits.isDraft);
-    if (first) choose(first);
   }
 
   // -- showing ---------------------------------------------------------------------------------------------------
@@ -271,8 +278,8 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
   }
 
   function describeChosen() {
-    const open = rows().filter(edits.isDraft);
-    const left = open.length ? `${plural(open.length, "draft")} to decide on, ${open.filter(isUnsure).length} of them unsure.` : "No drafts left.";
+    const drafts = rows().filter(edits.isDraft);
+    const left = drafts.length ? `${plural(drafts.length, "draft")} to decide on, ${drafts.filter(isUnsure).length} of them unsure.` : "No drafts left.";
     if (!chosen) return [step ? "Step of new labels: " : "", step ? nameElement(step) : "", step ? ". " : "", left];
     const times = timed ? `, ${clockText(chosen.start, true)} to ${clockText(chosen.end, true)}` : "";
     const what = edits.isDraft(chosen)
@@ -296,8 +303,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     if (!given.length) return;
     await post(`data/${id}/workbench/steps`, { task, steps: given });
     steps = [...steps, ...given];
-    step = given[0];
-    refresh();
+    chooseStep(given[0]);
     tell(`Added: ${given.join(", ")}.`);
   });
   const newStep = el("input", { placeholder: "a step that is new", "aria-label": "A step that is new",
@@ -341,7 +347,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     stepUp: () => chooseStep(steps.indexOf(step) - 1), stepDown: () => chooseStep(steps.indexOf(step) + 1),
     unchoose: () => choose(null), unsure: () => setUnsure(!unsureOnly),
     nextVideo: () => goToVideo(1), previousVideo: () => goToVideo(-1),
-    bestVideo: () => (graph.best ? open(graph.best) : tell("Every video has labels.")),
+    bestVideo,
     undo: () => travel("undo"), redo: () => travel("redo"),
     zoomIn: () => timeline.zoomBy(1.5), zoomOut: () => timeline.zoomBy(1 / 1.5),
     chooseStep, giveStep,
@@ -371,7 +377,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
       el("aside", {}, graph.element, agreementPanel(id, task, () => person, others))));
   const asked = decodeURIComponent(location.hash.slice(1));
   const first = videos.find((one) => one.video === asked) ?? videos.find((one) => !isDone(one)) ?? videos[0];
-  open(first.video).catch(showError);
+  open(first.video);
   graph.refresh(0);
 }
 
