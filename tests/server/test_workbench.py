@@ -177,12 +177,13 @@ def folder_client(films: Path, tmp_path: Path) -> Any:
 def test_a_folder_of_videos_and_captions_is_opened(folder_client: Any) -> None:
     client, id, table = folder_client
     record = client.get(f"/api/data/{id}").json()
-    assert (record["media"], record["tasks"]) == (True, [{"name": "films", "videos": 1, "steps": []}])
-    video = opened(client, id)["videos"][0]
-    assert (video["video"], video["media"], video["captions"]) == ("v1", True, True)
+    assert (record["media"], record["tasks"]) == (True, [{"name": "films", "videos": 3, "steps": []}])
+    assert [(v["video"], v["media"], v["captions"]) for v in opened(client, id)["videos"]] == [
+        ("clip [v2].en", False, True), ("v0.en", False, True), ("v1", True, True),
+    ]  # fmt: skip
     # The files of a table's videos are found in the folder, by their names.
     found = {v["video"]: (v["media"], v["captions"]) for v in opened(client, table)["videos"]}
-    assert found["v1"] == (True, True)
+    assert found == {"v0": (False, True), "v1": (True, True), "v2": (False, True)}
     query = {"task": "toast", "video": "v1"}
     captions = client.get(f"/api/data/{table}/workbench/captions", params=query).json()["captions"]
     assert captions == [

@@ -15,7 +15,7 @@ from typing import Any
 from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.formats import captaincook4d, read_all, write
-from msg2.formats.caption_files import CAPTION_SUFFIXES
+from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
 from msg2.formats.downloads.zip_archive import extract_zip
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
@@ -108,7 +108,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
 
 
 def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequence[VideoFiles]:
-    """Find the videos and captions in a folder, none in a file.
+    """Find the videos in a folder, and captions there that belong to none of its files; nothing in a file.
 
     Parameters
     ----------
@@ -123,7 +123,19 @@ def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequen
     """
     if not source.is_folder or not any(_is_video_file(path) for path in source.path.rglob("*")):
         return ()
-    return find_video_files(source.path, wanted=wanted).found
+    found, missing = find_video_files(source.path, wanted=wanted)
+    media = {Source.at(video.media).stem for video in found if video.media is not None}
+    if not media and wanted is None:
+        return found
+    taken = {video.captions for video in found}
+    files = (Source.at(path) for path in sorted(source.path.rglob("*")) if path not in taken)
+    spoken = {file.stem: file.path for file in files if file.path.name.lower().endswith(CAPTION_SUFFIXES)}
+    if wanted is None:  # captions in another language belong to a video that is there
+        names = [(name, name) for name in spoken if not any(f"{name}.".startswith(f"{stem}.") for stem in media)]
+    else:
+        find = name_finder(spoken)
+        names = [(video, name) for video in missing if (name := find(video)) is not None]
+    return (*found, *(VideoFiles(video, None, spoken[name]) for video, name in names))
 
 
 def holds_labels(source: Source) -> bool:

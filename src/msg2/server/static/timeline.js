@@ -4,6 +4,7 @@ import { isDraft, shiftLabel } from "./label_state.js";
 
 const MAX_ZOOM = 60;
 const TICK_PIXELS = 80;
+const TEXT_PIXELS = 26;
 
 export const clockText = (seconds, tenths = false) => {
   if (!(seconds < 360000)) return seconds.toExponential(1);
@@ -45,6 +46,9 @@ export function createTimeline(act) {
   function layout() {
     inner.style.setProperty("--track", `${trackWidth()}px`);
     inner.querySelector(".scale .track")?.replaceChildren(...ticks());
+    for (const mark of inner.querySelectorAll(".lane.spoken .track span")) {
+      mark.classList.toggle("tiny", (parseFloat(mark.style.width) / 100) * trackWidth() < TEXT_PIXELS);
+    }
     placeHead();
   }
 
@@ -59,9 +63,9 @@ export function createTimeline(act) {
   }
 
   function captionLane() {
-    const marks = model.captions.map((caption) => {
-      const mark = el("span", { title: caption.text }, caption.text);
-      placeBar(mark, caption);
+    const marks = model.captions.map(({ text, start, end }, place) => {
+      const mark = el("span", { title: text }, text);
+      placeBar(mark, { start, end: Math.min(end, model.captions[place + 1]?.start ?? end) }); // they may overlap
       return mark;
     });
     return el("div", { className: "lane spoken" }, el("span", { className: "lane-name quiet" }, "said"),
