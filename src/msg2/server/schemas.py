@@ -246,7 +246,7 @@ class SaveLabelsRequest(PersonRequest):
     """All labels of one video by one person; `version` is what they rest on, 0 for a video that is new."""
 
     video: Name
-    version: Annotated[int, Field(ge=0)]
+    version: Annotated[int, Field(ge=0, le=2**53), _INTEGER]
     labels: list[LabelRow]
     settled: list[SettledDraft] = []
 
