@@ -96,7 +96,7 @@ def _clock(seconds: float | None) -> str:
 
 def correcting(browser: Browser, address: str) -> None:
     """The workbench, in the middle of the drafts of a video."""
-    page = browser.new_page(viewport={"width": 1180, "height": 700})
+    page = browser.new_page(viewport={"width": 1280, "height": 740})
     page.goto(address)
     page.get_by_role("row", name="draft.csv").get_by_text("Correct labels").click()
     page.locator(".segment.draft").first.wait_for()
@@ -104,6 +104,7 @@ def correcting(browser: Browser, address: str) -> None:
     for place in range(3):
         page.keyboard.press("j" if place == 0 else "Enter")
         page.wait_for_timeout(200)
+    page.locator(".live-graph svg").wait_for(timeout=60_000)
     page.wait_for_timeout(2500)
     page.screenshot(path=IMAGES / "app-labels.png")
 

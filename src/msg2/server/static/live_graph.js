@@ -15,7 +15,8 @@ export function liveGraph(id, request, { open, keep }) {
     el("h2", {}, "Graph so far ", button("Open its page", keep, { className: "link" })), changes, picture,
     el("h2", {}, "Enough?"), enough, el("h2", {}, "Which video next?"), next);
   let timer = null;
-  let number = 0;
+  let asking = false;
+  let again = false;
   let ranked = [];
 
   function refresh(delay = PAUSE) {
@@ -23,17 +24,20 @@ export function liveGraph(id, request, { open, keep }) {
     timer = setTimeout(ask, delay);
   }
 
+  /** One question at a time: what changes meanwhile is asked for afterwards. */
   async function ask() {
-    const mine = ++number;
+    if (asking) return void (again = true);
+    asking = true;
     element.classList.add("waiting");
     try {
-      const answer = await post(`data/${id}/workbench/graph`, request());
-      if (mine === number) show(answer);
+      show(await post(`data/${id}/workbench/graph`, request()));
     } catch (error) {
-      if (mine === number) changes.textContent = error.problem ? `No graph: ${error.problem.error}` : "No graph: the server is not there.";
-    } finally {
-      if (mine === number) element.classList.remove("waiting");
+      changes.textContent = error.problem ? `No graph: ${error.problem.error}` : "No graph: the server is not there.";
     }
+    asking = false;
+    element.classList.toggle("waiting", again);
+    if (again) refresh();
+    again = false;
   }
 
   function show(answer) {
