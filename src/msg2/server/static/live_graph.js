@@ -18,6 +18,7 @@ export function liveGraph(id, request, { open, keep }) {
   let asking = false;
   let again = false;
   let ranked = [];
+  let marked = null;
 
   function refresh(delay = PAUSE) {
     clearTimeout(timer);
@@ -45,6 +46,7 @@ export function liveGraph(id, request, { open, keep }) {
     if (answer.svg) {
       const svg = document.adoptNode(new DOMParser().parseFromString(answer.svg, "image/svg+xml").documentElement);
       picture.replaceChildren(svg);
+      mark(marked);
     } else picture.replaceChildren();
     const counted = `${plural(answer.labels, "label")} in ${plural(answer.videos, "video")}.`;
     enough.replaceChildren(
@@ -60,7 +62,15 @@ export function liveGraph(id, request, { open, keep }) {
       : [el("p", {}, "Every video has labels.")]));
   }
 
-  return { element, refresh, get ranked() { return ranked; } };
+  /** Show where a step is in the graph. */
+  function mark(step) {
+    marked = step;
+    for (const node of picture.querySelectorAll(".node.step")) {
+      node.classList.toggle("chosen", node.querySelector("title")?.textContent === step);
+    }
+  }
+
+  return { element, refresh, mark, get ranked() { return ranked; } };
 }
 
 /** How much the graph moved, over the number of labelled videos. */

@@ -257,6 +257,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     const shown = unsureOnly ? rows().filter((row) => !edits.isDraft(row) || isUnsure(row)) : rows();
     if (timed) timeline.render({ steps, rows: shown, chosen, step, captions, length: Math.max(player.length, 1) });
     chosenLine.replaceChildren(...describeChosen());
+    graph.mark(step);
     return shown;
   }
 
@@ -264,7 +265,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     const shown = refreshTimeline();
     const act = { change, choose, accept, reject, reorder };
     list.replaceChildren(labelList({ rows: shown, chosen, steps, timed }, act));
-    const marks = videos.map((one) => [one.video, `${isDone(one) ? "✓" : one.own ? "…" : "○"} ${one.video}`]);
+    const marks = videos.map((one) => [one.video, `${one.video}${isDone(one) ? " ✓ done" : one.own ? " … begun" : ""}`]);
     videoMenu.replaceChildren(...marks.map(([value, text]) => el("option", { value }, text)));
     videoMenu.value = video.video;
     stepMenu.replaceChildren(...steps.map((name, place) => el("option", { value: name }, `${place + 1}. ${name}`)));
