@@ -165,7 +165,9 @@ def test_the_workbench_by_another_person_at_a_small_laptop(servers: Any, tab: Ta
     # Only unsure drafts: of film1 it is the second one, which Ben has accepted; so the next film with one is opened.
     press(page, "u", "j")
     expect(page.get_by_label("Video", exact=True)).to_have_value("film2")
-    expect(page.locator(".segment.draft")).to_have_count(1)
+    expect(page.locator(".segment.draft.chosen")).to_have_count(1)
+    expect(page.locator(".caption-line .now")).to_contain_text("whisk")  # it stays this film
+    expect(page.get_by_label("Video", exact=True)).to_have_value("film2")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1024
     # The clock runs over the captions, and the keys are told.
     press(page, "Space")

@@ -195,7 +195,7 @@ function workbench(screen, { id, data, names, person, choices, datasets, task, s
     const order = [...videos.slice(videos.indexOf(video) + 1), ...videos.slice(0, videos.indexOf(video))];
     const next = order.find((one) => edits.openDrafts(one.drafts, one.settled).some(isUnsure));
     if (!next) return tell("No draft is unsure any more.");
-    open(next.video).then(() => goToRow(1));
+    open(next.video); // which goes to its first unsure draft
   }
 
   function setUnsure(on) {
