@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
-from tests.server.live import start_server  # noqa: E402
+from tests.server.live import serving, start_server  # noqa: E402
 
 Tab = Callable[..., Any]
 STEPS = ("heat pan", "crack eggs", "whisk", "dip bread", "fry", "serve")
@@ -177,3 +179,43 @@ def test_the_workbench_by_another_person_at_a_small_laptop(servers: Any, tab: Ta
     press(page, "Escape", "+", "+")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.evaluate("(t => t.scrollWidth > 1.5 * t.clientWidth)(document.querySelector('.timeline'))")
+
+
+def wait_for_time(page: Any, holds: Callable[[float], bool]) -> float:
+    """The time of the video, once it is as it should be (the app's policy forbids `wait_for_function`)."""
+    end = time.monotonic() + 15
+    while not holds(seconds := page.evaluate("document.querySelector('video').currentTime")):
+        assert time.monotonic() < end, seconds
+        page.wait_for_timeout(100)
+    return float(seconds)
+
+
+def test_a_video_is_streamed_and_follows_the_labels(tab: Tab, tmp_path: Path) -> None:
+    av = pytest.importorskip("av")
+    make_films(tmp_path, 1)
+    with av.open(str(tmp_path / "films" / "film0.webm"), "w") as film:
+        stream = film.add_stream("libvpx", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(5 * 60):
+            picture = np.full((48, 64, 3), number % 256, dtype=np.uint8)
+            film.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        film.mux(stream.encode())
+    with serving(tmp_path, "films", "draft.csv") as address:
+        page = tab(address)
+        page.get_by_role("row", name="draft.csv").get_by_role("link", name="Correct labels").click()
+        video = page.locator("video")
+        expect(video).to_be_visible()
+        expect(page.locator(".clock")).to_contain_text("0:01.0")  # where the first draft starts
+        press(page, "j", "j")
+        expect(page.locator(".clock")).to_contain_text("0:21.0 / 1:0")
+        wait_for_time(page, lambda seconds: seconds == 21)
+        expect(page.locator(".caption-line .now")).to_contain_text("whisk")
+        press(page, "Space")
+        wait_for_time(page, lambda seconds: seconds > 21.5)
+        press(page, "Space", "]")
+        end = wait_for_time(page, lambda seconds: seconds > 21.5)
+        expect(page.locator(".save-state.saved")).to_be_visible()
+        expect(page.locator(".segment.own")).to_have_count(1)
+        page.goto(address)  # so that nobody asks any more when the server ends
+        page.get_by_role("row", name="draft.csv").wait_for()
+    assert saved_labels(tmp_path)["film0"] == [("whisk", 21, pytest.approx(end, abs=0.3))]

@@ -80,7 +80,7 @@ function datasetsTable(datasets, again) {
       el("span", { className: "buttons" },
         hasLabels(data) ? link("Learn a graph", `/data/${data.id}`, { className: "as-button" }) : null,
         link(hasLabels(data) ? "Correct labels" : "Label", `/labels/${data.id}`, { className: "as-button" }),
-        removeButton(`data/${data.id}`, data.name, again)),
+        removeButton(`data/${data.id}`, data.name, again, ", with all labels that people made of it here")),
     ),
   );
   const none = el("p", { className: "quiet" }, "None yet.");
@@ -144,9 +144,9 @@ function stateOf(work) {
   return el("span", { className: work.state }, text);
 }
 
-function removeButton(path, name, again) {
+function removeButton(path, name, again, more = "") {
   return button("Remove", reportErrors(async () => {
-    if (!confirm(`Remove ${name}?`)) return;
+    if (!confirm(`Remove ${name}${more}?`)) return;
     await remove(path);
     await again();
   }), { className: "link" });
