@@ -23,8 +23,9 @@ export function agreementPanel(id, task, person, others) {
       ? el("div", {}, el("p", {}, `${plural(found.videos, "video")} labelled by both. Kappa of presence ${kappa(total.presence_kappa)}` +
         ` (${inWords(total.presence_kappa) || "nothing to compare"}), of time ${kappa(total.time_kappa)}` +
         `${total.time_kappa === null ? "" : ` (${inWords(total.time_kappa)})`}.`),
-        table(["Step", `Videos: ${person()} / ${other} / both`, "Presence κ", "Time κ"], lines),
-        el("p", { className: "quiet hint" }, "Kappa is 1 where both always say the same and 0 where they agree no more than by chance. " +
+        table(["Step", "Videos", "Presence κ", "Time κ"], lines),
+        el("p", { className: "quiet hint" }, `Videos: those in which ${person()}, ${other} and both have the step. ` +
+          "Kappa is 1 where both always say the same and 0 where they agree no more than by chance. " +
           "Presence: is the step in the video? Time: is it going on in this second? A dash: there is nothing to tell apart."))
       : el("p", {}, "There is no video that both have labelled."));
   });
