@@ -193,7 +193,7 @@ def test_the_glossary_defines_each_term_once() -> None:
         presence constraint hint world simulation violation-rate accuracy spoc compatibility edge-f1
         transitive-reduction ranker next-step forecast lookahead mistake deviation online feature-store encoder
         needs after exclusive required repeats kind due gain fit absent accused not-seen narration caption
-        verb-phrase state-prediction state evidence-model filled-label variant model-card checkpoint"""
+        verb-phrase draft kappa state-prediction state evidence-model filled-label variant model-card checkpoint"""
     assert set(needed.split()) <= set(anchors)
 
 

@@ -16,6 +16,8 @@ from msg2.text import short_repr
 
 PREDICTED = "predicted"
 """The `source` of the labels that were added."""
+DRAFT = "draft"
+"""The `source` of labels that a person is still to accept, move or reject."""
 
 
 Step: TypeAlias = str

@@ -63,3 +63,32 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         context.close()
     assert not said
     assert asked <= {"file", "blob", "data"}
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Callable[..., Any]]:
+    """`tab(address)`: a page; at its end, nothing was said on the console, and nobody else was asked for anything.
+
+    With `refusals`, the browser may note there that the server has refused something.
+    """
+    said: list[str] = []
+    asked: list[str] = []
+    contexts = []
+
+    def opened(address: str, refusals: bool = False, **settings: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1200, "height": 900}, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}") if not refusals else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert all(url.startswith(("http://127.0.0.1:", "blob:", "data:")) for url in asked)

@@ -28,35 +28,6 @@ NASTY = '<img src=x onerror="document.title=1">'
 Tab = Callable[..., Any]
 
 
-@pytest.fixture
-def tab(browser: Any) -> Iterator[Tab]:
-    """`tab(address)`: a page; at its end, nothing was said on the console, and nobody else was asked for anything.
-
-    With `refusals`, the browser may note there that the server has refused something.
-    """
-    said: list[str] = []
-    asked: list[str] = []
-    contexts = []
-
-    def opened(address: str, refusals: bool = False, **settings: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1200, "height": 900}, **settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}") if not refusals else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: dialog.accept())
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(address)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert all(url.startswith(("http://127.0.0.1:", "blob:", "data:")) for url in asked)
-
-
 @pytest.fixture(scope="module")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with one dataset, two labels of which are predicted."""
@@ -341,55 +312,64 @@ def test_drawing_by_keyboard_alone(tab: Tab, address: str) -> None:
 def test_correct_labels_on_the_timeline(tab: Tab, address: str) -> None:
     page = tab(address)
     page.get_by_role("row", name="toast.csv").get_by_role("link", name="Correct labels").click()
-    page.get_by_label("Video").select_option("7")
-    bars = page.locator(".segment.predicted")
-    expect(page.locator(".segment.predicted")).to_have_count(3)
+    page.get_by_label("Video", exact=True).select_option("v7")
+    bars = page.locator(".segment.draft")
+    expect(bars).to_have_count(3)
+    expect(bars.first).to_contain_text("40 %")
     # Drag the end of the first label half as far as the track is long.
-    handle, track = bars.first.locator(".end.right"), page.locator(".track").first.bounding_box()
+    handle, track = bars.first.locator(".end.right"), page.locator(".scale .track").bounding_box()
     spot = handle.bounding_box()
     page.mouse.move(spot["x"] + 2, spot["y"] + 4)
     page.mouse.down()
-    page.mouse.move(spot["x"] + 2 + track["width"] / 2, spot["y"] + 4, steps=4)
+    page.mouse.move(spot["x"] + 2 + track["width"] / 4, spot["y"] + 4, steps=4)
     page.mouse.up()
-    whisk = page.locator(".segment.corrected")
-    whisk.wait_for()
+    expect(page.locator(".segment.own")).to_have_count(1)
+    page.get_by_text("All labels of this video").click()
     end = float(
         page.locator("tbody tr")
         .filter(has=page.locator("option:checked", has_text="whisk"))
         .get_by_label("end")
         .input_value()
     )
-    assert end == pytest.approx(1 + 3 * 1.05 / 2, abs=0.05)
-    # By keyboard: accepted, then half a second later; the last one is deleted.
-    bars.first.focus()
-    page.keyboard.press("Enter")
-    page.locator(".segment.accepted").focus()
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-    expect(page.locator(".segment.corrected")).to_have_count(2)
-    bars.focus()
-    page.keyboard.press("Delete")
-    expect(page.locator(".segment.predicted")).to_have_count(0)
+    assert end == pytest.approx(1 + 10 / 4, abs=0.1)  # there are 10 seconds on the axis, as the labels are short
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".segment.predicted")).to_have_count(1)
+    expect(bars).to_have_count(3)
     page.get_by_role("button", name="Redo").click()
+    expect(bars).to_have_count(2)
+    # By keyboard: accepted, half a second later; the last one is rejected, a new one made and given an end.
+    page.keyboard.press("j")
+    expect(page.locator(".segment.draft.chosen")).to_have_count(0)  # the first one is mine already
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(bars).to_have_count(1)
+    page.keyboard.press("x")
+    expect(bars).to_have_count(0)
+    page.keyboard.press("k")
+    for _ in range(5):
+        page.keyboard.press(".")
     page.get_by_label("A step that is new").fill("flip")
-    page.get_by_role("button", name="Add the step").click()
-    page.get_by_role("button", name="Add a label").click()
-    page.locator("tbody tr.chosen").get_by_label("Step").select_option("flip")
-    page.get_by_role("button", name="Save").click()
-    page.get_by_text("Saved in toast, corrected.csv").wait_for()
+    page.get_by_label("A step that is new").press("Enter")
+    expect(page.locator(".lane.current")).to_contain_text("flip")
+    page.locator(".scale .track").click(position={"x": track["width"] * 0.6, "y": 5})
+    page.keyboard.press("[")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("]")
+    expect(page.locator(".save-state.saved")).to_be_visible()
+    page.get_by_role("button", name="Download the labels").click()
     _, content = downloaded(page, page.get_by_role("link", name=".csv").click)
     rows = [row for row in csv.DictReader(io.StringIO(content.decode())) if row["video"] == "v7"]
     assert not any(row.get("confidence") for row in rows)  # a person has looked at them all
-    assert [(row["step"], row["source"]) for row in rows] == [
-        ("whisk", "corrected"),
-        ("dip", "corrected"),
-        ("flip", ""),
-    ]
+    assert [(row["step"], row["source"]) for row in rows] == [("whisk", "me"), ("dip", "me"), ("flip", "me")]
     assert (rows[1]["start"], rows[1]["end"]) == ("1.5", "2.5")
+    assert float(rows[2]["start"]) == pytest.approx(6, abs=0.1)
+    assert rows[2]["end"] == "10.0"
     page.reload()
-    page.get_by_text("toast, corrected.csv").first.wait_for()
+    expect(page.get_by_label("Video", exact=True)).to_have_value("v7")
+    expect(page.locator(".segment.own")).to_have_count(3)
+    page.keyboard.press("z")  # what was done can be undone after a reload
+    expect(page.locator(".segment.own")).to_have_count(3)
+    page.keyboard.press("z")
+    expect(page.locator(".segment.own")).to_have_count(2)
 
 
 def test_times_of_any_size_are_shown(tab: Tab, address: str) -> None:
@@ -417,11 +397,14 @@ def test_labels_without_times_are_put_in_order(tab: Tab, address: str) -> None:
     page = tab(address)
     put(page, "plain.csv", "video,step\nv,pour\nv,boil\nw,boil\n")
     page.get_by_role("row", name="plain.csv").get_by_role("link", name="Correct labels").click()
+    page.get_by_label("Video", exact=True).select_option("v")
     page.get_by_role("button", name="Later").first.click()
     page.get_by_role("button", name="Delete").last.click()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_label("Video").select_option("1")  # what was changed is saved on the way
-    page.get_by_text("Saved in plain, corrected.csv").wait_for()
+    page.get_by_label("Video", exact=True).select_option("w")
+    page.get_by_role("button", name="Add a label").click()
+    page.keyboard.press("z")
+    page.get_by_role("button", name="Download the labels").click()
     _, content = downloaded(page, page.get_by_role("link", name=".csv").click)
     assert content.decode() == "task,video,step\nplain,v,boil\nplain,v,pour\nplain,w,boil\n"
 

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
-from tests.browser.test_app import Tab, tab  # noqa: E402, F401
+from tests.browser.test_app import Tab  # noqa: E402
 from tests.server.live import serving  # noqa: E402
 
 STEPS = ["heat", "whisk", "dip", "fry", "serve"]
@@ -48,7 +48,7 @@ def app(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 
 
 @pytest.fixture(params=SIZES)
-def page(request: pytest.FixtureRequest, tab: Tab, app: tuple[str, str]) -> Any:  # noqa: F811
+def page(request: pytest.FixtureRequest, tab: Tab, app: tuple[str, str]) -> Any:
     """The graph's page, from which a new run is begun."""
     address, graph = app
     page = tab(f"{address}graph/{graph}")
@@ -154,7 +154,7 @@ def test_what_others_tell_is_seen_at_once(page: Any, app: tuple[str, str]) -> No
     expect(first(page)).to_have_text("heat")
 
 
-def test_a_graph_without_data_ranks(tab: Tab, app: tuple[str, str], tmp_path: Path) -> None:  # noqa: F811
+def test_a_graph_without_data_ranks(tab: Tab, app: tuple[str, str], tmp_path: Path) -> None:
     address, _ = app
     names = ["<b>boil</b>", "pour", "drink"]
     graph = {
@@ -174,7 +174,7 @@ def test_a_graph_without_data_ranks(tab: Tab, app: tuple[str, str], tmp_path: Pa
     expect(page.get_by_role("heading", name="Finished")).to_be_visible()
 
 
-def test_a_graph_that_was_drawn_takes_the_data_that_fit(tab: Tab, app: tuple[str, str]) -> None:  # noqa: F811
+def test_a_graph_that_was_drawn_takes_the_data_that_fit(tab: Tab, app: tuple[str, str]) -> None:
     address, _ = app
     graph = {"format": "msg2.graph/2", "task": "toast", "steps": STEPS, "preconditions": {"dip": "whisk"}}
     page = tab(f"{address}follow/{ask(address, 'drawn', {'graph': graph})['id']}")
@@ -185,7 +185,7 @@ def test_a_graph_that_was_drawn_takes_the_data_that_fit(tab: Tab, app: tuple[str
     expect(page.locator(".step.first .chance")).to_have_text(re.compile("%"))
 
 
-def test_times_in_words(tab: Tab, app: tuple[str, str]) -> None:  # noqa: F811
+def test_times_in_words(tab: Tab, app: tuple[str, str]) -> None:
     page = tab(app[0])
     cases = [
         ({"median": 360, "low": 240, "high": 540}, 0, "about 6 min left, 4 to 9"),

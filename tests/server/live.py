@@ -11,18 +11,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-@contextmanager
-def serving(folder: Path, *arguments: str, how_to_end: signal.Signals = signal.SIGTERM) -> Iterator[str]:
-    """The address of a server that keeps its work in `folder`/work; whatever it complained of fails the test."""
+def start_server(folder: Path, *arguments: str, port: int = 0) -> tuple[subprocess.Popen[str], str]:
+    """A server that keeps its work in `folder`/work, and its address."""
     program = Path(sys.executable).with_name("msg2")
-    command = [program, "serve", *arguments, "--folder", "work", "--port", "0"]
+    command = [program, "serve", *arguments, "--folder", "work", "--port", str(port)]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
     said = server.stdout.readline()
     address = re.search(r"http://[^ ?]+", said)
+    if not address:
+        server.kill()
+    assert address, said + server.communicate()[0]
+    return server, address[0]
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, how_to_end: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+    """The address of a server that keeps its work in `folder`/work; whatever it complained of fails the test."""
+    server, address = start_server(folder, *arguments)
     try:
-        assert address, said + server.stdout.read()
-        yield address[0]
+        yield address
     finally:
         server.send_signal(how_to_end)
         rest, _ = server.communicate(timeout=20)

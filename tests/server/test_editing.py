@@ -1,19 +1,15 @@
-"""Graphs drawn by hand, merged by majority, and labels corrected by hand."""
+"""Graphs drawn by hand, and merged by majority."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
 
-from msg2.formats import read
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
 from msg2.inference.merging import merge_graphs
-from tests.server.conftest import TOAST, learnt, refused, uploaded
+from tests.server.conftest import learnt, refused, uploaded
 
 A, B, C = map(step, "abc")
 
@@ -96,52 +92,3 @@ def test_graphs_of_other_steps_are_not_merged(client: TestClient) -> None:
     answer = client.post("/api/merged", json={"work": [drawn(client, A, "Ann")["id"], toast["id"]]})
     assert "has not the steps of the first graph" in refused(answer)
     refused(client.post("/api/merged", json={"work": [toast["id"], "0" * 32]}), 404)
-
-
-def test_corrected_labels_are_a_table(client: TestClient, tmp_path: Path) -> None:
-    text = TOAST.replace("start,end\n", "start,end,confidence,source\n").replace("v7,fry,2,3\n", "")
-    text = re.sub(r"(\d)\n", r"\1,,\n", text) + "v7,fry,2,3,0.4,predicted\n"
-    data = uploaded(client, text, "my toast.csv")
-    found = client.get(f"/api/data/{data['id']}/labels").json()
-    assert (found["task"], found["steps"]) == ("my toast", ["dip", "fry", "whisk"])
-    labels = found["videos"][-1]["labels"]
-    assert labels[-1] == {
-        "video": "v7",
-        "step": "fry",
-        "start": 2.0,
-        "end": 3.0,
-        "confidence": 0.4,
-        "source": "predicted",
-    }
-    better = [{**labels[0], "end": 0.5}, {"video": "v7", "step": "flip", "start": 2.5, "end": 4}]
-    body = {"task": "my toast", "video": "v7", "labels": better}
-    made = client.post(f"/api/data/{data['id']}/labels", json=body)
-    assert made.status_code == 201, made.text
-    corrected = made.json()
-    assert (corrected["corrects"], corrected["name"]) == (data["id"], "my toast, corrected.csv")
-    again = client.post(f"/api/data/{corrected['id']}/labels", json={**body, "video": "v0", "labels": []}).json()
-    assert again["id"] == corrected["id"]
-    table = client.get(f"/api/data/{corrected['id']}/as/csv").text
-    rows = list(csv.DictReader(io.StringIO(table)))
-    assert {row["task"] for row in rows} == {"my toast"}
-    assert [(r["step"], r["start"], r["end"]) for r in rows if r["video"] == "v7"] == [
-        ("whisk", "0.0", "0.5"), ("flip", "2.5", "4.0"),
-    ]  # fmt: skip
-    assert not [row for row in rows if row["video"] == "v0"]
-    (tmp_path / "again.csv").write_text(table)
-    assert len(read(tmp_path / "again.csv")) == 7
-    assert client.get(f"/api/data/{data['id']}/labels").json() == found  # the original is as it was
-
-
-def test_bad_corrections_are_refused(client: TestClient, tmp_path: Path) -> None:
-    data = uploaded(client)
-    url = f"/api/data/{data['id']}/labels"
-    row = {"video": "v1", "step": "fry", "start": 2, "end": 1}
-    assert "before its start" in refused(client.post(url, json={"task": "toast", "video": "v1", "labels": [row]}))
-    assert "no such video" in refused(client.post(url, json={"task": "toast", "video": "v99", "labels": []}))
-    one = uploaded(client, "video,step\nv,a\n", "one.csv")
-    gone = client.post(f"/api/data/{one['id']}/labels", json={"task": "one", "video": "v", "labels": []})
-    assert refused(gone) == "no label would be left"
-    client.delete(f"/api/data/{one['id']}")
-    assert "no task" in refused(client.post(url, json={"task": "tea", "video": "v1", "labels": []}))
-    assert [one["id"] for one in client.get("/api/data").json()["data"]] == [data["id"]]

@@ -145,6 +145,7 @@ def svg(
     compare: SubtaskGraph | None = None,
     marks: Mapping[Step, str] | None = None,
     reduce: bool = True,
+    top_down: bool = False,
 ) -> str:
     """The diagram of a graph as an `<svg>` element.
 
@@ -154,6 +155,8 @@ def svg(
         The graph.
     compare, marks, reduce : optional
         As for `show`.
+    top_down : bool
+        Whether steps go down, or left to right.
 
     Returns
     -------
@@ -164,4 +167,4 @@ def svg(
     >>> svg(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:10]
     '<svg width'
     """
-    return render_svg(to_dot(build_diagram(graph, compare, marks, reduce)))
+    return render_svg(to_dot(build_diagram(graph, compare, marks, reduce), top_down))

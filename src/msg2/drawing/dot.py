@@ -26,8 +26,19 @@ _Note: TypeAlias = tuple[tuple[str, ...], str]
 """Lines under the name of a step, and their colour."""
 
 
-def to_dot(diagram: Diagram) -> str:
-    """The DOT text of `diagram`, left to right.
+def to_dot(diagram: Diagram, top_down: bool = False) -> str:
+    """The DOT text of a diagram.
+
+    Parameters
+    ----------
+    diagram : Diagram
+        The diagram.
+    top_down : bool
+        Whether steps go down, as fits beside a text, or left to right.
+
+    Returns
+    -------
+    str
 
     >>> from msg2.drawing.diagram import build_diagram
     >>> from msg2.graph import SubtaskGraph, step
@@ -35,7 +46,7 @@ def to_dot(diagram: Diagram) -> str:
     >>> [line for line in text.splitlines() if "->" in line]
     ['  s0 -> s1 [id="e0", class="common", color="#3d434c", penwidth=1.3, style="solid", tooltip="boil → pour"];']
     """
-    lines = ["digraph {", *_defaults(diagram)]
+    lines = ["digraph {", *_defaults(diagram, "TB" if top_down else "LR")]
     lines += [_box(box) for box in diagram.boxes]
     lines += [_arrow(arrow) for arrow in diagram.arrows]
     lines += [line for group in diagram.groups for line in _exclusive_group(group)]
@@ -57,10 +68,10 @@ def tooltip(text: str) -> str:
     return quote(truncate(one_line(text), _LONGEST_TOOLTIP).replace("\\", "\\\\"))
 
 
-def _defaults(diagram: Diagram) -> Iterator[str]:
+def _defaults(diagram: Diagram, direction: str) -> Iterator[str]:
     effort = _LESS_EFFORT if len(diagram.arrows) > _MANY_ARROWS else ""
     yield (
-        f"  graph [rankdir=LR, outputorder=edgesfirst, {effort}nodesep=0.18, ranksep=0.32, pad=0.15, "
+        f"  graph [rankdir={direction}, outputorder=edgesfirst, {effort}nodesep=0.18, ranksep=0.32, pad=0.15, "
         f'bgcolor="{style.PAPER}", fontname="{_FONT}", fontsize={_POINTS:g}, fontcolor="{style.INK}", '
         f"tooltip={tooltip(diagram.task)}];"
     )

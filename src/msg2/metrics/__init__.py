@@ -1,8 +1,9 @@
 """How good graphs, forecasts and mistake detectors are. Pure functions, each in one place."""
 
+from msg2.metrics.annotator_agreement import AnnotatorAgreement, annotator_agreement, cohen_kappa
 from msg2.metrics.calibration import expected_calibration_error, score_calibration
 from msg2.metrics.detection import DetectionScores, detection_auc, detection_scores
-from msg2.metrics.graph_comparison import GraphComparison, compare_graphs
+from msg2.metrics.graph_comparison import GraphComparison, PairDifference, compare_graphs
 from msg2.metrics.graph_scores import (
     EdgeScores,
     GraphScores,
@@ -17,7 +18,8 @@ from msg2.metrics.graph_scores import (
 from msg2.metrics.roc import roc_auc
 
 __all__ = [
-    "DetectionScores", "EdgeScores", "GraphComparison", "GraphScores", "accuracy", "compare_graphs", "compatibility",
-    "detection_auc", "detection_scores", "edge_scores", "expected_calibration_error", "match_step_names", "roc_auc",
+    "AnnotatorAgreement", "DetectionScores", "EdgeScores", "GraphComparison", "GraphScores", "PairDifference",
+    "accuracy", "annotator_agreement", "cohen_kappa", "compare_graphs", "compatibility", "detection_auc",
+    "detection_scores", "edge_scores", "expected_calibration_error", "match_step_names", "roc_auc",
     "score_calibration", "score_graph", "spoc", "violation_rate",
 ]  # fmt: skip

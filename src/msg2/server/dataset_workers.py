@@ -1,4 +1,4 @@
-"""Worker tasks on datasets: describe, read, correct and export them. Each returns JSON, and runs in the sandbox.
+"""Worker tasks on datasets: describe, read and export them. Each returns JSON, and runs in the sandbox.
 
 Every function takes a keyword `progress` (see `msg2.progress`). Uploads lie in files that are named after their id;
 where that name shows up as the name of a task, it is replaced by the name of the upload.
@@ -7,22 +7,26 @@ where that name shows up as the name of a task, it is replaced by the name of th
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.files import safe_names, write_whole
+from msg2.files import safe_names
 from msg2.formats import captaincook4d, read_all, write
+from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
 from msg2.formats.downloads.zip_archive import extract_zip
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
-from msg2.formats.step_table import to_csv
+from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
 from msg2.progress import Progress
-from msg2.server.schemas import CorrectionRequest, DatasetRecord
-from msg2.task import Segment, Task, Video
+from msg2.server.schemas import DatasetRecord
+from msg2.task import Task
+
+VIDEO_FOLDER = "a folder of videos or captions, without labels"
+"""The format of a dataset that has no labels yet."""
 
 
 def is_graph_file(path: Path, *, progress: Progress) -> bool:
@@ -89,14 +93,61 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
     Returns
     -------
     dict
-        The fields `format` and `tasks` of the record.
+        The fields `format`, `tasks` and `media` of the record.
     """
     progress(0, None, "reading")
     source = Source.at(path)
+    videos = folder_videos(source)
+    if videos and not holds_labels(source):
+        entry = {"name": dataset.title, "videos": len(videos), "steps": []}
+        return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
     format = find_reader(source).DESCRIPTION
     tasks = read_tasks(source, dataset, repeats="keep")
     entries = [{"name": task.name, "videos": len(task), "steps": list(task.steps)} for task in tasks]
-    return {"format": format, "tasks": entries}
+    return {"format": format, "tasks": entries, "media": bool(videos)}
+
+
+def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequence[VideoFiles]:
+    """Find the videos in a folder, and captions there that belong to none of its files; nothing in a file.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    wanted : iterable of str, optional
+        Ids of videos; only these are taken.
+
+    Returns
+    -------
+    sequence of VideoFiles
+    """
+    if not source.is_folder or not any(_is_video_file(path) for path in source.path.rglob("*")):
+        return ()
+    found, missing = find_video_files(source.path, wanted=wanted)
+    media = {Source.at(video.media).stem for video in found if video.media is not None}
+    if not media and wanted is None:
+        return found
+    taken = {video.captions for video in found}
+    files = (Source.at(path) for path in sorted(source.path.rglob("*")) if path not in taken)
+    spoken = {file.stem: file.path for file in files if file.path.name.lower().endswith(CAPTION_SUFFIXES)}
+    if wanted is None:  # captions in another language belong to a video that is there
+        names = [(name, name) for name in spoken if not any(f"{name}.".startswith(f"{stem}.") for stem in media)]
+    else:
+        find = name_finder(spoken)
+        names = [(video, name) for video in missing if (name := find(video)) is not None]
+    return (*found, *(VideoFiles(video, None, spoken[name]) for video, name in names))
+
+
+def holds_labels(source: Source) -> bool:
+    """Tell whether a folder of videos also holds labels that msg2 reads."""
+    try:
+        return find_reader(source) is not None
+    except InputError:
+        return False
+
+
+def _is_video_file(path: Path) -> bool:
+    return path.name.lower().endswith((*MEDIA_SUFFIXES, *CAPTION_SUFFIXES))
 
 
 def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progress: Progress) -> dict[str, Any]:
@@ -123,49 +174,6 @@ def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progres
         {"video": video.id, "labels": [asdict(one) | {"video": video.id} for one in video.segments]} for video in chosen
     ]
     return {"task": chosen.name, "steps": list(chosen.steps), "videos": videos}
-
-
-def correct_labels(
-    path: Path, dataset: DatasetRecord, correction: CorrectionRequest, target: Path, *, progress: Progress
-) -> dict[str, Any]:
-    """Write the data with other labels for one video, as a table.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    correction : CorrectionRequest
-        All labels of one video.
-    target : Path
-        The table.
-    progress : Progress
-        Is told what is being done.
-
-    Returns
-    -------
-    dict
-        As `describe_dataset`, of the table.
-
-    Raises
-    ------
-    InputError
-        Where there is no such task or video, or no label would be left.
-    """
-    tasks = read_tasks(path, dataset, repeats="keep")
-    chosen = choose_task(tasks, correction.task, path)
-    if correction.video not in {video.id for video in chosen}:
-        raise InputError("the task has no such video", where=correction.video)
-    rows = (row.model_dump(exclude={"task", "video"}) for row in correction.labels)
-    corrected = Video(correction.video, [Segment(**row) for row in rows])
-    videos = [corrected if video.id == corrected.id else video for video in chosen]
-    steps = {*chosen.steps, *(segment.step for segment in corrected.segments)}
-    tasks = [Task(task.name, steps, videos, task.absent) if task is chosen else task for task in tasks]
-    if not any(video.segments for task in tasks for video in task):
-        raise InputError("no label would be left", hint="remove the data instead")
-    write_whole(target, to_csv(tasks))
-    return describe_dataset(target, dataset, progress=progress)
 
 
 def export_labels(path: Path, dataset: DatasetRecord, suffix: str, folder: Path, *, progress: Progress) -> str:

@@ -65,6 +65,7 @@ _INTEGER = BeforeValidator(_integer_from_float)
 ID_PATTERN = "^[0-9a-f]{32}$"
 RecordId: TypeAlias = Annotated[str, Field(pattern=ID_PATTERN, description="32 hexadecimal digits.")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
+PersonName: TypeAlias = Annotated[str, Field(min_length=1, max_length=100, description="Whose labels they are.")]
 FileName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 QueryText: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000)]
 """A name in an address, which cannot be of any length."""
@@ -202,12 +203,66 @@ class MergeRequest(StrictModel):
     work: Annotated[list[RecordId], Field(min_length=2, max_length=100)]
 
 
-class CorrectionRequest(StrictModel):
-    """All labels of one video, as they should be."""
+class WorkbenchQuery(StrictModel):
+    """Whose labels of which task, in the query; the task may be left out where there is only one."""
+
+    model_config = ConfigDict(strict=False)
+
+    person: PersonName
+    task: QueryText | None = None
+
+
+class AgreementQuery(WorkbenchQuery):
+    """Two people, in the query."""
+
+    other: PersonName
+
+
+class WorkbenchVideoQuery(StrictModel):
+    """One video of a task, in the query."""
+
+    model_config = ConfigDict(strict=False)
+
+    task: QueryText
+    video: QueryText
+
+
+class PersonRequest(StrictModel):
+    """Whose labels of which task."""
 
     task: Name
+    person: PersonName
+
+
+class SettledDraft(StrictModel):
+    """A draft that a person has decided on: it does not come back, even where it is made again at about this time."""
+
+    step: Name
+    start: Seconds | None = None
+    end: Seconds | None = None
+    outcome: Literal["accepted", "rejected"]
+
+
+class SaveLabelsRequest(PersonRequest):
+    """All labels of one video by one person; `version` is what they rest on, 0 for a video that is new."""
+
     video: Name
+    version: Annotated[int, Field(ge=0, le=2**53), _INTEGER]
     labels: list[LabelRow]
+    settled: list[SettledDraft] = []
+
+
+class AddStepsRequest(StrictModel):
+    """Steps that a task has, whether a label has them or not."""
+
+    task: Name
+    steps: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+
+
+class DraftRequest(PersonRequest):
+    """Where drafts come from: another dataset, or (without one) the narration, the steps and what is labelled."""
+
+    data: RecordId | None = None
 
 
 # -- responses --------------------------------------------------------------------------------------------------
@@ -275,6 +330,100 @@ class TaskLabelsResponse(StrictModel):
     videos: list[VideoLabels]
 
 
+class WorkbenchVideo(StrictModel):
+    """A video as one person sees it: the labels, all drafts, and those of them that are settled.
+
+    `own` is whether the person has saved it; if not, the labels are those that came with the data.
+    """
+
+    video: str
+    labels: list[LabelRow]
+    drafts: list[LabelRow]
+    settled: list[SettledDraft]
+    version: int
+    own: bool
+    media: bool
+    captions: bool
+
+
+class WorkbenchResponse(StrictModel):
+    """All that one person sees of a task."""
+
+    task: str
+    steps: list[str]
+    people: list[str]
+    videos: list[WorkbenchVideo]
+
+
+class SaveLabelsResponse(StrictModel):
+    """What was sent is on the disk; the next save rests on this version."""
+
+    version: int
+
+
+class CaptionEntry(StrictModel):
+    """A caption with the times of its words, as exact as the file has them: [text, start, end]."""
+
+    text: str
+    start: float
+    end: float
+    words: list[tuple[str, float, float]]
+
+
+class CaptionsResponse(StrictModel):
+    """The captions of a video, in their order."""
+
+    captions: list[CaptionEntry]
+
+
+class VideoChoiceEntry(StrictModel):
+    """A video to label next, and why."""
+
+    video: str
+    gain: float
+    reason: str
+
+
+class StabilityPoint(StrictModel):
+    """How much the graph moved with so many labelled videos."""
+
+    videos: int
+    movement: float
+
+
+class LiveGraphResponse(StrictModel):
+    """The graph of the labels so far: `changes` in words, whether it is `enough`, and the videos to label next."""
+
+    svg: str | None
+    videos: int
+    labels: int
+    changes: str
+    movement: float | None
+    enough: bool
+    sentence: str
+    trend: list[StabilityPoint]
+    next: list[VideoChoiceEntry]
+
+
+class StepAgreementEntry(StrictModel):
+    """Agreement of two people on a step; see `msg2.metrics.annotator_agreement`."""
+
+    step: str
+    first: int
+    second: int
+    both: int
+    presence_kappa: float | None
+    time_kappa: float | None
+
+
+class AgreementResponse(StrictModel):
+    """Agreement of two people over the videos that both have saved."""
+
+    videos: int
+    overall: StepAgreementEntry
+    steps: list[StepAgreementEntry]
+
+
 class OptionDescription(StrictModel):
     """An option of a method, as a form needs it; `choices` are words that are values, `default` is as one types it."""
 
@@ -314,7 +463,10 @@ class TaskEntry(StrictModel):
 
 
 class DatasetRecord(StrictModel):
-    """Data that graphs can be learned from. `path` where it lies outside the folder, `corrects` what it improves on."""
+    """Data that graphs can be learned from. `path` where it lies outside the folder, `corrects` what it improves on.
+
+    `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet.
+    """
 
     id: RecordId
     made: float
@@ -325,6 +477,7 @@ class DatasetRecord(StrictModel):
     remarks: list[str] = Field(default_factory=list)
     path: str | None = None
     corrects: RecordId | None = None
+    media: bool = False
 
     @property
     def title(self) -> str:

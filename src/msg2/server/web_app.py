@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 import msg2
 from msg2.errors import InputError
-from msg2.server.api import datasets, graphs, pages, runs, stateless
+from msg2.server.api import datasets, graphs, labels, pages, runs, stateless
 from msg2.server.jobs import JobQueue, QueueFullError, error_response
 from msg2.server.live_runs import LiveRuns
 from msg2.server.sandbox import TaskCancelledError
@@ -31,7 +31,7 @@ from msg2.server.workspace import Workspace
 _BACKLOG = 128
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
-_ROUTERS = tuple(module.router for module in (stateless, datasets, graphs, runs, pages))
+_ROUTERS = tuple(module.router for module in (stateless, datasets, labels, graphs, runs, pages))
 _ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}
     for status, description in {

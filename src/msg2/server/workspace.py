@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,7 @@ from typing import Any
 
 from msg2.server import dataset_workers, graph_workers
 from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
-from msg2.server.schemas import CorrectionRequest, DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
+from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import NotFoundError, Record, RecordStore, delete_leftovers, lock_folder, new_id
 
@@ -36,7 +35,6 @@ class Workspace:
         self.sandbox = Sandbox(settings)
         self._scratch = settings.folder / "scratch"
         delete_leftovers(self._scratch)
-        self._correcting = threading.Lock()
 
     def __enter__(self) -> Workspace:
         return self
@@ -125,32 +123,6 @@ class Workspace:
         dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where)
         result = self.run_on_dataset(dataset, dataset_workers.describe_dataset)
         return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
-
-    def correct_labels(self, id: str, correction: CorrectionRequest) -> DatasetRecord:
-        """Correct one video of a dataset, in a copy of it or, where it is such a copy already, in itself.
-
-        Parameters
-        ----------
-        id : str
-            The dataset.
-        correction : CorrectionRequest
-            All labels of one video.
-
-        Returns
-        -------
-        DatasetRecord
-            The corrected dataset.
-
-        Raises
-        ------
-        InputError
-            Where there is no such task or video, or no label would be left.
-        """
-        with self._correcting:
-            dataset = self.datasets.get(id)
-            target = dataset if dataset.corrects is not None else _new_correction(dataset)
-            result = self.run_on_dataset(dataset, dataset_workers.correct_labels, correction, self.dataset_path(target))
-            return self.datasets.put(update_record(target, **result.value))
 
     # -- graphs -------------------------------------------------------------------------------------------------
 
@@ -254,8 +226,3 @@ def update_record(record: Record, **values: Any) -> Record:
         A new record; it is not written yet.
     """
     return type(record).model_validate({**record.model_dump(), **values})
-
-
-def _new_correction(dataset: DatasetRecord) -> DatasetRecord:
-    name = f"{dataset.title}, corrected.csv"
-    return DatasetRecord(id=new_id(), made=time.time(), name=name, format="", tasks=[], corrects=dataset.id)

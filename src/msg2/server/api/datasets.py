@@ -1,4 +1,4 @@
-"""Datasets over HTTP: uploaded, described, corrected, downloaded."""
+"""Datasets over HTTP: uploaded, described, downloaded."""
 
 from __future__ import annotations
 
@@ -112,29 +112,6 @@ def get_labels(
     """
     result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_labels, task)
     return schemas.TaskLabelsResponse.model_validate(result.value)
-
-
-@router.post("/{id}/labels", status_code=201)
-def correct_labels(
-    id: schemas.RecordId, correction: schemas.CorrectionRequest, workspace: WorkspaceDependency
-) -> schemas.DatasetRecord:
-    """Other labels for one video: in a copy of the data or, where it is such a copy already, in itself.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    correction : CorrectionRequest
-        All labels of the video.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        The corrected dataset.
-    """
-    return workspace.correct_labels(id, correction)
 
 
 @router.get("/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)

@@ -9,14 +9,20 @@ async function parseResponse(response) {
 
 export const get = async (path) => parseResponse(await fetch(`/api/${path}`));
 
-export const post = async (path, value) =>
+const send = (method, options = {}) => async (path, value) =>
   parseResponse(
     await fetch(`/api/${path}`, {
-      method: "POST",
+      method,
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(value),
+      ...options,
     }),
   );
+
+export const post = send("POST");
+
+/** Goes on where the page is left meanwhile. */
+export const put = send("PUT", { keepalive: true });
 
 export const remove = async (path) => parseResponse(await fetch(`/api/${path}`, { method: "DELETE" }));
 

@@ -2,7 +2,7 @@
 import { showError } from "./dom.js";
 
 const [, name, id] = location.pathname.split("/");
-const screens = { "": "./home.js", data: "./dataset.js", graph: "./graph.js", draw: "./graph_editor.js", labels: "./label_editor.js",
+const screens = { "": "./home.js", data: "./dataset.js", graph: "./graph.js", draw: "./graph_editor.js", labels: "./workbench.js",
   follow: "./follow.js" };
 
 try {

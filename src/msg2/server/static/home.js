@@ -49,7 +49,7 @@ function uploadForm(done) {
     el("strong", {}, "Choose data, or drop it here"),
     el("span", { className: "quiet" },
       "A table with the columns video, step and, where known, start and end in seconds; " +
-      "an event log, an export of an annotation tool; or a ZIP archive of a folder."),
+      "an event log, an export of an annotation tool; or a ZIP archive of a folder, of captions (.vtt, .srt) too."),
     input,
   );
   for (const kind of ["dragover", "dragleave", "drop"]) {
@@ -78,14 +78,16 @@ function datasetsTable(datasets, again) {
       tasksOf(data),
       videosOf(data),
       el("span", { className: "buttons" },
-        link("Learn a graph", `/data/${data.id}`, { className: "as-button" }),
-        link("Correct labels", `/labels/${data.id}`, { className: "as-button" }),
-        removeButton(`data/${data.id}`, data.name, again)),
+        hasLabels(data) ? link("Learn a graph", `/data/${data.id}`, { className: "as-button" }) : null,
+        link(hasLabels(data) ? "Correct labels" : "Label", `/labels/${data.id}`, { className: "as-button" }),
+        removeButton(`data/${data.id}`, data.name, again, ", with all labels that people made of it here")),
     ),
   );
   const none = el("p", { className: "quiet" }, "None yet.");
   return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Holds", ""], rows) : none];
 }
+
+const hasLabels = (data) => data.tasks.some((task) => task.steps.length);
 
 function tasksOf(data) {
   const names = data.tasks.slice(0, 3).map((task) => task.name).join(", ");
@@ -142,9 +144,9 @@ function stateOf(work) {
   return el("span", { className: work.state }, text);
 }
 
-function removeButton(path, name, again) {
+function removeButton(path, name, again, more = "") {
   return button("Remove", reportErrors(async () => {
-    if (!confirm(`Remove ${name}?`)) return;
+    if (!confirm(`Remove ${name}${more}?`)) return;
     await remove(path);
     await again();
   }), { className: "link" });

@@ -1,11 +1,30 @@
 // States that can be gone back to, and forward again.
 
+const KEPT = 50;
+
 export class UndoHistory {
   #states;
   #place = 0;
 
   constructor(first) {
     this.#states = [first];
+  }
+
+  /** A history that was saved as text, if it stands at this state; else a new one. */
+  static restore(text, current) {
+    const history = new UndoHistory(current);
+    const saved = text ? JSON.parse(text) : null;
+    if (saved && JSON.stringify(saved.states[saved.place]) === JSON.stringify(current)) {
+      history.#states = saved.states;
+      history.#place = saved.place;
+    }
+    return history;
+  }
+
+  /** As text, the oldest states left out. */
+  save() {
+    const first = Math.max(0, this.#place - KEPT);
+    return JSON.stringify({ states: this.#states.slice(first), place: this.#place - first });
   }
 
   get current() {

@@ -1,0 +1,204 @@
+"""Worker tasks of the workbench: read what there is to label, find its files, learn the graph of the labels so far.
+
+Each returns JSON, and runs in the sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from msg2 import drawing
+from msg2.errors import InputError
+from msg2.formats.caption_files import name_finder
+from msg2.formats.reading import choose_task
+from msg2.formats.source import Source
+from msg2.formats.webvtt_srt import read_cues
+from msg2.graph import PairKind, SubtaskGraph
+from msg2.inference import run_inference
+from msg2.labelling.video_selection import differing_pairs, graph_stability, rank_videos
+from msg2.media.video_files import VideoFiles
+from msg2.metrics import PairDifference
+from msg2.progress import Progress
+from msg2.server.dataset_workers import folder_videos, holds_labels, read_tasks
+from msg2.server.schemas import DatasetRecord
+from msg2.task import Task, Video
+
+SAMPLES = 40
+"""Bootstrap samples behind *which video next* and *enough?*: they tell 5 % from 10 %."""
+MAX_NEXT = 5
+MAX_CHANGES = 3
+
+_KINDS: Mapping[PairKind, str] = {
+    "needs": "“{1}” needs “{0}”",
+    "after": "“{1}” comes after “{0}”, if both are done",
+    "exclusive": "“{0}” and “{1}” are never both done",
+    "free": "“{0}” and “{1}” are free of each other",
+}
+
+
+def read_base(
+    path: Path, dataset: DatasetRecord, task: str | None, others: Mapping[str, Path], *, progress: Progress
+) -> dict[str, Any]:
+    """Read the labels of a task, and find the files of its videos.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    task : str or None
+        Which task; None where there is only one.
+    others : mapping of str to Path
+        Id -> path of other datasets that are folders of videos.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        A `LabellingBase`.
+    """
+    source = Source.at(path)
+    if dataset.media and not holds_labels(source):
+        chosen = Task(dataset.title, [], [])
+    else:
+        chosen = choose_task(read_tasks(source, dataset, repeats="keep"), task, path)
+    labels = {video.id: [asdict(one) | {"video": video.id} for one in video.segments] for video in chosen}
+    found = folder_videos(source, labels or None)
+    places = {files.video: _place(dataset.id, path, files) for files in found}
+    if labels:  # videos in the same folder that have no labels yet
+        known = {file for files in found for file in (files.media, files.captions)}
+        for files in folder_videos(source):
+            if files.path not in known:
+                places[files.video] = _place(dataset.id, path, files)
+    for id, folder in others.items():
+        missing = sorted(labels.keys() - places.keys())
+        if missing:
+            places |= {files.video: _place(id, folder, files) for files in folder_videos(Source.at(folder), missing)}
+    videos = [{"video": name, "labels": labels.get(name, [])} for name in sorted({*labels, *places})]
+    return {"task": chosen.name, "steps": list(chosen.steps), "videos": videos, "places": places}
+
+
+def _place(data: str, folder: Path, files: VideoFiles) -> dict[str, str | None]:
+    media, captions = (
+        None if file is None else file.relative_to(folder).as_posix() for file in (files.media, files.captions)
+    )
+    return {"data": data, "media": media, "captions": captions}
+
+
+def read_drafts(
+    path: Path, dataset: DatasetRecord, videos: Sequence[str], *, progress: Progress
+) -> list[dict[str, Any]]:
+    """Read the labels of a dataset as drafts of videos that are named like its own.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    videos : sequence of str
+        The videos that the drafts are for.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    list of dict
+        A `VideoLabels` for each.
+
+    Raises
+    ------
+    InputError
+        Where none of the videos has labels there.
+    """
+    find, found = name_finder(videos), []
+    for task in read_tasks(path, dataset, repeats="keep"):
+        for video in task:
+            name = find(video.id)
+            if name is not None and video.segments:
+                rows = [asdict(one) | {"video": name, "source": one.source or "draft"} for one in video.segments]
+                found.append({"video": name, "labels": rows})
+    if not found:
+        raise InputError("has labels of none of these videos", where=dataset.name)
+    return found
+
+
+def read_captions_of(path: Path, *, progress: Progress) -> list[dict[str, Any]]:
+    """Read a caption file with the times of its words.
+
+    Parameters
+    ----------
+    path : Path
+        A WebVTT or SRT file.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    list of dict
+        A `CaptionEntry` for each caption.
+    """
+    return [
+        asdict(cue.sentence) | {"words": [[word.text, word.start, word.end] for word in cue.fragments]}
+        for cue in read_cues(Source.at(path))
+    ]
+
+
+def learn_live_graph(
+    labelled: Task, unlabelled: Sequence[Video], previous: dict[str, Any] | None, *, progress: Progress
+) -> dict[str, Any]:
+    """Learn the graph of the labels so far, say what changed, whether it is enough, and which videos come next.
+
+    Parameters
+    ----------
+    labelled : Task
+        The videos with labels.
+    unlabelled : sequence of Video
+        The others, with their drafts.
+    previous : dict or None
+        The content of the graph file that was learned before.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        Fields of a `LiveGraphResponse`, and `graph`, the content of a graph file.
+    """
+    enough_to_learn = len(labelled.steps) > 1
+    result = run_inference(labelled.with_first_labels(), samples=SAMPLES) if enough_to_learn else None
+    graphs = result.frequencies.graphs if result is not None and result.frequencies is not None else ()
+    stability = graph_stability(graphs, len(labelled))
+    choices = rank_videos(unlabelled, labelled, graphs)[:MAX_NEXT]
+    return {
+        "svg": None if result is None else drawing.svg(result.graph, top_down=True),
+        "graph": None if result is None else result.graph.to_json(),
+        "changes": _changes(previous, None if result is None else result.graph),
+        "movement": stability.movement,
+        "enough": stability.enough,
+        "sentence": stability.sentence,
+        "next": [asdict(choice) for choice in choices],
+    }
+
+
+def _changes(previous: dict[str, Any] | None, graph: SubtaskGraph | None) -> str:
+    """What is different from the graph before, in a line."""
+    if graph is None:
+        return "Label two or more steps, and their graph appears here."
+    if previous is None:
+        return f"The first graph: {len(graph.steps)} steps, {len(graph.edges())} edges."
+    differences = differing_pairs(SubtaskGraph.from_json(previous), graph)
+    if not differences:
+        return "The last change left the graph as it was."
+    told = "; ".join(map(_in_words, differences[:MAX_CHANGES]))
+    more = len(differences) - MAX_CHANGES
+    return f"Changed: {told}{f'; and {more} more' if more > 0 else ''}."
+
+
+def _in_words(pair: PairDifference) -> str:
+    return _KINDS[pair.second].format(pair.before, pair.after)
