@@ -182,8 +182,8 @@ def _alignments(found: Mapping[ContestCell, Measurement], peers: Sequence[str]) 
         ["row", "log", "right, percent", "seconds for 100 traces"],
         lines,
         [
-            f"The first {ALIGNED_PAIRS} pairs of every {ALIGNED_EVERY}th model. A trace that takes longer than 5 seconds "
-            "is taken not to fit."
+            f"The first {ALIGNED_PAIRS} pairs of every {ALIGNED_EVERY}th model. A trace that takes longer than 5 "
+            "seconds is taken not to fit."
         ],
     )
 

@@ -26,7 +26,7 @@ _CHANGE = 0.05
 _MOST_LOSING = 8
 """Steps, at most, of which all is found anew where nothing else helps: those that lose most by waiting."""
 
-_Look: TypeAlias = tuple[tuple[Clause, ...], list[int], Gains]
+_StepSituation: TypeAlias = tuple[tuple[Clause, ...], list[int], Gains]
 """What a step waited for, what it could wait for and what it gained by that, when it was looked at."""
 
 
@@ -38,7 +38,7 @@ class PreconditionMoves:
     changed.
     """
 
-    seen: dict[int, _Look] = field(default_factory=dict)
+    seen: dict[int, _StepSituation] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
         """Make the moves that raise the score.
@@ -71,7 +71,7 @@ class PreconditionMoves:
         return order
 
 
-def _is_about_the_same(now: _Look, before: _Look) -> bool:
+def _is_about_the_same(now: _StepSituation, before: _StepSituation) -> bool:
     gain, then = now[2], before[2]
     same = now[:2] == before[:2] and len(gain) == len(then)
     return same and float(np.abs(gain - then).sum()) < _CHANGE * float(np.abs(gain).sum())
