@@ -31,6 +31,7 @@ from msg2.simulation.demonstration_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions
+from msg2.states.fill_calibration import LEAST_LABELS, LEAST_VIDEOS
 from msg2.task import PREDICTED, Task
 
 SIZES = (8, 20, 54)
@@ -70,10 +71,11 @@ def run(data: Path | None, options: ExperimentOptions, progress: Progress) -> Re
     study = StateStudyOptions.of(options)
     names = study.worlds or tuple(world.name for world in household_worlds())
     sizes = SIZES[:1] if options.quick else SIZES
-    cells = [FillingCell(videos, name, seed) for seed in study.seeds[:1] for videos in sizes for name in names]
+    cells = [FillingCell(videos, name, seed) for seed in study.seeds[:2] for videos in sizes for name in names]
     found = measure_cells(
         cells, partial(measure_filling, study=study), jobs=options.jobs, progress=progress,
-        cell_options=lambda _: predictor_options("evidence", study) | {"filling": asdict(FillOptions())},
+        cell_options=lambda _: predictor_options("evidence", study)
+        | {"filling": asdict(FillOptions()), "least": [LEAST_LABELS, LEAST_VIDEOS]},
         file=None if options.folder is None else options.folder / "filling-calibration.cells.json",
     )  # fmt: skip
     kept = [{**asdict(cell), "found": numbers} for cell, numbers in found.items()]
@@ -140,7 +142,7 @@ def filling_table(found: Mapping[FillingCell, Measurement]) -> Table:
     Table
         A row for every size and way.
     """
-    rows = []
+    rows: list[list[Value]] = []
     for videos in sorted({cell.videos for cell in found}):
         cells = [numbers for cell, numbers in found.items() if cell.videos == videos]
         for way in WAYS:

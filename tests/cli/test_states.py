@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ pytest.importorskip("torch")
 import msg2 as package
 from msg2.media.feature_store import Encoders, write_store
 from msg2.media.video_features import VideoFeatures
+from msg2.states.fill_calibration import FillCalibration
 
 STEPS = ("boil", "milk", "pour", "stir", "sip")
 HIDDEN = {"v3": "milk", "v7": "pour"}
@@ -90,7 +92,9 @@ def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Pa
     train = ("states", "train", tea / "steps.csv", "--features", tea / "features", "-o", tmp_path / "models", *EVIDENCE)
     ran = msg2(*train, "--epochs", 2)
     assert ran.code == 0, ran
-    few = "no labels are added: 58 labels could be hidden to see how sure added ones are, 250 are needed"
+    few = (
+        "no labels are added: to see how sure they are, 250 labels of 30 videos must be hidden, and there are 58 of 12"
+    )
     left_out = "other: left out, it has fewer than two videos with labels and features"
     assert ran.err == f"warning: {left_out}\nwarning: tea: {few}\n"
     assert ran.out.splitlines()[1].split()[:3] == ["tea", "12", "2"]
@@ -173,23 +177,25 @@ def test_what_nobody_labelled_is_added_and_all_else_stays(msg2, tea: Path, model
     assert none.out.splitlines()[-1].startswith("0 labels added")
 
 
-def test_only_what_is_surely_right_is_added(
-    msg2, tea: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_is_surely_right_is_added(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
     """Twelve videos are too few to tell; were they not, the two steps that everybody can see would be added."""
+    shutil.copytree(model, tmp_path / "model")
+    model = tmp_path / "model"
     fill = ("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o")
     ran = msg2(*fill, tmp_path / "none.csv")
-    assert (ran.code, "tea: no labels are added: 58 labels could be hidden" in ran.err) == (0, True)
-    assert [row for row in rows_of(tmp_path / "none.csv") if row["source"]] == []
-    monkeypatch.setattr("msg2.states.fill_calibration.LEAST_LABELS", 58)
-    assert msg2(*fill, tmp_path / "some.csv", "--confidence", 0.01).code == 0
+    assert (ran.code, "250 labels of 30 videos must be hidden, and there are 58 of 12" in ran.err) == (0, True)
+    assert "predicted" not in (tmp_path / "none.csv").read_text()
+    FillCalibration((-1.0, 1.0), (0.1, 0.85), 300, 40, 0.03, informative=True).save(model)
+    ran = msg2(*fill, tmp_path / "some.csv")
+    assert ran.err == "tea: confidences from 300 hidden labels, calibration error 3.0%\n"
     added = [row for row in rows_of(tmp_path / "some.csv") if row["source"] == "predicted"]
     assert {row["video"]: row["step"] for row in added} == HIDDEN
-    (model / "calibration.json").rename(tmp_path / "kept.json")
-    assert "tea: no labels are added: the model has no calibration" in msg2(*fill, tmp_path / "old.csv").err
+    assert {float(row["confidence"]) for row in added} == {0.85}
+    assert msg2(*fill, tmp_path / "none.csv", "--confidence", 0.86).out.splitlines()[-1].startswith("0 labels added")
     (model / "calibration.json").write_text('{"scores": [0]}')
     assert "calibration.json: cannot be read" in msg2(*fill, tmp_path / "broken.csv").complaint
-    (tmp_path / "kept.json").rename(model / "calibration.json")
+    (model / "calibration.json").unlink()
+    assert "tea: no labels are added: the model has no calibration" in msg2(*fill, tmp_path / "old.csv").err
     assert msg2(*fill, tmp_path / "x.csv", "--confidence", 2).code == 2
 
 
@@ -260,18 +266,8 @@ def test_hidden_labels_and_the_truth(msg2, tea: Path, model: Path) -> None:
 
 def test_a_picture_of_a_video(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    plot = (
-        "states",
-        "plot",
-        model,
-        tea / "steps.csv",
-        "--features",
-        tea / "features",
-        "--task",
-        "tea",
-        "--uncalibrated",
-        "-o",
-    )
+    plot = ("states", "plot", model, tea / "steps.csv", "--features", tea / "features", "--task", "tea")
+    plot = (*plot, "--uncalibrated", "-o")
     assert msg2(*plot, tmp_path / "v3.svg", "--video", "v3").out == f"{tmp_path / 'v3.svg'}\n"
     svg = (tmp_path / "v3.svg").read_text(encoding="utf-8")
     assert [step for step in STEPS if f">{step}<" in svg] == list(STEPS)

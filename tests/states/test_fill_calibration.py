@@ -9,7 +9,6 @@ import pytest
 from scipy.special import expit
 
 from msg2.errors import InputError
-from msg2.states import fill_calibration
 from msg2.states.fill_calibration import FillCalibration, HeldOutScores, fit_calibration, read_calibration
 
 
@@ -65,15 +64,14 @@ def test_scores_that_tell_nothing_add_nothing() -> None:
     assert {note for note in notes if note} == {"no labels are added: the scores do not tell which steps were done"}
 
 
-def test_few_labels_add_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("labels", "videos", "few"), [(250, 30, False), (249, 99, True), (999, 29, True)])
+def test_few_labels_or_videos_add_nothing(labels: int, videos: int, few: bool) -> None:
+    note = FillCalibration((0.0,), (0.5,), labels, videos, 0.0, informative=True).note
+    assert (note is not None) is few
+    assert note is None or note.endswith(f"there are {labels} of {videos}")
     held_out, _, absent_rate = planted(20, 3.0, 0)
-    calibration = fit_calibration(held_out, absent_rate)
-    assert calibration.note == (
-        f"no labels are added: {len(held_out.hidden)} labels could be hidden to see how sure added ones are, "
-        "250 are needed"
-    )
-    monkeypatch.setattr(fill_calibration, "LEAST_LABELS", len(held_out.hidden))
-    assert calibration.note is None
+    found = fit_calibration(held_out, absent_rate)
+    assert (found.labels, found.videos) == (len(held_out.hidden), 20)
 
 
 def test_complete_labels_leave_nothing_to_add() -> None:
@@ -105,6 +103,6 @@ def test_it_is_kept_in_a_file(tmp_path: Path) -> None:
 
 
 def test_what_it_says() -> None:
-    assert str(FillCalibration((0.0,), (0.0,), 300, 0.031, informative=True)) == (
+    assert str(FillCalibration((0.0,), (0.0,), 300, 40, 0.031, informative=True)) == (
         "confidences from 300 hidden labels, calibration error 3.1%"
     )

@@ -213,7 +213,7 @@ def test_presence_does_not_move_what_is_completed(read_at: str) -> None:
 # --- calibrated ---
 
 
-CALIBRATION = FillCalibration((-4.0, 0.0, 4.0), (0.1, 0.5, 0.9), 1000, 0.02, informative=True)
+CALIBRATION = FillCalibration((-4.0, 0.0, 4.0), (0.1, 0.5, 0.9), 1000, 99, 0.02, informative=True)
 
 
 @pytest.mark.parametrize(("least", "added"), [(0.0, "de"), (0.5, "de"), (0.65, "d"), (0.71, "")])

@@ -21,9 +21,9 @@ from msg2.states.checkpoint import load_checkpoint
 from msg2.states.configuration import FillOptions, StateModelOptions
 from msg2.states.dataset import StateDataset
 from msg2.states.fill_calibration import (
-    LEAST_LABELS,
     FillCalibration,
     HeldOutScores,
+    can_be_calibrated,
     fit_calibration,
     read_calibration,
 )
@@ -54,7 +54,8 @@ def extra_trainings(dataset: StateDataset, model: StateModelOptions) -> int:
     int
     """
     cross_fitted = model.evidence and not (model.context or model.cooccurrence)
-    return 0 if cross_fitted or sum(map(_hideable, dataset.videos)) < LEAST_LABELS else TRAINING_FOLDS
+    labels = [count for count in map(_hideable, dataset.videos) if count]
+    return 0 if cross_fitted or not can_be_calibrated(sum(labels), len(labels)) else TRAINING_FOLDS
 
 
 def calibrate_model(

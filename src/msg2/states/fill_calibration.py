@@ -26,8 +26,9 @@ from msg2.files import write_whole
 from msg2.json_values import value_from_json
 from msg2.metrics.calibration import CalibrationBin, expected_calibration_error
 
-LEAST_LABELS = 250
-"""With fewer hidden labels nothing is added: on simulated worlds, errors of confidences then exceed 5 percent."""
+LEAST_LABELS, LEAST_VIDEOS = 250, 30
+"""With fewer hidden labels, or in fewer videos, nothing is added: on simulated worlds, confidences are then wrong by
+more than 5 percent."""
 FOLDS = 5
 """Of the videos: the calibration error is that of each fold with the calibration of the others."""
 FILE = "calibration.json"
@@ -76,6 +77,8 @@ class FillCalibration:
     """At these scores."""
     labels: int
     """Labels that were hidden."""
+    videos: int
+    """Videos that these are of."""
     error: float | None
     """The expected calibration error, cross-fitted; None where no step lacks a label."""
     informative: bool
@@ -84,10 +87,10 @@ class FillCalibration:
     @property
     def note(self) -> str | None:
         """Why nothing is added; None where labels can be added."""
-        if self.labels < LEAST_LABELS:
+        if not can_be_calibrated(self.labels, self.videos):
             return (
-                f"no labels are added: {self.labels} labels could be hidden to see how sure added ones are, "
-                f"{LEAST_LABELS} are needed"
+                f"no labels are added: to see how sure they are, {LEAST_LABELS} labels of {LEAST_VIDEOS} videos must be "
+                f"hidden, and there are {self.labels} of {self.videos}"
             )
         return None if self.informative else "no labels are added: the scores do not tell which steps were done"
 
@@ -102,6 +105,11 @@ class FillCalibration:
     def save(self, folder: Path) -> None:
         """Write it into the folder of a model."""
         write_whole(folder / FILE, json.dumps(asdict(self), indent=1) + "\n")
+
+
+def can_be_calibrated(labels: int, videos: int) -> bool:
+    """Whether so many hidden labels of so many videos are enough to tell how sure added ones are."""
+    return labels >= LEAST_LABELS and videos >= LEAST_VIDEOS
 
 
 def read_calibration(folder: Path) -> FillCalibration | None:
@@ -139,9 +147,9 @@ def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibratio
     >>> calibration.confidence(np.array([-2.0, 2.0])).round(1).tolist()
     [0.0, 1.0]
     """
-    everything = np.concatenate([scores.hidden, scores.unlabelled])
+    everything, videos = np.concatenate([scores.hidden, scores.unlabelled]), len(np.unique(scores.hidden_video))
     if not len(scores.unlabelled) or not len(scores.hidden):
-        return FillCalibration((0.0,), (0.0,), len(scores.hidden), None, informative=False)
+        return FillCalibration((0.0,), (0.0,), len(scores.hidden), videos, None, informative=False)
     knots = np.unique(np.quantile(everything, np.linspace(0, 1, _KNOTS)))
     confidence, ratio, least_slope = _posterior(scores, absent_rate, knots)
     parts = []
@@ -155,6 +163,7 @@ def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibratio
         tuple(knots.tolist()),
         tuple(confidence.tolist()),
         len(scores.hidden),
+        videos,
         _calibration_error(hidden, unlabelled, ratio),
         informative=least_slope > 0,
     )
