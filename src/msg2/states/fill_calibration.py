@@ -89,8 +89,8 @@ class FillCalibration:
         """Why nothing is added; None where labels can be added."""
         if not can_be_calibrated(self.labels, self.videos):
             return (
-                f"no labels are added: to see how sure they are, {LEAST_LABELS} labels of {LEAST_VIDEOS} videos must be "
-                f"hidden, and there are {self.labels} of {self.videos}"
+                f"no labels are added: to see how sure they are, {LEAST_LABELS} labels of {LEAST_VIDEOS} videos "
+                f"must be hidden, and there are {self.labels} of {self.videos}"
             )
         return None if self.informative else "no labels are added: the scores do not tell which steps were done"
 
