@@ -24,7 +24,6 @@ from msg2.arrays import FloatArray, IntArray
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.json_values import value_from_json
-from msg2.metrics.calibration import CalibrationBin, expected_calibration_error
 
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
 """With fewer hidden labels, or in fewer videos, nothing is added: on simulated worlds, confidences are then wrong by
@@ -42,7 +41,7 @@ _PRIOR_SPREAD = 2.0
 """Standard deviation of the normal priors of a and b."""
 _KNOTS = 41
 """Scores at which confidences are kept; between them they are interpolated."""
-_BINS = 10
+_BINS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +79,7 @@ class FillCalibration:
     videos: int
     """Videos that these are of."""
     error: float | None
-    """The expected calibration error, cross-fitted; None where no step lacks a label."""
+    """The calibration error, cross-fitted; None where no step lacks a label."""
     informative: bool
     """Whether scores tell, with a probability of 95 percent, which unlabelled steps were done."""
 
@@ -192,16 +191,16 @@ def _posterior(scores: HeldOutScores, absent_rate: float, knots: FloatArray) -> 
 
 
 def _calibration_error(hidden: FloatArray, unlabelled: FloatArray, ratio: float) -> float:
-    """Of the unlabelled: how many were done, by bins of confidence, is `ratio` times the hidden labels there."""
-    places = [np.minimum((each * _BINS).astype(np.int64), _BINS - 1) for each in (hidden, unlabelled)]
+    """Of the unlabelled: how many were done, by bins of confidence, is `ratio` times the hidden labels there.
+
+    Bins have equally many unlabelled steps. What the counts are off by chance, their variance, is taken off the squared
+    distance: few items would otherwise always look badly calibrated (Kumar et al., 2019).
+    """
+    edges = np.quantile(unlabelled, np.linspace(0, 1, _BINS + 1)[1:-1])
+    places = [np.searchsorted(edges, each, side="right") for each in (hidden, unlabelled)]
     of_hidden, counts = (np.bincount(place, minlength=_BINS) for place in places)
-    sums = np.bincount(places[1], unlabelled, minlength=_BINS)
-    bins = [
-        CalibrationBin(
-            number / _BINS, (number + 1) / _BINS, count, float(sums[number]) / count,
-            min(1.0, ratio * int(of_hidden[number]) / count),
-        )
-        for number, count in enumerate(counts.tolist())
-        if count
-    ]  # fmt: skip
-    return expected_calibration_error(bins)
+    means = np.bincount(places[1], unlabelled, minlength=_BINS) / counts.clip(1)
+    done = ratio * of_hidden / counts.clip(1)
+    chance = done**2 * (1 / of_hidden.clip(1) + 1 / counts.clip(1))
+    distance = np.sqrt(((done.clip(0, 1) - means) ** 2 - chance).clip(0))
+    return float(distance @ counts / counts.sum())
