@@ -46,7 +46,7 @@ Threshold = Annotated[
     float | None,
     typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; evidence: 0.5."),
 ]
-Confidence = Annotated[
+LeastConfidence = Annotated[
     float, typer.Option(metavar="P", help="Add labels whose confidence, calibrated in training, is at least this.")
 ]
 Uncalibrated = Annotated[
@@ -122,7 +122,7 @@ def fill(
         Path,
         typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(WRITE_SUFFIXES)}."),
     ],
-    confidence: Confidence = _FILL.confidence,
+    confidence: LeastConfidence = _FILL.confidence,
     uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
@@ -161,7 +161,7 @@ def evaluate(
     truth: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
     ] = None,
-    confidence: Confidence = _FILL.confidence,
+    confidence: LeastConfidence = _FILL.confidence,
     uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
@@ -205,7 +205,7 @@ def plot(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FIGURE_SUFFIXES)}.")],
     task: TaskName = None,
     graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
-    confidence: Confidence = _FILL.confidence,
+    confidence: LeastConfidence = _FILL.confidence,
     uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,

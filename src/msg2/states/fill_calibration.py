@@ -58,7 +58,19 @@ class HeldOutScores:
     unlabelled_video: IntArray
 
     def of(self, fold: int, *, inside: bool) -> HeldOutScores:
-        """The scores of the videos of a fold, or of all others."""
+        """Choose the scores of some videos.
+
+        Parameters
+        ----------
+        fold : int
+            Which of the `FOLDS`.
+        inside : bool
+            Its videos, or all others.
+
+        Returns
+        -------
+        HeldOutScores
+        """
         hidden, unlabelled = ((video % FOLDS == fold) == inside for video in (self.hidden_video, self.unlabelled_video))
         return HeldOutScores(
             self.hidden[hidden], self.hidden_video[hidden],
@@ -107,7 +119,19 @@ class FillCalibration:
 
 
 def can_be_calibrated(labels: int, videos: int) -> bool:
-    """Whether so many hidden labels of so many videos are enough to tell how sure added ones are."""
+    """Whether there is enough to tell how sure added labels are.
+
+    Parameters
+    ----------
+    labels : int
+        Labels that can be hidden.
+    videos : int
+        Videos that these are of.
+
+    Returns
+    -------
+    bool
+    """
     return labels >= LEAST_LABELS and videos >= LEAST_VIDEOS
 
 
