@@ -136,6 +136,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         resumable=True,
         full=True,
     ),
+    "filling-calibration": Experiment(
+        "how true the confidences of filled-in labels are",
+        None,
+        _lazy_run("state_prediction.filling_calibration"),
+        resumable=True,
+    ),
     "narration": Experiment(
         "hidden steps from real narration (CrossTask)",
         "crosstask",

@@ -16,6 +16,7 @@ from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table, Value
 from experiments.state_prediction.state_cells import (
     LABELS,
+    UNCALIBRATED,
     StateStudyOptions,
     fill_labels_with,
     predictor_options,
@@ -29,7 +30,6 @@ from msg2.progress import Progress
 from msg2.simulation import household_world, household_worlds, simulate
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.states.configuration import FillOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _cell_options(cell: HouseholdCell, options: StateStudyOptions) -> Measuremen
     labels: Measurement = {"rows": rows, "world": asdict(SimulationOptions(videos=options.videos))}
     if cell.filled_by == LABELS:
         return labels
-    seen = {"features": asdict(FeatureOptions()), "filling": asdict(FillOptions())}
+    seen = {"features": asdict(FeatureOptions()), "filling": asdict(UNCALIBRATED)}
     return {**labels, **seen, **predictor_options(cell.filled_by, options)}
 
 

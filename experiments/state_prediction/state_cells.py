@@ -120,6 +120,8 @@ ROWS: Mapping[str, StatePredictor] = {
 }
 """In the order of the paper's table; what it lacks comes last."""
 
+UNCALIBRATED = FillOptions(uncalibrated=True)
+"""As in the paper, all steps are added whose score reaches the threshold."""
 LABELS, ORACLE, PROBE = "labels alone", "oracle", "probe"
 """What else a cell can hold: graphs from the labels as they are, from complete ones, and the linear classifier."""
 
@@ -214,7 +216,7 @@ def measure_row(
     from msg2.states.determinism import single_thread
 
     with single_thread():
-        return _predictor_scores(_train_predictor(ROWS[row], simulation, seen, seed, options), simulation, options)
+        return _predictor_scores(train_predictor(ROWS[row], simulation, seen, seed, options), simulation, options)
 
 
 def complete_labels(simulation: Simulation) -> Task:
@@ -265,21 +267,45 @@ def fill_labels_with(row: str, simulation: Simulation, seed: int, options: State
 
     seen = simulate_features(simulation, FeatureOptions(), seed)
     with single_thread():
-        return _train_predictor(ROWS[row], simulation, seen, seed, options).fill(FillOptions())
+        return train_predictor(ROWS[row], simulation, seen, seed, options).fill(UNCALIBRATED)
 
 
-def _train_predictor(
+def train_predictor(
     row: StatePredictor,
     simulation: Simulation,
     seen: Mapping[str, VideoFeatures],
     seed: int,
     options: StateStudyOptions,
+    *,
+    calibrated: bool = False,
 ) -> TrainedStateModel:
-    """Train the model of the row on the videos."""
+    """Train the model of a row on the videos.
+
+    Parameters
+    ----------
+    row : StatePredictor
+        What is trained.
+    simulation : Simulation
+        The videos.
+    seen : mapping
+        The features of every video, by its id.
+    seed : int
+        Of the training.
+    options : StateStudyOptions
+        How it is trained.
+    calibrated : bool
+        Whether it is calibrated as well.
+
+    Returns
+    -------
+    TrainedStateModel
+        With the videos that it has learned from.
+    """
     with optional_dependency("state prediction", "states"):
         import torch
 
         from msg2.states.checkpoint import load_checkpoint
+        from msg2.states.cross_fitting import calibrate_model
         from msg2.states.dataset import build_dataset
         from msg2.states.trained_model import TrainedStateModel
         from msg2.states.training import train_model
@@ -292,10 +318,11 @@ def _train_predictor(
     with tempfile.TemporaryDirectory() as folder:
         train_model(dataset, Path(folder), model=model, sampling=sampling, training=training)
         card, network = load_checkpoint(Path(folder))
+        calibration = calibrate_model(simulation.task, dataset, Path(folder), card) if calibrated else None
     # The evidence models must know the videos they have learned from, to treat them as held out.
     device = torch.device("cuda" if torch.cuda.is_available() and training.device != "cpu" else "cpu")
     dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
-    return TrainedStateModel(card, network.to(device), simulation.task, dataset)
+    return TrainedStateModel(card, network.to(device), simulation.task, dataset, calibration)
 
 
 def _predictor_scores(model: TrainedStateModel, simulation: Simulation, options: StateStudyOptions) -> Measurement:
@@ -306,7 +333,7 @@ def _predictor_scores(model: TrainedStateModel, simulation: Simulation, options:
     steps, performed, threshold = simulation.task.steps, simulation.performed, model.card.model.threshold
     held_out = model.predict(model.held_out())
     by_labels = [replace(one, scores=(one.state == COMPLETED).astype(np.float64)) for one in held_out]
-    filled = model.fill(FillOptions())
+    filled = model.fill(UNCALIBRATED)
     return {
         "completion": true_completion(held_out, steps, performed, threshold).to_json(),
         "completion by labels": true_completion(by_labels, steps, performed, 1.0).to_json(),

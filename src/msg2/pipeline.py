@@ -73,6 +73,8 @@ class TaskRun:
     """"before" and "after", against the true graph where it is known; else empty."""
     additions: Additions | None
     """The added labels against what was really performed, where that is known."""
+    note: str
+    """How sure the added labels are, or why there are none."""
     files: Mapping[str, Path]
     """What each file holds."""
 
@@ -83,6 +85,7 @@ class TaskRun:
             "videos": len(self.filled),
             "labels": sum(len(video.segments) for video in self.filled) - self.added,
             "added": self.added,
+            "note": self.note,
             "edges": {"before": len(self.before.edges()), "after": len(self.after.edges())},
             "scores": {name: found.to_json() for name, found in self.scores.items()},
             "additions": None if self.additions is None else self.additions.to_json(),
@@ -138,7 +141,8 @@ def run_task(
         task, store, folder / "model", variant=options.variant, encoder=options.encoder, training=training,
         progress=progress,
     )  # fmt: skip
-    filled = states.load_trained_model(folder / "model", task, store).fill(FillOptions())
+    trained = states.load_trained_model(folder / "model", task, store)
+    filled = trained.fill(FillOptions())
     graphs = {
         name: infer(labels.with_first_labels(), options.method, seed=options.seed, **inference)
         for name, labels in (("before", task), ("after", filled))
@@ -146,7 +150,8 @@ def run_task(
     added = sum(len(video.segments) for video in filled) - sum(len(video.segments) for video in task)
     scores = {} if truth is None else {name: metrics.score_graph(one, truth, task) for name, one in graphs.items()}
     judged = None if performed is None else additions(filled, performed)
-    done = TaskRun(filled, added, graphs["before"], graphs["after"], scores, judged, {})
+    note = trained.note or str(trained.calibration)
+    done = TaskRun(filled, added, graphs["before"], graphs["after"], scores, judged, note, {})
     return replace(done, files=_write_files(done, folder, truth, performed, addresses))
 
 

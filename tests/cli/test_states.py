@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ pytest.importorskip("torch")
 import msg2 as package
 from msg2.media.feature_store import Encoders, write_store
 from msg2.media.video_features import VideoFeatures
+from msg2.states.fill_calibration import FillCalibration
 
 STEPS = ("boil", "milk", "pour", "stir", "sip")
 HIDDEN = {"v3": "milk", "v7": "pour"}
@@ -90,7 +92,11 @@ def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Pa
     train = ("states", "train", tea / "steps.csv", "--features", tea / "features", "-o", tmp_path / "models", *EVIDENCE)
     ran = msg2(*train, "--epochs", 2)
     assert ran.code == 0, ran
-    assert ran.err == "warning: other: left out, it has fewer than two videos with labels and features\n"
+    few = (
+        "no labels are added: to see how sure they are, 250 labels of 30 videos must be hidden, and there are 58 of 12"
+    )
+    left_out = "other: left out, it has fewer than two videos with labels and features"
+    assert ran.err == f"warning: {left_out}\nwarning: tea: {few}\n"
     assert ran.out.splitlines()[1].split()[:3] == ["tea", "12", "2"]
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["tea"]
     card = json.loads((tmp_path / "models" / "tea" / "model.json").read_text())
@@ -151,7 +157,8 @@ def test_curves_for_tensorboard(msg2, tea: Path, tmp_path: Path, monkeypatch: py
 
 
 def test_what_nobody_labelled_is_added_and_all_else_stays(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
-    ran = msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "filled.csv")
+    fill = ("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "--uncalibrated", "-o")
+    ran = msg2(*fill, tmp_path / "filled.csv")
     assert (ran.code, ran.err) == (0, "")
     annotated, filled = rows_of(tea / "tea.csv"), rows_of(tmp_path / "filled.csv")
     kept = [row for row in filled if row["source"] != "predicted"]
@@ -166,14 +173,46 @@ def test_what_nobody_labelled_is_added_and_all_else_stays(msg2, tea: Path, model
     assert all(0 < float(row["confidence"]) < 1 for row in added)
     assert ran.out.splitlines()[-1] == f"2 labels added to 59 in 12 videos: {tmp_path / 'filled.csv'}"
     assert sum(len(video.segments) for video in package.read(tmp_path / "filled.csv", repeats="keep")) == 61
-    none = msg2("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "none.csv",
-                "--threshold", 1000, "--read-at", "same")  # fmt: skip
+    none = msg2(*fill, tmp_path / "none.csv", "--threshold", 1000, "--read-at", "same")
     assert none.out.splitlines()[-1].startswith("0 labels added")
+
+
+def test_only_what_is_surely_right_is_added(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
+    """Twelve videos are too few to tell; were they not, the two steps that everybody can see would be added."""
+    shutil.copytree(model, tmp_path / "model")
+    model = tmp_path / "model"
+    fill = ("states", "fill", model, tea / "tea.csv", "--features", tea / "features", "-o")
+    ran = msg2(*fill, tmp_path / "none.csv")
+    assert (ran.code, "250 labels of 30 videos must be hidden, and there are 58 of 12" in ran.err) == (0, True)
+    assert "predicted" not in (tmp_path / "none.csv").read_text()
+    FillCalibration((-1.0, 1.0), (0.1, 0.85), 300, 40, 0.03, informative=True).save(model)
+    ran = msg2(*fill, tmp_path / "some.csv")
+    assert ran.err == "tea: confidences from 300 hidden labels, calibration error 3.0%\n"
+    added = [row for row in rows_of(tmp_path / "some.csv") if row["source"] == "predicted"]
+    assert {row["video"]: row["step"] for row in added} == HIDDEN
+    assert {float(row["confidence"]) for row in added} == {0.85}
+    assert msg2(*fill, tmp_path / "none.csv", "--confidence", 0.86).out.splitlines()[-1].startswith("0 labels added")
+    (model / "calibration.json").write_text('{"scores": [0]}')
+    assert "calibration.json: cannot be read" in msg2(*fill, tmp_path / "broken.csv").complaint
+    (model / "calibration.json").unlink()
+    assert "tea: no labels are added: the model has no calibration" in msg2(*fill, tmp_path / "old.csv").err
+    assert msg2(*fill, tmp_path / "x.csv", "--confidence", 2).code == 2
+
+
+def test_the_defaults_need_no_network(tea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, msg2) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("this would touch the network")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    ran = msg2("states", "train", tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "model")
+    assert ran.code == 0, ran
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["training"]["epochs"] == 60
 
 
 def test_tasks_without_a_model_stay_as_they_are(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "filled.csv"
-    ran = msg2("states", "fill", model, tea / "steps.csv", "--features", tea / "features", "-o", out)
+    ran = msg2("states", "fill", model, tea / "steps.csv", "--features", tea / "features", "-o", out, "--uncalibrated")
     assert ran.err == "warning: other: left out, there is no model of it\n"
     assert sum(row["task"] == "other" for row in rows_of(out)) == 2
 
@@ -211,6 +250,7 @@ def test_hidden_labels_and_the_truth(msg2, tea: Path, model: Path) -> None:
     assert list(hidden) == ["hidden steps"]
     assert hidden["hidden steps"]["asked"] > 0
     assert hidden["hidden steps"]["accuracy"] > 0.8
+    evaluate = (*evaluate, "--uncalibrated")
     true = msg2(*evaluate, "--truth", tea / "performed.csv", "--json").json["tasks"]["tea"]
     assert list(true) == ["held-out videos", "all videos"]
     assert (true["all videos"]["added"], true["all videos"]["right"], true["all videos"]["missing"]) == (2, 2, 2)
@@ -226,7 +266,8 @@ def test_hidden_labels_and_the_truth(msg2, tea: Path, model: Path) -> None:
 
 def test_a_picture_of_a_video(msg2, tea: Path, model: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    plot = ("states", "plot", model, tea / "steps.csv", "--features", tea / "features", "--task", "tea", "-o")
+    plot = ("states", "plot", model, tea / "steps.csv", "--features", tea / "features", "--task", "tea")
+    plot = (*plot, "--uncalibrated", "-o")
     assert msg2(*plot, tmp_path / "v3.svg", "--video", "v3").out == f"{tmp_path / 'v3.svg'}\n"
     svg = (tmp_path / "v3.svg").read_text(encoding="utf-8")
     assert [step for step in STEPS if f">{step}<" in svg] == list(STEPS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.states import prediction as prediction_module
 from msg2.states.configuration import FillOptions, StateModelOptions
+from msg2.states.fill_calibration import FillCalibration
 from msg2.states.label_filling import fill_labels, fill_video, first_completion
 from msg2.states.prediction import StatePrediction, predict_states
 from msg2.states.token_sampling import END, START
@@ -43,7 +46,8 @@ def prediction_of(
         np.array([time for time, _, _ in borders], dtype=np.float64),
         np.array([step for _, _, step in borders], dtype=np.int64),
         given, np.zeros(given.shape, dtype=np.int64), labelled,
-        None if seen_at is None else np.array(seen_at), None if presence is None else np.array(presence),
+        None if seen_at is None else (np.array(seen_at), np.eye(len(steps))),
+        None if presence is None else np.array(presence),
         np.zeros(len(steps), dtype=np.bool_),
     )  # fmt: skip
 
@@ -165,6 +169,21 @@ def test_a_step_stands_where_most_was_seen_of_it() -> None:
     assert new.confidence == pytest.approx(1 / (1 + math.exp(-2.0)))
 
 
+@given(st.integers(1, 4), st.integers(0, 10**6))
+def test_every_added_step_has_a_moment_of_its_own(few: int, seed: int) -> None:
+    """Against all assignments of steps to moments: the sum of the evidence is the highest there is."""
+    rng = np.random.default_rng(seed)
+    times, evidence = rng.integers(0, 3 + few, 9) / 2, rng.normal(size=(9, 5)).round(1)
+    prediction = replace(prediction_of(VIDEO, {"d": D, "e": D}), seen=(times, evidence))
+    new = new_in(fill_video(VIDEO, prediction, STEPS, SEEN))
+    moments = sorted(set(times.tolist()))
+    most = {(time, step): max(evidence[times == time, STEPS.index(step)]) for time in moments for step in "de"}
+    best = max(most[d, "d"] + most[e, "e"] for d, e in permutations(moments, 2)) if len(moments) > 1 else None
+    if best is not None:
+        assert len({segment.start for segment in new}) == 2
+        assert sum(most[segment.start, segment.step] for segment in new) == pytest.approx(best)
+
+
 def test_what_nobody_saw_cannot_stand_there() -> None:
     with pytest.raises(InputError, match="no evidence model"):
         fill_video(VIDEO, prediction_of(VIDEO, {"d": D}), STEPS, SEEN)
@@ -191,6 +210,29 @@ def test_presence_does_not_move_what_is_completed(read_at: str) -> None:
     assert present[0].confidence == pytest.approx(1 / (1 + math.exp(-3.0)))
 
 
+# --- calibrated ---
+
+
+CALIBRATION = FillCalibration((-4.0, 0.0, 4.0), (0.1, 0.5, 0.9), 1000, 99, 0.02, informative=True)
+
+
+@pytest.mark.parametrize(("least", "added"), [(0.0, "de"), (0.5, "de"), (0.65, "d"), (0.71, "")])
+def test_the_calibrated_confidence_says_what_is_added(least: float, added: str) -> None:
+    """Scores of 2 and 1 are 0.7 and 0.6 by the calibration, whatever σ says; the threshold is part of the score."""
+    prediction = prediction_of(VIDEO, {"d": D, "e": [-3.0, -2.0, -1.0, 0.0, 1.0, 0.0]})
+    chosen = replace(PAPER, confidence=least)
+    new = new_in(fill_video(VIDEO, prediction, STEPS, chosen, CALIBRATION))
+    assert "".join(sorted(segment.step for segment in new)) == added
+    assert {s.step: s.confidence for s in new} == pytest.approx({s: {"d": 0.7, "e": 0.6}[s] for s in added})
+
+
+def test_a_probable_step_that_is_nowhere_completed_stands_at_the_end() -> None:
+    prediction = prediction_of(VIDEO, {"d": [-1.0] * 6})
+    (new,) = new_in(fill_video(VIDEO, prediction, STEPS, replace(PAPER, confidence=0.4), CALIBRATION))
+    assert (new.step, new.start, new.end) == ("d", 13.0, 20.0)
+    assert new_in(fill_video(VIDEO, prediction, STEPS, PAPER)) == []
+
+
 def test_presence_says_nothing_about_a_video_without_labels() -> None:
     empty = Video("empty", [])
     assert fill_video(empty, prediction_of(empty, {}, presence=[9.0] * 5), STEPS, PAPER) == empty
@@ -202,15 +244,15 @@ def test_readings_tell_what_the_model_can(name: str) -> None:
     held = tiny_dataset(5)
     model = model_for(held, VARIANTS[name])
     for number, one in enumerate(predict_states(model, held, range(5), SamplingOptions())):
-        assert (one.seen_at is not None) is ("evidence" in name)
+        assert (one.seen is not None) is ("evidence" in name)
         assert (one.presence is not None) is ("co-occurrence" in name)
         (tokens,), made = batch_of(held, [number], seed=None)
         with torch.no_grad():
             said = model(made, held.frames, held.sentences)
         for step in range(4):
-            if one.seen_at is not None:
-                best = max(range(len(tokens.time)), key=lambda t: float(said.evidence[0, t, step]))
-                assert one.seen_at[step] == tokens.time[best]
+            if one.seen is not None:
+                np.testing.assert_array_equal(one.seen[0], tokens.time)
+                np.testing.assert_allclose(one.seen[1][:, step], said.evidence[0, :, step], atol=1e-5)
             if one.presence is not None:
                 assert one.presence[step] == pytest.approx(float(said.presence[0, -1, step]), abs=1e-5)
 

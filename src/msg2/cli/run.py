@@ -84,6 +84,8 @@ def print_runs(done: list[TaskRun]) -> None:
     columns = ["task", "graph", "labels added", "right", "edges", "accuracy", "spoc", "compatibility", "edge f1"]
     console.print_table(columns, rows)
     for one in done:
+        console.print_note(f"{one.filled.name}: {one.note}")
+    for one in done:
         console.print_line("")
         for kind, path in one.files.items():
             console.print_line(f"{kind:8} {path}")

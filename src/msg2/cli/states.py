@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +25,8 @@ from msg2.states.variants import VARIANTS, get_variant
 from msg2.task import PREDICTED, Task
 from msg2.text import short_repr
 
-_TRAINING = TrainingOptions()
+_log = logging.getLogger(__name__)
+_TRAINING, _FILL = TrainingOptions(), FillOptions()
 
 app = typer.Typer(no_args_is_help=True, help="The state predictor: labels and features in, completed labels out.")
 
@@ -44,6 +46,13 @@ Threshold = Annotated[
     float | None,
     typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; evidence: 0.5."),
 ]
+LeastConfidence = Annotated[
+    float, typer.Option(metavar="P", help="Add labels whose confidence, calibrated in training, is at least this.")
+]
+Uncalibrated = Annotated[
+    bool,
+    typer.Option("--uncalibrated", help="Add every completed step, as the paper does; confidences then mean little."),
+]
 ReadAt = Annotated[
     Literal["next", "same", "seen"] | None,
     typer.Option(help="A step's state is read at the next border (paper), at its own, or when it was seen (evidence)."),
@@ -58,7 +67,10 @@ def train(
     task: TaskName = None,
     variant: VariantName = VARIANT,
     encoder: EncoderName = None,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the training videos.")] = _TRAINING.epochs,
+    epochs: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Passes over the training videos (default: 600; 60 without a transformer)."),
+    ] = None,
     batch: Annotated[int, typer.Option(metavar="N", help="Videos per step.")] = _TRAINING.batch,
     learning_rate: Annotated[float, typer.Option(metavar="X", help="Of Adam.")] = _TRAINING.learning_rate,
     patience: Annotated[
@@ -73,14 +85,16 @@ def train(
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
     A training that was interrupted goes on when the same command is given again, and ends as if it never had been.
-    OUT/log.jsonl has a line per validation.
+    OUT/log.jsonl has a line per validation. Nothing is downloaded, unless the variant or --encoder names a checkpoint
+    on the Hugging Face hub. Confidences are calibrated on hidden labels; for a variant with a transformer, or with the
+    labels of other steps, three more models are trained for that.
 
-    Example: `msg2 states train steps.csv --features features -o model --variant evidence --epochs 60`
+    Example: `msg2 states train steps.csv --features features -o model`
     """
     with console.usage_errors():
-        get_variant(variant)
-        options = TrainingOptions(
-            epochs=epochs, batch=batch, learning_rate=learning_rate, patience=patience, seed=seed, device=device
+        given = {} if epochs is None else {"epochs": epochs}
+        options = get_variant(variant).training(
+            batch=batch, learning_rate=learning_rate, patience=patience, seed=seed, device=device, **given
         )
     tasks, store = read_tasks(data, task), open_store(features)
     with stop_between_epochs() as interruptible, console.progress_bar("training") as show:
@@ -91,8 +105,12 @@ def train(
     rows = []
     for each in trainings:
         best = int(each.card.best["epoch"]), console.format_percent(each.card.best.get("accuracy"))
-        rows.append((each.task, each.videos, each.card.epoch, *best, each.folder))
-    console.print_table(["task", "videos", "epochs", "best epoch", "hidden steps right", "model"], rows)
+        error = None if each.calibration.note else each.calibration.error
+        rows.append((each.task, each.videos, each.card.epoch, *best, console.format_percent(error), each.folder))
+        if each.calibration.note:
+            _log.warning("%s: %s", each.task, each.calibration.note)
+    columns = ["task", "videos", "epochs", "best epoch", "hidden steps right", "calibration error", "model"]
+    console.print_table(columns, rows)
 
 
 @app.command()
@@ -104,17 +122,20 @@ def fill(
         Path,
         typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(WRITE_SUFFIXES)}."),
     ],
+    confidence: LeastConfidence = _FILL.confidence,
+    uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
-    Only steps that a video's labels lack entirely are added; `confidence` says how sure the model is.
+    Only steps that a video's labels lack entirely are added. `confidence` is the probability that the step was done,
+    calibrated on hidden labels; with too few of them to tell, nothing is added.
 
     Example: `msg2 states fill model steps.csv --features features -o filled.csv`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at)
+        options = FillOptions(threshold, read_at, confidence, uncalibrated)
     if output.exists() and output.samefile(data):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
     match_suffix(output)
@@ -140,6 +161,8 @@ def evaluate(
     truth: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
     ] = None,
+    confidence: LeastConfidence = _FILL.confidence,
+    uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
     json: Json = False,
@@ -153,7 +176,7 @@ def evaluate(
     Example: `msg2 states evaluate model coffee/steps.csv --features coffee/features --truth coffee/truth/performed.csv`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at)
+        options = FillOptions(threshold, read_at, confidence, uncalibrated)
     tasks = read_tasks(data)
     true = None if truth is None else read_tasks(truth, repeats="keep")
     scores = {}
@@ -182,6 +205,8 @@ def plot(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FIGURE_SUFFIXES)}.")],
     task: TaskName = None,
     graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
+    confidence: LeastConfidence = _FILL.confidence,
+    uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
 ) -> None:
@@ -190,7 +215,7 @@ def plot(
     Example: `msg2 states plot model steps.csv --features features --video v00001 -o v00001.svg`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at)
+        options = FillOptions(threshold, read_at, confidence, uncalibrated)
         if output.suffix.lower() not in FIGURE_SUFFIXES:
             raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
     tasks = [one for one in read_tasks(data, task, repeats="keep") if any(v.id == video for v in one)]

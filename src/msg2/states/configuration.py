@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from msg2.validation import require
+from msg2.validation import require, require_probability
 
-VARIANT = "paper"
-"""Of the state model, where it is trained by itself: a name in `msg2.states.variants.VARIANTS`."""
+VARIANT = "evidence"
+"""Of the state model, where none is named: one that trains anywhere, without weights from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +140,23 @@ class FillOptions:
     read_at: Literal["next", "same", "seen"] | None = None
     """The state at a step is read where the next one stands (the paper), or where the step itself stands; or a step is
     added where there is most evidence of it. None: seen with an evidence model, otherwise next."""
+    confidence: float = 0.8
+    """Labels are added whose calibrated confidence is at least this."""
+    uncalibrated: bool = False
+    """Steps are added that are completed by the score alone (the paper); confidences are then calibrated on nothing."""
 
     def __post_init__(self) -> None:
         require(self.threshold is None or -float("inf") < self.threshold < float("inf"),
                f"threshold is {self.threshold}, it must be a number")  # fmt: skip
         require(self.read_at in ("next", "same", "seen", None),
                f"read-at is {self.read_at!r}, it must be next, same or seen")  # fmt: skip
+        require_probability("confidence", self.confidence)
 
     def for_model(self, model: StateModelOptions) -> FillOptions:
         """Return the same options with what is None chosen for a model with these options."""
         threshold, read_at = (model.threshold / 2, "seen") if model.evidence else (0.0, "next")
-        return FillOptions(
-            threshold if self.threshold is None else self.threshold,
-            read_at if self.read_at is None else self.read_at,  # type: ignore[arg-type]
+        return replace(
+            self,
+            threshold=threshold if self.threshold is None else self.threshold,
+            read_at=read_at if self.read_at is None else self.read_at,  # type: ignore[arg-type]
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray, IntArray
 from msg2.states.configuration import SamplingOptions
-from msg2.states.dataset import StateDataset, chunks, collate
+from msg2.states.dataset import StateDataset, collate
 from msg2.states.determinism import single_thread
 from msg2.states.state_model import StateModel
 from msg2.states.token_sampling import FRAME, Tokens
@@ -37,8 +38,8 @@ class StatePrediction:
     """Shape (M, N): the states by the labels."""
     labelled: NDArray[np.bool_]
     """Shape (N,): the steps that the labels hold, hidden ones included."""
-    seen_at: FloatArray | None
-    """Shape (N,), seconds: where there is most evidence of each step; with an evidence model."""
+    seen: tuple[FloatArray, FloatArray] | None
+    """Shapes (L,) and (L, N): moments in seconds, and the evidence of each step there; with an evidence model."""
     presence: FloatArray | None
     """Shape (N,): the log-odds that a step is in the video at all; with a co-occurrence model."""
     hidden: NDArray[np.bool_]
@@ -74,13 +75,37 @@ def predict_states(
     StatePrediction
         One per video, in the order of `numbers`.
     """
+    yield from predict_tokens(model, dataset, ((number, dataset.tokens(number, options, hidden)) for number in numbers))
+
+
+@torch.no_grad()
+def predict_tokens(
+    model: StateModel, dataset: StateDataset, sampled: Iterable[tuple[int, Tokens]]
+) -> Iterator[StatePrediction]:
+    """Predict the states of every step from tokens that were sampled before.
+
+    Parameters
+    ----------
+    model : StateModel
+        On the device of the dataset.
+    dataset : StateDataset
+        The videos.
+    sampled : iterable of int and Tokens
+        The number of a video, and what the model reads of it.
+
+    Yields
+    ------
+    StatePrediction
+        One per item, in their order.
+    """
     model.eval()
-    for part in chunks(numbers, BATCH_VIDEOS):
-        tokens = [dataset.tokens(number, options, hidden) for number in part]
-        batch = collate(dataset, part, tokens).to(dataset.frames.device)
+    remaining = iter(sampled)
+    while part := list(islice(remaining, BATCH_VIDEOS)):
+        numbers, tokens = zip(*part, strict=True)
+        batch = collate(dataset, numbers, tokens).to(dataset.frames.device)
         with single_thread(not model.options.context):
             output = model(batch, dataset.frames, dataset.sentences)
-        for row, (number, each) in enumerate(zip(part, tokens, strict=True)):
+        for row, (number, each) in enumerate(part):
             own = slice(len(each.kind))
             scores, evidence, presence = (
                 None if array is None else array[row, own].double().cpu().numpy()
@@ -95,8 +120,8 @@ def _state_prediction(
 ) -> StatePrediction:
     """All arrays have shape (L, N)."""
     at = tokens.kind != FRAME
-    seen_at = None if evidence is None or not len(evidence) else tokens.time[evidence.argmax(axis=0)]
     return StatePrediction(
         video, tokens.kind[at], tokens.time[at], tokens.step[at], scores[at], tokens.state[at],
-        tokens.labelled, seen_at, None if presence is None else presence[-1], tokens.dropped,
+        tokens.labelled, None if evidence is None else (tokens.time, evidence),
+        None if presence is None else presence[-1], tokens.dropped,
     )  # fmt: skip

@@ -15,7 +15,9 @@ from msg2.files import safe_names
 from msg2.media.feature_store import FeatureStore
 from msg2.progress import Progress, no_progress
 from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.cross_fitting import calibrate_model, extra_trainings
 from msg2.states.dataset import StateDataset, build_dataset
+from msg2.states.fill_calibration import FillCalibration
 from msg2.states.model_card import ModelCard
 from msg2.states.training import tensorboard_curves, train_model
 from msg2.states.variants import get_variant
@@ -32,6 +34,7 @@ class TaskTraining:
     videos: int
     """Videos with labels and features."""
     card: ModelCard
+    calibration: FillCalibration
     folder: Path
 
 
@@ -89,7 +92,7 @@ def train_task(
     tensorboard: bool = False,
     progress: Progress = no_progress,
 ) -> TaskTraining:
-    """Train the model of a task; a training that is already in the folder is resumed.
+    """Train and calibrate the model of a task; a training that is already in the folder is resumed.
 
     Parameters
     ----------
@@ -104,7 +107,7 @@ def train_task(
     encoder : str, optional
         The transformer, in the place of the variant's own.
     training : TrainingOptions, optional
-        How the model is trained.
+        How the model is trained; by default as `Variant.training` says.
     tensorboard : bool
         Whether the curves are also written for TensorBoard, into the folder `tensorboard`.
     progress : Progress
@@ -122,12 +125,17 @@ def train_task(
     """
     model, sampling = variant_options(variant, store, encoder)
     dataset = load_dataset(task, store, model)
+    trainings = 1 + extra_trainings(dataset, model)
+
+    def show(done: int, total: int | None, message: str) -> None:
+        progress(done, None if total is None else trainings * total, message)
+
     with tensorboard_curves(folder / "tensorboard") if tensorboard else nullcontext(lambda _: None) as on_epoch:
         card = train_model(
-            dataset, folder, model=model, sampling=sampling, training=training or TrainingOptions(),
-            progress=progress, on_epoch=on_epoch,
+            dataset, folder, model=model, sampling=sampling, training=training or get_variant(variant).training(),
+            progress=show, on_epoch=on_epoch,
         )  # fmt: skip
-    return TaskTraining(task.name, len(dataset), card, folder)
+    return TaskTraining(task.name, len(dataset), card, calibrate_model(task, dataset, folder, card, progress), folder)
 
 
 def variant_options(

@@ -6,7 +6,7 @@ segments. A frame brings the sentences around it. Everything here is NumPy; a se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,30 @@ def sample_tokens(
         labelled,
         dropped,
     )
+
+
+def sample_without(video: LabelledVideo, label: int, steps: int, options: SamplingOptions) -> Tokens:
+    """Sample the tokens of a video, as for testing, as if one of its labels were missing.
+
+    Parameters
+    ----------
+    video : LabelledVideo
+        The video.
+    label : int
+        Which of its labels is hidden.
+    steps : int
+        How many steps the task has, N.
+    options : SamplingOptions
+        Which frames and sentences are taken.
+
+    Returns
+    -------
+    Tokens
+        L tokens in the order of time; nothing in them tells of the label.
+    """
+    others = np.arange(len(video.steps)) != label
+    kept = replace(video, steps=video.steps[others], starts=video.starts[others], ends=video.ends[others])
+    return sample_tokens(kept, steps, options)
 
 
 def _frame_times(

@@ -16,6 +16,7 @@ from msg2.states.checkpoint import load_checkpoint, read_card
 from msg2.states.configuration import FillOptions
 from msg2.states.dataset import StateDataset
 from msg2.states.evaluation import EVALUATION_DRAWS, hidden_completion, true_completion
+from msg2.states.fill_calibration import FillCalibration, read_calibration
 from msg2.states.label_filling import fill_labels
 from msg2.states.model_card import ModelCard
 from msg2.states.prediction import StatePrediction, predict_states
@@ -36,6 +37,15 @@ class TrainedStateModel:
     task: Task
     """With the steps of the model."""
     dataset: StateDataset
+    calibration: FillCalibration | None = None
+    """None: that of a model which was trained by an earlier version, or without `train_task`."""
+
+    @property
+    def note(self) -> str | None:
+        """Why no labels are added; None where they are."""
+        if self.calibration is None:
+            return "no labels are added: the model has no calibration, train it again or use --uncalibrated"
+        return self.calibration.note
 
     def predict(
         self, numbers: Sequence[int] | None = None, hidden: Sequence[int] | None = None
@@ -58,8 +68,11 @@ class TrainedStateModel:
         return list(predict_states(self.model, self.dataset, chosen, self.card.sampling, hidden=hidden))
 
     def fill(self, options: FillOptions) -> Task:
-        """Return the task with the predicted labels added."""
-        return fill_labels(self.task, self.predict(), options.for_model(self.card.model))
+        """Return the task with the predicted labels added, or as it is where there is a `note`."""
+        chosen = options.for_model(self.card.model)
+        if chosen.uncalibrated:
+            return fill_labels(self.task, self.predict(), chosen)
+        return self.task if self.note else fill_labels(self.task, self.predict(), chosen, self.calibration)
 
     def held_out(self) -> list[int]:
         """The numbers of the videos that the model was not trained on."""
@@ -140,7 +153,7 @@ def load_trained_model(folder: Path, task: Task, store: FeatureStore) -> Trained
             what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {width}"
             raise InputError(what, where=store.folder, hint="make the features with the encoders of its training")
     dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
-    return TrainedStateModel(card, model.to(device), whole, dataset)
+    return TrainedStateModel(card, model.to(device), whole, dataset, read_calibration(folder))
 
 
 def load_trained_models(
@@ -213,12 +226,20 @@ def fill_tasks(
     Returns
     -------
     dict from str to Task
-        By name, the tasks that have a model, with the predicted labels.
+        By name, the tasks that have a model, with the predicted labels. Why there are none, or how sure they are, is
+        logged.
 
     Raises
     ------
     InputError
         Where no task has a model, or one cannot be loaded.
     """
-    chosen = options or FillOptions()
-    return {name: model.fill(chosen) for name, model in load_trained_models(folder, tasks, store)}
+    chosen, filled = options or FillOptions(), {}
+    for name, model in load_trained_models(folder, tasks, store):
+        filled[name] = model.fill(chosen)
+        if not chosen.uncalibrated:
+            if model.note or model.calibration is None:
+                _log.warning("%s: %s", name, model.note)
+            else:
+                _log.info("%s: %s", name, model.calibration)
+    return filled

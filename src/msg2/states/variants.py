@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.states.configuration import SamplingOptions, StateModelOptions
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.text import short_repr
 
 
@@ -22,6 +22,11 @@ class Variant:
     def options(self, **model: Any) -> tuple[StateModelOptions, SamplingOptions]:
         """Return the options of the variant; those in `model` win over its own."""
         return StateModelOptions(**{**self.model, **model}), SamplingOptions(**self.sampling)
+
+    def training(self, **given: Any) -> TrainingOptions:
+        """Return how it is trained, the paper's way; without a transformer, a tenth of that is enough."""
+        brief = {} if self.model.get("context", True) else {"epochs": 60, "warmup": 10}
+        return TrainingOptions(**{**brief, **given})
 
 
 VARIANTS: Mapping[str, Variant] = {
