@@ -1,0 +1,5 @@
+"""Narration and step names, or a few labels, to drafts of labels."""
+
+from msg2.labelling.label_drafting import LabelOptions, LabelResult, label
+
+__all__ = ["LabelOptions", "LabelResult", "label"]
