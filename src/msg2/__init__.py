@@ -42,8 +42,8 @@ _NAMES = {
 __all__ = [
     "Assistant", "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator",
     "Task", "Video", "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer",
-    "infer_all", "label", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize", "sweep",
-    "to_dataframe", "write",
+    "infer_all", "label", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize",
+    "sweep", "to_dataframe", "write",
 ]  # fmt: skip
 
 

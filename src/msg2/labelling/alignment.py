@@ -34,7 +34,7 @@ class AlignmentOptions:
     """c: standard deviations above the average from which on a similarity speaks for the step."""
     prototype_weight: float = 0.2
     """b: of the similarity to a prototype, per second: neighbouring seconds say the same."""
-    position_weight: float = 0.15
+    position_weight: float = 0.22
     """w: of the usual position of a step, per second."""
     prototype_count: float = 30.0
     """Cues of the background that are added to every prototype."""
@@ -46,7 +46,7 @@ class AlignmentOptions:
     """Steps of the list in which the probability of a later one falls to 1/e."""
     backward: float = 0.1
     """Weight of a transition against the order of the list."""
-    step_seconds: float = 9.0
+    step_seconds: float = 6.0
     """Usual length of a step, where labels do not tell."""
     presence: float = 0.7
     """Usual share of the steps that a video shows, where labels do not tell."""
@@ -136,6 +136,7 @@ def align(
     whitened: FloatArray,
     names: FloatArray,
     counts: LabelCounts,
+    *,
     ranks: Sequence[int] | None,
     options: AlignmentOptions,
     share: float = 1.0,
@@ -204,7 +205,7 @@ def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: Alignm
 
 
 def _rank_order(ranks: Sequence[int] | NDArray[np.intp] | None, steps: int, options: AlignmentOptions) -> FloatArray:
-    """Probabilities of the next step where the steps have a usual order, shape (N + 1, N); uniform where they have none."""
+    """Probabilities of the next step by the usual order, shape (N + 1, N); uniform where there is none."""
     if ranks is None:
         return np.full((steps + 1, steps), 1 / steps)
     place = np.append(np.asarray(ranks, np.float64), -1.0)

@@ -14,9 +14,6 @@ from scipy.optimize import isotonic_regression
 from msg2.arrays import FloatArray
 from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, expected_calibration_error, score_calibration
 
-LEAST_VIDEOS = 5
-"""Labelled videos from which on it can be told how true a confidence is."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrator:

@@ -7,7 +7,9 @@ neighbouring bins. That probability is the confidence, as the model has it; held
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,25 @@ from msg2.task import Segment, Step
 
 DRAFT = "draft"
 """The `source` of drafted labels."""
-SHARES = (0.0, 0.1, 0.3, 1.0)
-"""What a video without labels may count, beside a labelled one."""
-FOLDS = 5
+
+
+class LabelUse(NamedTuple):
+    """How labelled videos and the others work together."""
+
+    share: float
+    """What a video without labels counts, beside a labelled one."""
+    position: float
+    """Part of the weight of positions: the fewer labels, the more they must carry."""
+
+
+NO_LABELS = LabelUse(1.0, 1.0)
+LABEL_USES = (LabelUse(0.0, 0.5), LabelUse(0.3, 0.5), LabelUse(0.0, 1.0))
+"""Of these, held-out labels choose one."""
+FOLDS = 3
+LEAST_VIDEOS = 5
+"""Labelled videos from which on labels can be held out, to tell how good drafts are."""
+LABELLED_ITERATIONS = 3
+"""With so many labels the prototypes are good from the start."""
 _SMOOTHING = 2.0
 """Bins over which probabilities are averaged."""
 _SHORTEST = 0.5
@@ -75,7 +93,13 @@ def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -
 
 
 def draft_segments(
-    drafts: Drafts, video: int, steps: Sequence[Step], confidence: FloatArray, wanted: NDArray[np.bool_], seconds: float
+    drafts: Drafts,
+    video: int,
+    steps: Sequence[Step],
+    *,
+    confidence: FloatArray,
+    wanted: NDArray[np.bool_],
+    seconds: float,
 ) -> list[Segment]:
     """Make segments of the drafted times of a video; neighbours are cut half way, so that none overlap.
 
@@ -98,7 +122,7 @@ def draft_segments(
     """
     chosen = sorted(np.flatnonzero(wanted).tolist(), key=lambda step: (int(drafts.bins[video, step]), steps[step]))
     middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
-    borders = [0.0, *((a + b) / 2 for a, b in zip(middles, middles[1:], strict=False)), seconds]
+    borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
     segments = []
     for place, (step, middle) in enumerate(zip(chosen, middles, strict=True)):
         half = max(drafts.durations[step] * SECONDS_PER_BIN, _SHORTEST) / 2
@@ -123,22 +147,28 @@ class Aligner:
         """Count what the labels of some videos say."""
         return count_labels(self.grid, self.steps, labelled)
 
-    def draft(self, labelled: Sequence[int], share: float) -> Drafts:
+    def draft(self, labelled: Sequence[int], use: LabelUse = NO_LABELS) -> Drafts:
         """Draft the labels of all videos, with the labels of some.
 
         Parameters
         ----------
         labelled : sequence of int
             Numbers of the labelled videos.
-        share : float
-            What one of the other videos counts.
+        use : LabelUse
+            What the other videos count.
 
         Returns
         -------
         Drafts
         """
+        rounds = 1 if use.share == 0 and labelled else self.options.iterations
+        if use.share > 0 and len(labelled) >= LEAST_VIDEOS:
+            rounds = min(rounds, LABELLED_ITERATIONS)
+        weight = use.position * self.options.position_weight
+        options = replace(self.options, iterations=rounds, position_weight=weight)
         found = align(
-            self.grid, self.whitened, self.names, self.counts(labelled), self.ranks, self.options, share
+            self.grid, self.whitened, self.names, self.counts(labelled),
+            ranks=self.ranks, options=options, share=use.share,
         )  # fmt: skip
         return draft_times(self.grid, found, self.options.lag_seconds)
 
@@ -163,8 +193,8 @@ class Aligner:
 class HeldOutDrafts:
     """Drafts of labelled videos by models that did not know their labels; rows are labelled videos."""
 
-    share: float
-    """The best of `SHARES`: the most hits, the smaller of equals."""
+    use: LabelUse
+    """The best of `LABEL_USES`: the most hits, the first of equals."""
     videos: NDArray[np.intp]
     bins: NDArray[np.intp]
     confidence: FloatArray
@@ -190,17 +220,17 @@ def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLD
     videos = np.asarray(labelled, np.intp)
     part = np.random.default_rng(0).permutation(len(videos)) % min(folds, len(videos))
     best: HeldOutDrafts | None = None
-    for share in SHARES:
+    for use in LABEL_USES:
         shape = (len(videos), len(aligner.steps))
         bins, is_hit = np.zeros(shape, np.intp), np.zeros(shape, bool)
         confidence, presence = np.zeros(shape), np.zeros(shape)
         for fold in range(part.max() + 1):
-            drafts = aligner.draft(videos[part != fold].tolist(), share)
+            drafts = aligner.draft(videos[part != fold].tolist(), use)
             for row in np.flatnonzero(part == fold):
                 video = int(videos[row])
                 bins[row], is_hit[row] = drafts.bins[video], aligner.hits(drafts, video)
                 confidence[row], presence[row] = drafts.confidence[video], drafts.presence[video]
         if best is None or is_hit.sum() > best.is_hit.sum():
-            best = HeldOutDrafts(share, videos, bins, confidence, presence, is_hit)
+            best = HeldOutDrafts(use, videos, bins, confidence, presence, is_hit)
     assert best is not None
     return best

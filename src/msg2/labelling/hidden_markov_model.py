@@ -1,8 +1,9 @@
 """A hidden Markov model of a video: a background, interrupted by steps, each of which depends on the one before.
 
 States are the N steps, N backgrounds that remember the last step, and the background before the first one. A step s
-ends with probability 1/d_s; then the next step follows at once with probability g, else the background of s, which ends
-with probability h. The next step is r with probability O[s, r]. The evidence of a step in a bin is its log-likelihood ratio to the background.
+ends with probability 1/d_s; then the next step follows at once with probability g, else the background of s, which
+ends with probability h. The next step is r with probability O[s, r]. The evidence of a step in a bin is its
+log-likelihood ratio to the background.
 """
 
 from __future__ import annotations

@@ -19,13 +19,21 @@ from msg2.formats.caption_files import name_finder
 from msg2.formats.reading import choose_task
 from msg2.labelling.alignment import AlignmentOptions
 from msg2.labelling.draft_confidence import (
-    LEAST_VIDEOS,
     DraftCalibration,
     check_calibration,
     cross_fitted,
     fit_calibrator,
 )
-from msg2.labelling.drafts import DRAFT, Aligner, Drafts, HeldOutDrafts, draft_segments, held_out_drafts
+from msg2.labelling.drafts import (
+    DRAFT,
+    LEAST_VIDEOS,
+    NO_LABELS,
+    Aligner,
+    Drafts,
+    HeldOutDrafts,
+    draft_segments,
+    held_out_drafts,
+)
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, narration_grid
 from msg2.labelling.step_discovery import DiscoveredStep, discover_steps
 from msg2.labelling.step_evidence import name_evidence, whiten
@@ -38,6 +46,8 @@ from msg2.task import Segment, Sentence, Step, Task, Video
 from msg2.text import short_repr
 
 PHRASE_MODEL = "en_core_web_sm"
+UNCHECKED = 0.4
+"""Part of the model's own confidence that is written where no labels check it: on other tasks it was too sure."""
 ORDER_SHARE = 0.9
 """Drafts count for the graph from the confidence on at which so many of their held-out pairs are in the right order."""
 
@@ -204,11 +214,28 @@ def draft_labels(
     LabelResult
     """
     chosen = options or LabelOptions()
-    aligner = make_aligner(task, order, encode, chosen.alignment, seconds, progress=progress)
-    labelled = [number for number, video in enumerate(aligner.grid.videos) if video.segments]
+    return draft_with(make_aligner(task, order, encode, chosen.alignment, seconds, progress=progress), task, chosen)
+
+
+def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
+    """Draft the labels of a task whose narration is prepared.
+
+    Parameters
+    ----------
+    aligner : Aligner
+        Of the same videos; what is labelled in them counts where `task` has it.
+    task : Task
+    options : LabelOptions
+
+    Returns
+    -------
+    LabelResult
+    """
+    given = {video.id for video in task if video.segments}
+    labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in given]
     held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
-    drafts = aligner.draft(labelled, 1.0 if held_out is None else held_out.share)
-    confidence, calibration, least, notes = drafts.confidence, None, 0.0 if not labelled else None, []
+    drafts = aligner.draft(labelled, NO_LABELS if held_out is None else held_out.use)
+    confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, 0.0 if not labelled else None, []
     if held_out is None:
         count = f"{len(labelled)} labelled videos are" if labelled else "without labels it is"
         notes.append(f"{count} too few to tell how true the confidences are: they are the model's own, not checked")
@@ -217,7 +244,7 @@ def draft_labels(
         calibration = check_calibration(crossed, held_out.is_hit)
         confidence = fit_calibrator(held_out.confidence.ravel(), held_out.is_hit.ravel())(drafts.confidence)
         least = _graph_confidence(aligner, held_out, crossed)
-    videos = _with_drafts(task, aligner, drafts, confidence, labelled, chosen.presence)
+    videos = _with_drafts(task, aligner, drafts, confidence=confidence, labelled=labelled, presence=options.presence)
     way = "labels" if labelled else "step names"
     return LabelResult(task.with_videos(videos), way, task.steps, tuple(notes), calibration, least)
 
@@ -250,7 +277,7 @@ def make_aligner(
 
 
 def _with_drafts(
-    task: Task, aligner: Aligner, drafts: Drafts, confidence: FloatArray, labelled: Sequence[int], presence: float
+    task: Task, aligner: Aligner, drafts: Drafts, *, confidence: FloatArray, labelled: Sequence[int], presence: float
 ) -> list[Video]:
     """All videos of the task: labelled ones as they are, narrated ones with drafts."""
     numbers = {video.id: number for number, video in enumerate(aligner.grid.videos)}
@@ -260,9 +287,10 @@ def _with_drafts(
         if number is not None and number not in labelled:
             wanted = drafts.presence[number] >= presence
             seconds = float(aligner.grid.bins[number]) * SECONDS_PER_BIN
-            video = Video(
-                video.id, draft_segments(drafts, number, task.steps, confidence[number], wanted, seconds), video.sentences
-            )  # fmt: skip
+            segments = draft_segments(
+                drafts, number, task.steps, confidence=confidence[number], wanted=wanted, seconds=seconds
+            )
+            video = Video(video.id, segments, video.sentences)
         videos.append(video)
     return videos
 

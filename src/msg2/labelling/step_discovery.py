@@ -23,14 +23,12 @@ CLOSEST = 0.45
 _MOST_PHRASES = 3000
 """Phrases that are clustered, those of the most videos."""
 TALK = frozenset(
-    # fmt: off
     ["appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "explain", "feel", "find",
      "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope", "join", "keep", "know", "learn",
      "leave", "let", "like", "look", "love", "make", "mean", "mention", "need", "remember", "say", "see", "share",
      "show", "start", "subscribe", "talk", "tell", "thank", "think", "try", "understand", "use", "visit", "wait",
      "want", "watch", "welcome", "wonder", "work"]
-    # fmt: on
-)
+)  # fmt: skip
 """Verbs of talk about the video and verbs that mean nothing without more: phrases of a single object with them say no
 step."""
 

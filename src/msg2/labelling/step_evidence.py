@@ -52,10 +52,17 @@ def name_evidence(grid: NarrationGrid, steps: Sequence[Step], task: str, encode:
 def whiten(vectors: FloatArray) -> FloatArray:
     """Scale vectors so that the covariance of all of them is about the identity; shape (C, components)."""
     centred = vectors - vectors.mean(axis=0)
-    variances, directions = np.linalg.eigh(centred.T @ centred / len(centred))
-    kept = slice(-_COMPONENTS, None)
-    scale = np.sqrt(variances[kept] + _SHRINKAGE * variances.mean())
-    return np.asarray(centred @ directions[:, kept] / np.where(scale > 1e-12, scale, 1.0))
+    count, width = centred.shape
+    ridge = _SHRINKAGE * (centred**2).sum() / (count * width)
+    if count < width:  # the smaller of the two matrices has the same spectrum
+        spectrum, rows = np.linalg.eigh(centred @ centred.T)
+        kept = np.flatnonzero(spectrum > 1e-9 * max(spectrum[-1], 1e-9))[-_COMPONENTS:]
+        projected = rows[:, kept] * np.sqrt(spectrum[kept])
+    else:
+        spectrum, directions = np.linalg.eigh(centred.T @ centred)
+        kept = np.arange(width)[-_COMPONENTS:]
+        projected = centred @ directions[:, kept]
+    return np.asarray(projected / np.sqrt(np.maximum(spectrum[kept], 0) / count + max(ridge, 1e-12)))
 
 
 def prototype_evidence(whitened: FloatArray, weights: FloatArray, pseudo_count: float) -> FloatArray:
