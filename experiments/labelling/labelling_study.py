@@ -168,8 +168,9 @@ def measure_drafts(aligner: Aligner, truth: DraftTruth, names: Numbers) -> Measu
     hits: dict[str, Numbers] = {"uniform": uniform_hits(truth.inside, grid.bins)}
     hits |= {name: truth.hits(bins).astype(float) for name, bins in times.items()}
     for size in SIZES:
-        drawn = [_hits_with_labels(free, truth, seed, size) for seed in range(DRAWS)]
-        hits[f"{size} labelled"] = np.nanmean(drawn, axis=0)
+        drawn = np.array([_hits_with_labels(free, truth, seed, size) for seed in range(DRAWS)])
+        tested = (~np.isnan(drawn)).sum(axis=0)
+        hits[f"{size} labelled"] = np.where(tested > 0, np.nansum(drawn, axis=0) / np.maximum(tested, 1), np.nan)
     most, calibration = _cross_validated(free, truth, fold)
     hits["80 % labelled"] = most
     asked = {name: truth.annotated & ~np.isnan(one) for name, one in hits.items()}

@@ -18,19 +18,24 @@ from msg2.errors import InputError
 from msg2.labelling.narration_grid import EncodeTexts
 from msg2.task import Sentence
 
-CLOSEST = 0.45
+CLOSEST = 0.35
 """Mean cosine distance up to which phrases belong together."""
 _MOST_PHRASES = 3000
 """Phrases that are clustered, those of the most videos."""
 TALK = frozenset(
-    ["appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "explain", "feel", "find",
-     "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope", "join", "keep", "know", "learn",
+    ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
+     "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope", "join", "keep", "know", "learn",
      "leave", "let", "like", "look", "love", "make", "mean", "mention", "need", "remember", "say", "see", "share",
      "show", "start", "subscribe", "talk", "tell", "thank", "think", "try", "understand", "use", "visit", "wait",
      "want", "watch", "welcome", "wonder", "work"]
 )  # fmt: skip
 """Verbs of talk about the video and verbs that mean nothing without more: phrases of a single object with them say no
 step."""
+PRONOUNS = frozenset(
+    ["everything", "it", "me", "one", "that", "them", "these", "they", "this", "those", "us", "you"]
+)  # fmt: skip
+_VAGUE = 0.3
+"""What a phrase with a pronoun is worth as a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         typical = cosines[np.ix_(members, members)] @ weight[members] * weight[members] ** 0.5
+        typical *= [_VAGUE if PRONOUNS.intersection(common[member].split()) else 1.0 for member in members]
         ordered = [common[members[place]] for place in np.argsort(-typical, kind="stable")]
         shown_in = set().union(*(videos[text] for text in ordered))
         position = float(np.median([place for text in ordered for place in places[text]]))
