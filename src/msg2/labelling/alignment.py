@@ -52,6 +52,8 @@ class AlignmentOptions:
     """Usual share of the steps that a video shows, where labels do not tell."""
     adjacent: float = 0.2
     """Usual share of the steps that follow the one before at once, where labels do not tell."""
+    duration_videos: int = 20
+    """Labelled videos from which on their durations and pauses take the place of the usual ones."""
     iterations: int = 8
     lag_seconds: float = 1.0
     """How much later than the narration a step is done."""
@@ -166,7 +168,9 @@ def align(
     by_name = options.name_weight * (names + options.name_offset)
     free = ~counts.is_labelled
     transitions = _first_transitions(grid, counts, options)
-    prior = _rank_order(_label_ranks(counts) if ranks is None and free.sum() < len(free) else ranks, steps, options)
+    prior = _rank_order(
+        _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
+    )
     weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
     found: list[float] = []
     for iteration in range(options.iterations):
@@ -184,8 +188,8 @@ def align(
             weights = counts.cues + grid.collect(soft)
             positions = counts.positions + _positions(grid, soft)
             entries = share * posterior.entries[free].sum(axis=0)
-            if ranks is None and not counts.order.any():
-                prior = _rank_order(_mean_times(grid, posterior.steps).argsort().argsort(), steps, options)
+            if ranks is None:
+                prior = _rank_order(_position_ranks(positions), steps, options)
     return Alignment(posterior, transitions, tuple(found))
 
 
@@ -195,12 +199,14 @@ def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: Alignm
     usual = options.step_seconds / SECONDS_PER_BIN
     pause = max(grid.bins.mean() / (options.presence * steps) - usual, 2.0)
     pseudo, adjacent = 5.0, options.adjacent
-    if counts.order.any():
+    if counts.is_labelled.sum() >= options.duration_videos:
         adjacent = counts.adjacent
         usual = counts.step_bins[0].sum() / counts.step_bins[1].sum()
         pause = counts.pause_bins[0].sum() / counts.pause_bins[1].sum()
-    durations = (counts.step_bins[0] + pseudo * usual) / (counts.step_bins[1] + pseudo)
-    pauses = (counts.pause_bins[0] + pseudo * pause) / (counts.pause_bins[1] + pseudo)
+        durations = (counts.step_bins[0] + pseudo * usual) / (counts.step_bins[1] + pseudo)
+        pauses = (counts.pause_bins[0] + pseudo * pause) / (counts.pause_bins[1] + pseudo)
+    else:
+        durations, pauses = np.full(steps, usual), np.full(steps + 1, pause)
     return Transitions(np.full((steps + 1, steps), 1 / steps), durations, pauses, adjacent)
 
 
@@ -216,16 +222,12 @@ def _rank_order(ranks: Sequence[int] | NDArray[np.intp] | None, steps: int, opti
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _label_ranks(counts: LabelCounts) -> NDArray[np.intp]:
-    """Steps by their mean position in labelled videos; one that is never labelled comes in the middle."""
+def _position_ranks(positions: FloatArray) -> NDArray[np.intp]:
+    """Steps by their mean position, shape (N,); one that is never seen comes in the middle."""
     parts = (np.arange(_POSITIONS) + 0.5) / _POSITIONS
-    seen = counts.positions.sum(axis=1)
-    means = np.where(seen > 0, counts.positions @ parts / np.maximum(seen, 1e-9), 0.5)
+    seen = positions.sum(axis=1)
+    means = np.where(seen > 0, positions @ parts / np.maximum(seen, 1e-9), 0.5)
     return np.asarray(means.argsort(kind="stable").argsort())
-
-
-def _mean_times(grid: NarrationGrid, steps: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("vtn,vt->n", steps, grid.relative_time) / np.maximum(steps.sum(axis=(0, 1)), 1e-9))
 
 
 def _positions(grid: NarrationGrid, weights: FloatArray) -> FloatArray:

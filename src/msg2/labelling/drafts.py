@@ -34,7 +34,8 @@ class LabelUse(NamedTuple):
 
 
 NO_LABELS = LabelUse(1.0, 1.0)
-LABEL_USES = (LabelUse(0.0, 0.5), LabelUse(0.3, 0.5), LabelUse(0.0, 1.0))
+FEW_LABELS = LabelUse(0.3, 1.0)
+LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))
 """Of these, held-out labels choose one."""
 FOLDS = 3
 LEAST_VIDEOS = 5
