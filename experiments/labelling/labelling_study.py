@@ -29,7 +29,7 @@ from msg2.formats.crosstask import listed_steps
 from msg2.inference import infer
 from msg2.labelling.alignment import AlignmentOptions
 from msg2.labelling.draft_confidence import check_calibration, cross_fitted, fit_calibrator
-from msg2.labelling.drafts import LEAST_VIDEOS, NO_LABELS, Aligner, held_out_drafts
+from msg2.labelling.drafts import FEW_LABELS, LEAST_VIDEOS, Aligner, held_out_drafts
 from msg2.labelling.label_drafting import UNCHECKED, LabelOptions, draft_with, make_aligner
 from msg2.media.text_encoders import text_encoder
 from msg2.progress import Progress
@@ -196,7 +196,7 @@ def measure_drafts(aligner: Aligner, truth: DraftTruth, names: Numbers) -> Measu
 def _hits_with_labels(aligner: Aligner, truth: DraftTruth, seed: int, size: int) -> Numbers:
     """Hits with the labels of a few videos, NaN in these; shape (V, N)."""
     labelled = np.random.default_rng(seed).permutation(len(aligner.grid.videos))[:size].tolist()
-    use = held_out_drafts(aligner, labelled).use if size >= LEAST_VIDEOS else NO_LABELS
+    use = held_out_drafts(aligner, labelled).use if size >= LEAST_VIDEOS else FEW_LABELS
     hits = truth.hits(aligner.draft(labelled, use).bins).astype(float)
     hits[labelled] = np.nan
     return hits

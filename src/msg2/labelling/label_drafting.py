@@ -26,6 +26,7 @@ from msg2.labelling.draft_confidence import (
 )
 from msg2.labelling.drafts import (
     DRAFT,
+    FEW_LABELS,
     LEAST_VIDEOS,
     NO_LABELS,
     Aligner,
@@ -234,7 +235,8 @@ def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResu
     given = {video.id for video in task if video.segments}
     labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in given]
     held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
-    drafts = aligner.draft(labelled, NO_LABELS if held_out is None else held_out.use)
+    use = held_out.use if held_out is not None else FEW_LABELS if labelled else NO_LABELS
+    drafts = aligner.draft(labelled, use)
     confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, 0.0 if not labelled else None, []
     if held_out is None:
         count = f"{len(labelled)} labelled videos are" if labelled else "without labels it is"

@@ -24,7 +24,8 @@ _MOST_PHRASES = 3000
 """Phrases that are clustered, those of the most videos."""
 TALK = frozenset(
     ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
-     "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope", "join", "keep", "know", "learn",
+     "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope",
+     "join", "keep", "know", "learn",
      "leave", "let", "like", "look", "love", "make", "mean", "mention", "need", "remember", "say", "see", "share",
      "show", "start", "subscribe", "talk", "tell", "thank", "think", "try", "understand", "use", "visit", "wait",
      "want", "watch", "welcome", "wonder", "work"]
