@@ -41,8 +41,8 @@ def test_no_modules_import_each_other() -> None:
 
 def test_the_wheel_stays_small() -> None:
     # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
-    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP).
-    assert sum(map(lines_of_code, MODULES)) <= 21_500
+    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), and drafts of labels.
+    assert sum(map(lines_of_code, MODULES)) <= 22_100
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from msg2.arrays import FloatArray
 from msg2.labelling.hidden_markov_model import StatePosterior, Transitions, forward_backward
@@ -239,6 +238,8 @@ def _positions(grid: NarrationGrid, weights: FloatArray) -> FloatArray:
 
 
 def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: AlignmentOptions) -> FloatArray:
+    from scipy.ndimage import gaussian_filter1d
+
     smooth = gaussian_filter1d(counts, 1.0, axis=1, mode="nearest") + options.position_count / _POSITIONS
     ratio = np.log(_POSITIONS * smooth / smooth.sum(axis=1, keepdims=True)) * options.position_weight
     part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from msg2.arrays import FloatArray
 from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, expected_calibration_error, score_calibration
@@ -44,6 +43,8 @@ def fit_calibrator(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> Calibra
     >>> fit_calibrator(np.array([0.2, 0.4, 0.6, 0.8]), np.array([False, True, False, True]))(np.array([0.5])).round(2)
     array([0.5])
     """
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(confidence, kind="stable")
     fitted = isotonic_regression(is_hit[order].astype(np.float64))
     levels, start, size = np.unique(fitted.x, return_index=True, return_counts=True)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from msg2.arrays import FloatArray
 from msg2.labelling.alignment import Alignment, AlignmentOptions, LabelCounts, align, count_labels
@@ -76,6 +75,8 @@ def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -
     -------
     Drafts
     """
+    from scipy.ndimage import gaussian_filter1d
+
     lag = round(lag_seconds / SECONDS_PER_BIN)
     smooth = gaussian_filter1d(alignment.posterior.steps, _SMOOTHING, axis=1, mode="constant")
     chosen = np.zeros((len(smooth), smooth.shape[2]), np.intp)

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 from msg2.errors import InputError
 from msg2.labelling.narration_grid import EncodeTexts
@@ -74,6 +72,9 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     InputError
         Where no phrase is said in two videos.
     """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
     videos: dict[str, set[str]] = defaultdict(set)
     places: dict[str, list[float]] = defaultdict(list)
     for video, phrases in said.items():
