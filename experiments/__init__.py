@@ -148,6 +148,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _lazy_run("hidden_steps.narration_study"),
         resumable=True,
     ),
+    "labelling": Experiment(
+        "drafts of labels from real narration (CrossTask)",
+        "crosstask",
+        _lazy_run("labelling.labelling_study"),
+        resumable=True,
+    ),
     "rendered": Experiment(
         "state prediction from rendered videos",
         None,

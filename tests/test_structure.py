@@ -41,8 +41,8 @@ def test_no_modules_import_each_other() -> None:
 
 def test_the_wheel_stays_small() -> None:
     # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
-    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), and then the workbench.
-    assert sum(map(lines_of_code, MODULES)) <= 21_700
+    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), drafts of labels and the workbench.
+    assert sum(map(lines_of_code, MODULES)) <= 23_200
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

@@ -105,7 +105,7 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         "options": asdict(chosen), "hiding": asdict(HidingOptions()), "baselines": asdict(BaselineOptions()),
         "text_encoder": encoder, "data": fingerprint(folder)["sha256"],
     }  # fmt: skip
-    names = list(_select_tasks(folder, chosen)[0])
+    names = list(select_tasks(folder, chosen)[0])
     cells = measure_cells(
         [NarrationCell(name, part) for part in PARTS for name in names],
         partial(_measure_cell, folder=folder, encoder=options.text_encoder, options=chosen),
@@ -124,8 +124,20 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
     return Result("narration", tables, facts, _chart(found))
 
 
-def _select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Task], dict[str, float]]:
-    """The tasks with transcripts, only their narrated videos, and the seconds of every video."""
+def select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Task], dict[str, float]]:
+    """The tasks with transcripts, only their narrated videos, and the seconds of every video.
+
+    Parameters
+    ----------
+    folder : Path
+        CrossTask, with transcripts and durations.
+    options : NarrationOptions
+        How many tasks and videos.
+
+    Returns
+    -------
+    dict of str to Task, and dict of str to float
+    """
     with (folder / "durations.csv").open(encoding="utf-8", newline="") as lines:
         seconds = {row["video"]: float(row["seconds"]) for row in csv.DictReader(lines)}
     heard = (
@@ -139,7 +151,7 @@ def _select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Ta
 def _measure_cell(cell: NarrationCell, folder: Path, encoder: str, options: NarrationOptions) -> Measurement:
     from msg2.states.determinism import single_thread
 
-    tasks, seconds = _select_tasks(folder, options)
+    tasks, seconds = select_tasks(folder, options)
     with single_thread():
         return PARTS[cell.part](tasks[cell.task], seconds, CachedTextEncoder(text_encoder(encoder)), options)
 

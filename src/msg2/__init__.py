@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from msg2.formats.dataframe import from_dataframe, to_dataframe
     from msg2.graph import SubtaskGraph
     from msg2.inference import Constraints, infer, infer_all, merge_graphs, sweep
+    from msg2.labelling import label
     from msg2.pipeline import run
     from msg2.task import Segment, Sentence, Task, Video
 
@@ -32,6 +33,7 @@ _NAMES = {
     "formats.dataframe": ("from_dataframe", "to_dataframe"),
     "graph": ("SubtaskGraph",),
     "inference": ("Constraints", "infer", "infer_all", "merge_graphs", "sweep"),
+    "labelling": ("label",),
     "pipeline": ("run",),
     "task": ("Segment", "Sentence", "Task", "Video"),
 }
@@ -40,8 +42,8 @@ _NAMES = {
 __all__ = [
     "Assistant", "Constraints", "InputError", "Segment", "Sentence", "SubtaskGraph", "SubtaskGraphEstimator",
     "Task", "Video", "check", "check_online", "evaluate_next_step", "forecast", "from_dataframe", "infer",
-    "infer_all", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize", "sweep",
-    "to_dataframe", "write",
+    "infer_all", "label", "load", "merge_graphs", "metrics", "next_steps", "read", "read_all", "run", "summarize",
+    "sweep", "to_dataframe", "write",
 ]  # fmt: skip
 
 

@@ -15,15 +15,17 @@ from msg2.drawing.timeline import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import write_together
 from msg2.formats import read_all, read_graph
+from msg2.formats.caption_files import CAPTION_SUFFIXES
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, METHODS, infer, make_options
+from msg2.labelling import label
 from msg2.logs import LOGGER, quiet_logs
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.media.feature_job import extract_features
 from msg2.media.feature_store import FeatureStore, open_store
-from msg2.media.video_files import require_video_files
+from msg2.media.video_files import MEDIA_SUFFIXES, require_video_files
 from msg2.metrics.completion import Additions, additions
 from msg2.metrics.graph_scores import violation_rate
 from msg2.progress import Progress, no_progress, prefix_messages
@@ -248,6 +250,7 @@ def run(
     labels: str | Path | None = None,
     out: str | Path = "msg2-run",
     *,
+    steps: str | Path | None = None,
     features: str | Path | None = None,
     captions: str | Path | None = None,
     truth: str | Path | None = None,
@@ -264,11 +267,13 @@ def run(
     ----------
     data : path
         Videos, with `labels`; or labels, with features or videos beside them as `msg2 simulate` leaves them; or labels
-        alone, with `captions`.
+        alone, with `captions`; or narrated videos or captions alone, whose labels are drafted.
     labels : path, optional
         The labels, where `data` are the videos.
     out : path
         The folder of the results; with several tasks, of a folder each. An interrupted run is resumed there.
+    steps : path, optional
+        Names of the steps, where labels are drafted.
     features : path, optional
         The feature store of the videos; by default they are extracted, or found beside the labels.
     captions : path, optional
@@ -301,6 +306,12 @@ def run(
     >>> (coffee,) = run("videos", labels="steps.csv", out="result", delta=0.9)  # doctest: +SKIP
     >>> coffee.after.show("graph.html")  # doctest: +SKIP
     """
+    if labels is None and (steps is not None or _is_narration_only(Path(data))):
+        drafted = _run_drafts(
+            data, Path(out), steps=steps, captions=captions, task=task, options=options or RunOptions(),
+            extraction=extraction or ExtractionOptions(), progress=progress, **inference,
+        )  # fmt: skip
+        return [drafted]
     inputs = RunInputs.at(Path(data)) if labels is None else RunInputs(Path(labels), None, Path(data), None, None)
     found = read_all(inputs.labels, repeats="keep")
     tasks = found if task is None else [choose_task(found, task, inputs.labels)]
@@ -331,6 +342,44 @@ def run(
             )  # fmt: skip
         results.append(result)
     return results
+
+
+def _is_narration_only(data: Path) -> bool:
+    """Whether a folder holds videos or captions and nothing else that could be labels."""
+    if not data.is_dir() or RunInputs.at(data).labels != data:
+        return False
+    names = [path.name.lower() for path in data.iterdir() if path.is_file()]
+    return bool(names) and all(name.endswith((*CAPTION_SUFFIXES, *MEDIA_SUFFIXES)) for name in names)
+
+
+def _run_drafts(
+    data: str | Path,
+    out: Path,
+    *,
+    steps: str | Path | None,
+    captions: str | Path | None,
+    task: str | None,
+    options: RunOptions,
+    extraction: ExtractionOptions,
+    progress: Progress,
+    **inference: Any,
+) -> TaskRun:
+    """Draft the labels from the narration, and learn the graph of the drafts."""
+    drafted = label(
+        data, steps, task=task, captions=captions, text_encoder=extraction.text_encoder or "words",
+        speech_model=extraction.speech_model, phrase_model=extraction.phrase_model, progress=progress,
+    )  # fmt: skip
+    LOGGER.info(
+        "there are no labels: they were drafted from %s; correct them in labels.csv, then: msg2 infer", drafted.way
+    )
+    for note in drafted.notes:
+        LOGGER.info("%s", note)
+    graph = infer(drafted.for_graph(), options.method, seed=options.seed, **inference)
+    contents = {"labels": ("labels.csv", to_csv([drafted.task])), "after": ("graph.json", graph.dumps())}
+    contents["page"] = (_PAGE, drawing.html_page(graph, drafted.task))
+    write_together({out / name: content for name, content in contents.values()})
+    files = {kind: out / name for kind, (name, _) in contents.items()}
+    return TaskRun(drafted.task, drafted.drafted, graph, graph, {}, None, files)
 
 
 def _read_truths(path: Path | None, tasks: Sequence[Task]) -> dict[str, SubtaskGraph]:

@@ -21,6 +21,7 @@ from msg2.cli import (
     explain,
     features,
     infer,
+    label,
     merge,
     next,
     phrases,
@@ -67,6 +68,7 @@ app.command("serve", rich_help_panel=_USE)(serve.serve)
 app.command("features", rich_help_panel=_VIDEO)(features.features)
 app.command("phrases", rich_help_panel=_VIDEO)(phrases.phrases)
 app.add_typer(states.app, name="states", rich_help_panel=_VIDEO)
+app.command("label", rich_help_panel=_VIDEO)(label.label)
 app.command("run", rich_help_panel=_VIDEO)(run.run)
 app.command("simulate", rich_help_panel=_STUDY)(simulate.simulate)
 

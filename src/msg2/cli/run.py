@@ -30,6 +30,9 @@ def run(
         Path | None, typer.Option(metavar="STORE", help="The feature store of the videos (default: DATA/features).")
     ] = None,
     labels: Annotated[Path | None, typer.Option(metavar="TABLE", help="The labels, where DATA are the videos.")] = None,
+    steps: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Names of the steps: DATA is only narrated, labels are drafted.")
+    ] = None,
     captions: Captions = None,
     frame_encoder: FrameEncoder = _EXTRACTION.frame_encoder,
     text_encoder: TextEncoderName = _EXTRACTION.text_encoder,
@@ -51,12 +54,15 @@ def run(
     """The whole pipeline: features, the state predictor, the labels filled in, the graph before and after, a page.
 
     DATA are labels, with features or videos beside them as `msg2 simulate` leaves them; or videos, with --labels; or
-    labels alone, with --captions. Interrupted and given again, the command goes on.
+    labels alone, with --captions; or narrated videos or captions alone: their labels are drafted, as `msg2 label` does.
+    Interrupted and given again, the command goes on.
 
     Example: `msg2 run videos --labels steps.csv -o result`
     """
     if features is not None and (captions is not None or labels is not None):
         raise typer.BadParameter("--features excludes --captions and --labels")
+    if steps is not None and (features is not None or labels is not None):
+        raise typer.BadParameter("--steps excludes --features and --labels")
     inference = parse_method_options(method, given)
     with console.usage_errors():
         get_variant(variant)
@@ -64,8 +70,8 @@ def run(
     extraction = ExtractionOptions(frame_encoder, text_encoder, speech, phrases)
     with stop_between_epochs("video or epoch") as interruptible, console.progress_bar("running") as show:
         runs = pipeline.run(
-            data, labels, output, features=features, captions=captions, truth=truth, task=task, options=options,
-            extraction=extraction, jobs=jobs, progress=interruptible(show), **inference,
+            data, labels, output, steps=steps, features=features, captions=captions, truth=truth, task=task,
+            options=options, extraction=extraction, jobs=jobs, progress=interruptible(show), **inference,
         )  # fmt: skip
     print_runs(runs)
 

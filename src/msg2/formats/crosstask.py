@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
@@ -71,6 +72,14 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         raise InputError("has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
     _log_missing(release, entries, labels)
     return ReadResult(build_tasks(labels, {entry.name: entry.steps for entry in entries.values()}), unsorted)
+
+
+def listed_steps(folder: Path) -> dict[str, list[Step]]:
+    """The steps of every primary task in the order of the release, which is about that in which they are done."""
+    release = _find_release(Source.at(folder))
+    if release is None:
+        raise InputError(f"is not the CrossTask release: there is no {_TASKS}", where=folder)
+    return {entry.name: entry.steps for entry in _read_tasks(Source.at(release.path / _TASKS)).values()}
 
 
 def _find_release(source: Source) -> Source | None:

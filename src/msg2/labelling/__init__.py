@@ -1,1 +1,5 @@
-"""From narration, step names and a few labels to drafts of labels, and which video to label next."""
+"""Narration and step names, or a few labels, to drafts of labels; which video to label next."""
+
+from msg2.labelling.label_drafting import LabelOptions, LabelResult, label
+
+__all__ = ["LabelOptions", "LabelResult", "label"]

@@ -1,0 +1,99 @@
+"""`msg2 label`: a draft of the step labels where there are none or few."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from msg2 import labelling
+from msg2.cli import console
+from msg2.cli.features import Captions, PhraseModel, SpeechModel
+from msg2.cli.output_files import refuse_clashes
+from msg2.errors import InputError
+from msg2.files import write_whole
+from msg2.formats.step_table import to_csv
+from msg2.labelling.label_drafting import LabelOptions, LabelResult
+
+_OPTIONS = LabelOptions()
+
+
+def label(
+    data: Annotated[
+        Path, typer.Argument(metavar="VIDEOS", help="A folder of videos, captions (.vtt, .srt) or transcripts (.json).")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The table (.csv); without steps or labels also .txt."),
+    ],
+    steps: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Names of the steps: one per line in their usual order, or a graph."),
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(metavar="DATA", help="The labels of some of the videos.")] = None,
+    text_encoder: Annotated[
+        str, typer.Option(metavar="words|PATH", help="Hashed words, or a sentence encoder by its folder or name.")
+    ] = "words",
+    captions: Captions = None,
+    speech: SpeechModel = None,
+    phrases: PhraseModel = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the task, or one of those in --labels.")
+    ] = None,
+    any_order: Annotated[
+        bool, typer.Option("--any-order", help="The steps are listed in no particular order.")
+    ] = _OPTIONS.any_order,
+    presence: Annotated[
+        float, typer.Option(metavar="P", min=0, max=1, help="Draft a step where it is shown with this probability.")
+    ] = _OPTIONS.presence,
+    discovered: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Steps to propose where none are named.")
+    ] = _OPTIONS.discovered,
+) -> None:
+    """A draft of the step labels of videos, from what is said in them and the names of the steps, or a few labels.
+
+    With neither, names of steps are proposed: a list to edit. What is labelled stays as it is; drafts have the source
+    `draft` and the probability that they are right as their confidence.
+
+    Example: `msg2 label videos --steps steps.txt -o draft.csv`
+    """
+    if output.suffix.lower() not in (".csv", ".txt"):
+        raise typer.BadParameter(f"-o {output} must end in .csv or .txt")
+    if labels is not None:
+        refuse_clashes([output], labels)
+    if steps is not None:
+        refuse_clashes([output], steps)
+    options = LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
+    with console.progress_bar("listening") as show:
+        result = labelling.label(
+            data, steps, labels, task=task, text_encoder=text_encoder, captions=captions, speech_model=speech,
+            phrase_model=phrases, options=options, progress=show,
+        )  # fmt: skip
+    if output.suffix.lower() == ".txt":
+        if not result.discovered:
+            raise InputError("a list of steps is written where none are known", where=output, hint="write a .csv")
+        write_whole(output, "".join(f"{step.name}\n" for step in result.discovered))
+    else:
+        write_whole(output, to_csv([result.task]))
+    _print_result(result, data, output)
+
+
+def _print_result(result: LabelResult, data: Path, output: Path) -> None:
+    if result.discovered:
+        rows = [(step.name, step.videos, ", ".join(step.phrases[1:4])) for step in result.discovered]
+        console.print_table(["step found", "videos", "also said as"], rows)
+        console.print_line("")
+    drafted = sum(any(s.source == "draft" for s in video.segments) for video in result.task)
+    console.print_line(f"from      {result.way}")
+    console.print_line(f"drafts    {result.drafted} labels of {len(result.steps)} steps in {drafted} videos")
+    if result.calibration is not None:
+        error = console.format_percent(result.calibration.error)
+        console.print_line(f"checked   confidences are off by {error} % on {result.calibration.videos} held-out videos")
+    for note in result.notes:
+        console.print_line(f"note      {note}")
+    console.print_line(f"written   {output}")
+    if output.suffix.lower() == ".txt":
+        console.print_line(f"next      edit it, then: msg2 label {data} --steps {output} -o draft.csv")
+    else:
+        console.print_line(f"next      msg2 infer {output} -o graph.json, or correct it: msg2 serve")

@@ -1,0 +1,246 @@
+"""Steps aligned with the narration of all videos of a task at once, with or without labels.
+
+Evidence of step s in a bin:  a (name_s + c) + b prototype_s + w log (p_s(position) / uniform).
+Prototypes, positions p and the order O of the hidden Markov model are estimated in turn with the posterior of the
+states; labelled videos count as they are labelled, the others by their posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.labelling.hidden_markov_model import StatePosterior, Transitions, forward_backward
+from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid
+from msg2.labelling.step_evidence import prototype_evidence
+from msg2.task import Step, Video
+
+_POSITIONS = 20
+"""Equal parts of a video in which positions are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentOptions:
+    """How steps are aligned with narration; the weights were chosen on other tasks than they are reported on."""
+
+    name_weight: float = 0.2
+    """a: of the similarity to a name, per second."""
+    name_offset: float = -1.0
+    """c: standard deviations above the average from which on a similarity speaks for the step."""
+    prototype_weight: float = 0.2
+    """b: of the similarity to a prototype, per second: neighbouring seconds say the same."""
+    position_weight: float = 0.22
+    """w: of the usual position of a step, per second."""
+    prototype_count: float = 30.0
+    """Cues of the background that are added to every prototype."""
+    position_count: float = 20.0
+    """Segments anywhere in the video that are added to the positions of every step."""
+    order_count: float = 5.0
+    """Transitions per step by the order of the list that are added to those of the videos."""
+    order_decay: float = 1.0
+    """Steps of the list in which the probability of a later one falls to 1/e."""
+    backward: float = 0.1
+    """Weight of a transition against the order of the list."""
+    step_seconds: float = 6.0
+    """Usual length of a step, where labels do not tell."""
+    presence: float = 0.7
+    """Usual share of the steps that a video shows, where labels do not tell."""
+    adjacent: float = 0.2
+    """Usual share of the steps that follow the one before at once, where labels do not tell."""
+    duration_videos: int = 20
+    """Labelled videos from which on their durations and pauses take the place of the usual ones."""
+    iterations: int = 8
+    lag_seconds: float = 1.0
+    """How much later than the narration a step is done."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alignment:
+    """Where the steps of all videos are, as far as narration and labels tell."""
+
+    posterior: StatePosterior
+    transitions: Transitions
+    log_likelihoods: tuple[float, ...]
+    """Of the videos without labels, at every iteration."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelCounts:
+    """What labels say: cues, order, positions, durations and pauses; zeros where nothing is labelled."""
+
+    cues: FloatArray
+    """Whether each cue lies in a segment of each step, shape (C, N)."""
+    is_labelled: NDArray[np.bool_]
+    """Which videos are labelled, shape (V,)."""
+    order: FloatArray
+    """Transitions, shape (N + 1, N)."""
+    positions: FloatArray
+    """Shape (N, parts)."""
+    step_bins: FloatArray
+    """Lengths of segments in all and their number, shape (2, N)."""
+    pause_bins: FloatArray
+    """Lengths of pauses in all and the number that ended, shape (2, N + 1)."""
+    adjacent: float
+    """Share of the segments that begin before the one before has ended."""
+
+
+def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[int]) -> LabelCounts:
+    """Count what the labels of some videos say.
+
+    Parameters
+    ----------
+    grid : NarrationGrid
+    steps : sequence of Step
+    labelled : sequence of int
+        Numbers of the labelled videos.
+
+    Returns
+    -------
+    LabelCounts
+    """
+    videos, longest = grid.cue_at.shape
+    count = len(steps)
+    inside = np.zeros((videos, longest, count))
+    order, pauses = np.zeros((count + 1, count)), np.zeros((2, count + 1))
+    lengths = np.zeros((2, count))
+    for number in labelled:
+        inside[number] = grid.labelled_bins(steps, number)
+        last, end = count, 0.0
+        for step, start, stop in _timed(grid.videos[number], steps):
+            order[last, step] += 1
+            if start > end or last == count:
+                pauses[:, last] += ((start - end) / SECONDS_PER_BIN, 1)
+            lengths[:, step] += ((stop - start) / SECONDS_PER_BIN, 1)
+            last, end = step, max(end, stop)
+        pauses[0, last] += max(grid.bins[number] - end / SECONDS_PER_BIN, 0.0)
+    chosen = np.isin(np.arange(videos), labelled)
+    cues = (grid.collect(inside) >= 0.5).astype(np.float64)
+    cues /= np.maximum(cues.sum(axis=1, keepdims=True), 1)
+    adjacent = 1 - pauses[1].sum() / max(order.sum(), 1.0)
+    return LabelCounts(cues, chosen, order, _positions(grid, inside), lengths, pauses, float(adjacent))
+
+
+def _timed(video: Video, steps: Sequence[Step]) -> list[tuple[int, float, float]]:
+    return [
+        (steps.index(segment.step), segment.start, segment.end)
+        for segment in video.segments
+        if segment.start is not None and segment.end is not None and segment.step in steps
+    ]
+
+
+def align(
+    grid: NarrationGrid,
+    whitened: FloatArray,
+    names: FloatArray,
+    counts: LabelCounts,
+    *,
+    ranks: Sequence[int] | None,
+    options: AlignmentOptions,
+    share: float = 1.0,
+) -> Alignment:
+    """Align the steps with all videos.
+
+    Parameters
+    ----------
+    grid : NarrationGrid
+    whitened : array of shape (C, width)
+        Vectors of the cues, see `whiten`.
+    names : array of shape (C, N)
+        Evidence by name, see `name_evidence`.
+    counts : LabelCounts
+        What the labels say.
+    ranks : sequence of int, optional
+        The place of every step in the usual order; None: it is found out with the rest.
+    options : AlignmentOptions
+    share : float
+        What a video without labels counts, beside one of the labelled videos.
+
+    Returns
+    -------
+    Alignment
+    """
+    steps = names.shape[1]
+    by_name = options.name_weight * (names + options.name_offset)
+    free = ~counts.is_labelled
+    transitions = _first_transitions(grid, counts, options)
+    prior = _rank_order(
+        _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
+    )
+    weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
+    found: list[float] = []
+    for iteration in range(options.iterations):
+        order = counts.order + entries + options.order_count * steps * prior
+        transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
+        told = by_name
+        if weights.any():
+            told = told + options.prototype_weight * prototype_evidence(whitened, weights, options.prototype_count)
+        evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
+        evidence += _position_evidence(grid, positions, options)
+        posterior = forward_backward(evidence, grid.bins, transitions)
+        found.append(float(posterior.log_likelihood[free].sum()))
+        if iteration + 1 < options.iterations:
+            soft = posterior.steps * (share * free)[:, None, None]
+            weights = counts.cues + grid.collect(soft)
+            positions = counts.positions + _positions(grid, soft)
+            entries = share * posterior.entries[free].sum(axis=0)
+            if ranks is None:
+                prior = _rank_order(_position_ranks(positions), steps, options)
+    return Alignment(posterior, transitions, tuple(found))
+
+
+def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
+    """Durations and pauses: those of the labels, drawn to their mean over steps; without labels, the usual ones."""
+    steps = counts.order.shape[1]
+    usual = options.step_seconds / SECONDS_PER_BIN
+    pause = max(grid.bins.mean() / (options.presence * steps) - usual, 2.0)
+    pseudo, adjacent = 5.0, options.adjacent
+    if counts.is_labelled.sum() >= options.duration_videos:
+        adjacent = counts.adjacent
+        usual = counts.step_bins[0].sum() / counts.step_bins[1].sum()
+        pause = counts.pause_bins[0].sum() / counts.pause_bins[1].sum()
+        durations = (counts.step_bins[0] + pseudo * usual) / (counts.step_bins[1] + pseudo)
+        pauses = (counts.pause_bins[0] + pseudo * pause) / (counts.pause_bins[1] + pseudo)
+    else:
+        durations, pauses = np.full(steps, usual), np.full(steps + 1, pause)
+    return Transitions(np.full((steps + 1, steps), 1 / steps), durations, pauses, adjacent)
+
+
+def _rank_order(ranks: Sequence[int] | NDArray[np.intp] | None, steps: int, options: AlignmentOptions) -> FloatArray:
+    """Probabilities of the next step by the usual order, shape (N + 1, N); uniform where there is none."""
+    if ranks is None:
+        return np.full((steps + 1, steps), 1 / steps)
+    place = np.append(np.asarray(ranks, np.float64), -1.0)
+    ahead = place[None, :-1] - place[:, None]
+    decay = options.order_decay
+    weights = np.where(ahead > 0, np.exp((1 - ahead) / decay), options.backward * np.exp(ahead / decay))
+    weights[range(steps), range(steps)] = options.backward
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _position_ranks(positions: FloatArray) -> NDArray[np.intp]:
+    """Steps by their mean position, shape (N,); one that is never seen comes in the middle."""
+    parts = (np.arange(_POSITIONS) + 0.5) / _POSITIONS
+    seen = positions.sum(axis=1)
+    means = np.where(seen > 0, positions @ parts / np.maximum(seen, 1e-9), 0.5)
+    return np.asarray(means.argsort(kind="stable").argsort())
+
+
+def _positions(grid: NarrationGrid, weights: FloatArray) -> FloatArray:
+    """In how many videos each step lies in each part of the video, shape (N, parts); at most 1 in all per video."""
+    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
+    share = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+    flat = share.reshape(-1, share.shape[2])
+    return np.stack([np.bincount(part.ravel(), column, minlength=_POSITIONS) for column in flat.T])
+
+
+def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: AlignmentOptions) -> FloatArray:
+    from scipy.ndimage import gaussian_filter1d
+
+    smooth = gaussian_filter1d(counts, 1.0, axis=1, mode="nearest") + options.position_count / _POSITIONS
+    ratio = np.log(_POSITIONS * smooth / smooth.sum(axis=1, keepdims=True)) * options.position_weight
+    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
+    return np.asarray(ratio.T[part])

@@ -1,0 +1,238 @@
+"""Drafts of labels: a time for every step in every video, and the probability that it is right.
+
+The drafted time of a step maximises the expected hits: the bin with the highest probability of the step, averaged over
+neighbouring bins. That probability is the confidence, as the model has it; held-out labels turn it into a true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.labelling.alignment import Alignment, AlignmentOptions, LabelCounts, align, count_labels
+from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid
+from msg2.task import Segment, Step
+
+DRAFT = "draft"
+"""The `source` of drafted labels."""
+
+
+class LabelUse(NamedTuple):
+    """How labelled videos and the others work together."""
+
+    share: float
+    """What a video without labels counts, beside a labelled one."""
+    position: float
+    """Part of the weight of positions: the fewer labels, the more they must carry."""
+
+
+NO_LABELS = LabelUse(1.0, 1.0)
+FEW_LABELS = LabelUse(0.3, 1.0)
+LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))
+"""Of these, held-out labels choose one."""
+FOLDS = 3
+LEAST_VIDEOS = 5
+"""Labelled videos from which on labels can be held out, to tell how good drafts are."""
+LABELLED_ITERATIONS = 3
+"""With so many labels the prototypes are good from the start."""
+_SMOOTHING = 2.0
+"""Bins over which probabilities are averaged."""
+_SHORTEST = 0.5
+"""Seconds of the shortest drafted segment."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drafts:
+    """A time for every step in every video."""
+
+    bins: NDArray[np.intp]
+    """When the step is done, shape (V, N); no two steps of a video share a bin."""
+    confidence: FloatArray
+    """Probability that it is being done then, as the model has it; shape (V, N)."""
+    presence: FloatArray
+    """Probability that the video shows it at all, shape (V, N)."""
+    durations: FloatArray
+    """Usual lengths of the steps in bins, shape (N,)."""
+
+
+def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -> Drafts:
+    """Choose a time for every step in every video.
+
+    Parameters
+    ----------
+    grid : NarrationGrid
+    alignment : Alignment
+    lag_seconds : float
+        How much later than the narration a step is done.
+
+    Returns
+    -------
+    Drafts
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    lag = round(lag_seconds / SECONDS_PER_BIN)
+    smooth = gaussian_filter1d(alignment.posterior.steps, _SMOOTHING, axis=1, mode="constant")
+    chosen = np.zeros((len(smooth), smooth.shape[2]), np.intp)
+    confidence = np.zeros(chosen.shape)
+    for video, length in enumerate(grid.bins):
+        likely = smooth[video, :length].copy()
+        heard = np.clip(np.arange(length) - lag, 0, None)
+        likely = likely[heard]
+        for step in np.argsort(-likely.max(axis=0), kind="stable"):  # the surest one chooses first
+            best = int(likely[:, step].argmax())
+            chosen[video, step], confidence[video, step] = best, max(likely[best, step], 0.0)
+            if length > likely.shape[1]:
+                likely[best] = -1.0
+    visits = np.minimum(alignment.posterior.entries.sum(axis=1), 1.0)
+    return Drafts(chosen, confidence, visits, alignment.transitions.durations)
+
+
+def draft_segments(
+    drafts: Drafts,
+    video: int,
+    steps: Sequence[Step],
+    *,
+    confidence: FloatArray,
+    wanted: NDArray[np.bool_],
+    seconds: float,
+) -> list[Segment]:
+    """Make segments of the drafted times of a video; neighbours are cut half way, so that none overlap.
+
+    Parameters
+    ----------
+    drafts : Drafts
+    video : int
+        Its number.
+    steps : sequence of Step
+    confidence : array of shape (N,)
+        What is written beside the labels.
+    wanted : array of shape (N,)
+        Which steps are drafted.
+    seconds : float
+        Length of the video.
+
+    Returns
+    -------
+    list of Segment
+    """
+    chosen = sorted(np.flatnonzero(wanted).tolist(), key=lambda step: (int(drafts.bins[video, step]), steps[step]))
+    middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
+    borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
+    segments = []
+    for place, (step, middle) in enumerate(zip(chosen, middles, strict=True)):
+        half = max(drafts.durations[step] * SECONDS_PER_BIN, _SHORTEST) / 2
+        start, end = max(middle - half, borders[place]), min(middle + half, borders[place + 1])
+        sure = round(float(confidence[step]), 4)
+        segments.append(Segment(steps[step], round(start, 2), round(max(start, end), 2), sure, DRAFT))
+    return segments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligner:
+    """All that an alignment needs but the labels; it is fitted with several sets of them."""
+
+    grid: NarrationGrid
+    steps: tuple[Step, ...]
+    whitened: FloatArray
+    names: FloatArray
+    ranks: tuple[int, ...] | None
+    options: AlignmentOptions
+
+    def counts(self, labelled: Sequence[int]) -> LabelCounts:
+        """Count what the labels of some videos say."""
+        return count_labels(self.grid, self.steps, labelled)
+
+    def draft(self, labelled: Sequence[int], use: LabelUse = NO_LABELS) -> Drafts:
+        """Draft the labels of all videos, with the labels of some.
+
+        Parameters
+        ----------
+        labelled : sequence of int
+            Numbers of the labelled videos.
+        use : LabelUse
+            What the other videos count.
+
+        Returns
+        -------
+        Drafts
+        """
+        rounds = 1 if use.share == 0 and labelled else self.options.iterations
+        if use.share > 0 and len(labelled) >= LEAST_VIDEOS:
+            rounds = min(rounds, LABELLED_ITERATIONS)
+        weight = use.position * self.options.position_weight
+        options = replace(self.options, iterations=rounds, position_weight=weight)
+        found = align(
+            self.grid, self.whitened, self.names, self.counts(labelled),
+            ranks=self.ranks, options=options, share=use.share,
+        )  # fmt: skip
+        return draft_times(self.grid, found, self.options.lag_seconds)
+
+    def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
+        """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,).
+
+        Parameters
+        ----------
+        drafts : Drafts
+        video : int
+            Its number.
+
+        Returns
+        -------
+        array of shape (N,)
+        """
+        inside = self.grid.labelled_bins(self.steps, video)
+        return np.asarray(inside[drafts.bins[video], np.arange(len(self.steps))])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutDrafts:
+    """Drafts of labelled videos by models that did not know their labels; rows are labelled videos."""
+
+    use: LabelUse
+    """The best of `LABEL_USES`: the most hits, the first of equals."""
+    videos: NDArray[np.intp]
+    bins: NDArray[np.intp]
+    confidence: FloatArray
+    presence: FloatArray
+    is_hit: NDArray[np.bool_]
+
+
+def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLDS) -> HeldOutDrafts:
+    """Draft every labelled video without its labels, and choose what videos without labels count.
+
+    Parameters
+    ----------
+    aligner : Aligner
+    labelled : sequence of int
+        Numbers of the labelled videos, at least two.
+    folds : int
+        Parts into which they are divided.
+
+    Returns
+    -------
+    HeldOutDrafts
+    """
+    videos = np.asarray(labelled, np.intp)
+    part = np.random.default_rng(0).permutation(len(videos)) % min(folds, len(videos))
+    best: HeldOutDrafts | None = None
+    for use in LABEL_USES:
+        shape = (len(videos), len(aligner.steps))
+        bins, is_hit = np.zeros(shape, np.intp), np.zeros(shape, bool)
+        confidence, presence = np.zeros(shape), np.zeros(shape)
+        for fold in range(part.max() + 1):
+            drafts = aligner.draft(videos[part != fold].tolist(), use)
+            for row in np.flatnonzero(part == fold):
+                video = int(videos[row])
+                bins[row], is_hit[row] = drafts.bins[video], aligner.hits(drafts, video)
+                confidence[row], presence[row] = drafts.confidence[video], drafts.presence[video]
+        if best is None or is_hit.sum() > best.is_hit.sum():
+            best = HeldOutDrafts(use, videos, bins, confidence, presence, is_hit)
+    assert best is not None
+    return best

@@ -1,0 +1,353 @@
+"""From narration to drafts of labels: what `msg2 label` and `msg2.label` do.
+
+Steps are named by a list, by the labels of a few videos, or are discovered in what is said; every video without labels
+gets a draft, with the probability that each of its labels is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from msg2.arrays import FloatArray
+from msg2.errors import InputError
+from msg2.formats import read_all
+from msg2.formats.caption_files import name_finder
+from msg2.formats.reading import choose_task
+from msg2.labelling.alignment import AlignmentOptions
+from msg2.labelling.draft_confidence import (
+    DraftCalibration,
+    check_calibration,
+    cross_fitted,
+    fit_calibrator,
+)
+from msg2.labelling.drafts import (
+    DRAFT,
+    FEW_LABELS,
+    LEAST_VIDEOS,
+    NO_LABELS,
+    Aligner,
+    Drafts,
+    HeldOutDrafts,
+    draft_segments,
+    held_out_drafts,
+)
+from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, narration_grid
+from msg2.labelling.step_discovery import DiscoveredStep, discover_steps
+from msg2.labelling.step_evidence import name_evidence, whiten
+from msg2.labelling.step_lists import StepList, read_steps
+from msg2.labelling.transcripts import read_transcripts
+from msg2.media.text_encoders import text_encoder as make_encoder
+from msg2.media.verb_phrases import VerbPhraseExtractor
+from msg2.progress import Progress, no_progress
+from msg2.task import Segment, Sentence, Step, Task, Video
+from msg2.text import short_repr
+
+PHRASE_MODEL = "en_core_web_sm"
+UNCHECKED = 0.4
+"""Part of the model's own confidence that is written where no labels check it: on other tasks it was too sure."""
+ORDER_SHARE = 0.9
+"""Drafts count for the graph from the confidence on at which so many of their held-out pairs are in the right order."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOptions:
+    """How labels are drafted (`msg2 label`)."""
+
+    any_order: bool = False
+    """The steps are listed in no particular order; by default the list has them in their usual one."""
+    presence: float = 0.5
+    """A step is drafted in a video that shows it with at least this probability."""
+    discovered: int = 12
+    """Steps that are proposed where none are named."""
+    alignment: AlignmentOptions = field(default_factory=AlignmentOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelResult:
+    """Labels of a task: those that were given, verbatim, and drafts of the other videos."""
+
+    task: Task
+    way: str
+    """What the steps are known from: "step names", "labels" or "narration"."""
+    steps: tuple[Step, ...]
+    """In their usual order, as far as it is known."""
+    notes: tuple[str, ...]
+    calibration: DraftCalibration | None
+    """How true the confidences are; None where there are too few labelled videos to tell."""
+    graph_confidence: float | None
+    """Drafts count for the graph from this confidence on; None: they do not count beside labels."""
+    discovered: tuple[DiscoveredStep, ...] = ()
+
+    @property
+    def drafted(self) -> int:
+        """How many labels are drafts."""
+        return sum(segment.source == DRAFT for video in self.task for segment in video.segments)
+
+    def for_graph(self) -> Task:
+        """The labels that a graph is to be learned from: drafts only where they are sure enough."""
+        least = self.graph_confidence
+        videos = []
+        for video in self.task:
+            kept = [
+                s for s in video.segments if s.source != DRAFT or (least is not None and (s.confidence or 0.0) >= least)
+            ]
+            if kept:
+                videos.append(Video(video.id, kept, video.sentences))
+        return self.task.with_videos(videos)
+
+
+def label(
+    data: str | Path,
+    steps: str | Path | Sequence[Step] | None = None,
+    labels: str | Path | Task | None = None,
+    *,
+    task: str | None = None,
+    text_encoder: str = "words",
+    captions: str | Path | None = None,
+    speech_model: str | None = None,
+    phrase_model: str | None = None,
+    options: LabelOptions | None = None,
+    progress: Progress = no_progress,
+) -> LabelResult:
+    """Draft the labels of videos from what is said in them.
+
+    Parameters
+    ----------
+    data : str or Path
+        A folder of videos, captions or transcripts of one task.
+    steps : path or sequence of Step, optional
+        Names of the steps: a list, a text with one step per line, or a graph file.
+    labels : path or Task, optional
+        The labels of some of the videos.
+    task : str, optional
+        Name of the task: of several in `labels`, the one that is meant; else what the result is called.
+    text_encoder : str
+        "words", or the folder or name of a sentence encoder.
+    captions : str or Path, optional
+        A folder of captions; by default they lie beside the videos.
+    speech_model : str, optional
+        A Whisper model for videos without captions.
+    phrase_model : str, optional
+        A spaCy model for the discovery of steps, where none are named.
+    options : LabelOptions, optional
+    progress : Progress
+        Is told after every video.
+
+    Returns
+    -------
+    LabelResult
+
+    Raises
+    ------
+    InputError
+        Where there is no narration, or no step to look for.
+
+    >>> result = label("transcripts", steps="steps.txt")  # doctest: +SKIP
+    >>> msg2.infer(result.for_graph())  # doctest: +SKIP
+    """
+    chosen = options or LabelOptions()
+    given = _read_labels(labels, task)
+    listed = _read_list(steps)
+    name = task or (given.name if given is not None else Path(data).resolve().stem)
+    discovers = listed is None and given is None
+    said = read_transcripts(
+        data, captions=captions, speech_model=speech_model, exact=discovers, progress=progress
+    )  # fmt: skip
+    encode = make_encoder(text_encoder)
+    discovered: tuple[DiscoveredStep, ...] = ()
+    notes = [] if listed is None else [*listed.notes]
+    if discovers:
+        extractor = VerbPhraseExtractor(phrase_model or PHRASE_MODEL)
+        phrases = {video: extractor.extract_timed(pieces) for video, pieces in said.items()}
+        discovered = tuple(discover_steps(phrases, encode, chosen.discovered))
+        listed = StepList(tuple(step.name for step in discovered))
+        said = read_transcripts(data, captions=captions, speech_model=speech_model)
+        notes.append(
+            f"no steps were named: {len(discovered)} were found in what is said; edit the list and give it with --steps"
+        )
+    videos, unknown = _join(said, given, Path(data))
+    notes += unknown
+    known = () if given is None else given.steps
+    ordered = (
+        *(listed.steps if listed else ()),
+        *(step for step in known if listed is None or step not in listed.steps),
+    )
+    ranked = listed is not None and not chosen.any_order and not set(known) - set(listed.steps)
+    whole = Task(name, ordered, videos)
+    found = draft_labels(whole, ordered if ranked else None, encode, chosen, progress=progress)
+    way = "narration" if discovers else "labels" if given is not None else "step names"
+    return LabelResult(
+        found.task, way, ordered, (*notes, *found.notes), found.calibration, found.graph_confidence, discovered
+    )  # fmt: skip
+
+
+def draft_labels(
+    task: Task,
+    order: Sequence[Step] | None,
+    encode: EncodeTexts,
+    options: LabelOptions | None = None,
+    seconds: Mapping[str, float] | None = None,
+    *,
+    progress: Progress = no_progress,
+) -> LabelResult:
+    """Draft the labels of the narrated videos of a task that have none.
+
+    Parameters
+    ----------
+    task : Task
+        Its videos have sentences, and some of them labels.
+    order : sequence of Step, optional
+        The steps in their usual order; None: it is found out.
+    encode : callable
+        From texts to vectors.
+    options : LabelOptions, optional
+    seconds : mapping, optional
+        Lengths of videos, by id.
+    progress : Progress
+        Is told after every video.
+
+    Returns
+    -------
+    LabelResult
+    """
+    chosen = options or LabelOptions()
+    return draft_with(make_aligner(task, order, encode, chosen.alignment, seconds, progress=progress), task, chosen)
+
+
+def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
+    """Draft the labels of a task whose narration is prepared.
+
+    Parameters
+    ----------
+    aligner : Aligner
+        Of the same videos; what is labelled in them counts where `task` has it.
+    task : Task
+    options : LabelOptions
+
+    Returns
+    -------
+    LabelResult
+    """
+    given = {video.id for video in task if video.segments}
+    labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in given]
+    held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
+    use = held_out.use if held_out is not None else FEW_LABELS if labelled else NO_LABELS
+    drafts = aligner.draft(labelled, use)
+    confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, 0.0 if not labelled else None, []
+    if held_out is None:
+        count = f"{len(labelled)} labelled videos are" if labelled else "without labels it is"
+        notes.append(f"{count} too few to tell how true the confidences are: they are the model's own, not checked")
+    else:
+        crossed = cross_fitted(held_out.confidence, held_out.is_hit)
+        calibration = check_calibration(crossed, held_out.is_hit)
+        confidence = fit_calibrator(held_out.confidence.ravel(), held_out.is_hit.ravel())(drafts.confidence)
+        least = _graph_confidence(aligner, held_out, crossed)
+    videos = _with_drafts(task, aligner, drafts, confidence=confidence, labelled=labelled, presence=options.presence)
+    way = "labels" if labelled else "step names"
+    return LabelResult(task.with_videos(videos), way, task.steps, tuple(notes), calibration, least)
+
+
+def make_aligner(
+    task: Task,
+    order: Sequence[Step] | None,
+    encode: EncodeTexts,
+    options: AlignmentOptions,
+    seconds: Mapping[str, float] | None = None,
+    *,
+    progress: Progress = no_progress,
+) -> Aligner:
+    """Prepare the narration of a task for alignments.
+
+    Parameters
+    ----------
+    task, order, encode, seconds, progress
+        As in `draft_labels`.
+    options : AlignmentOptions
+
+    Returns
+    -------
+    Aligner
+    """
+    grid = narration_grid(task, encode, seconds, progress=progress)
+    names = name_evidence(grid, task.steps, task.name, encode)
+    ranks = None if order is None else tuple(list(order).index(step) for step in task.steps)
+    return Aligner(grid, task.steps, whiten(grid.vectors), names, ranks, options)
+
+
+def _with_drafts(
+    task: Task, aligner: Aligner, drafts: Drafts, *, confidence: FloatArray, labelled: Sequence[int], presence: float
+) -> list[Video]:
+    """All videos of the task: labelled ones as they are, narrated ones with drafts."""
+    numbers = {video.id: number for number, video in enumerate(aligner.grid.videos)}
+    videos = []
+    for video in task:
+        number = numbers.get(video.id)
+        if number is not None and number not in labelled:
+            wanted = drafts.presence[number] >= presence
+            seconds = float(aligner.grid.bins[number]) * SECONDS_PER_BIN
+            segments = draft_segments(
+                drafts, number, task.steps, confidence=confidence[number], wanted=wanted, seconds=seconds
+            )
+            video = Video(video.id, segments, video.sentences)
+        videos.append(video)
+    return videos
+
+
+def _graph_confidence(aligner: Aligner, held_out: HeldOutDrafts, confidence: FloatArray) -> float | None:
+    """The least confidence at which the order of held-out pairs of drafts is right in `ORDER_SHARE` of cases."""
+    sure, right = [], []
+    for row, number in enumerate(held_out.videos):
+        first: dict[Step, Segment] = {}
+        for segment in aligner.grid.videos[number].segments:
+            first.setdefault(segment.step, segment)
+        for a, one in enumerate(aligner.steps):
+            for b, other in enumerate(aligner.steps):
+                if one in first and other in first and first[one].before(first[other]):
+                    sure.append(min(confidence[row, a], confidence[row, b]))
+                    right.append(held_out.bins[row, a] < held_out.bins[row, b])
+    order = np.argsort(-np.array(sure), kind="stable")
+    if not len(order):
+        return None
+    share = np.cumsum(np.array(right)[order]) / np.arange(1, len(order) + 1)
+    good = np.flatnonzero((share >= ORDER_SHARE) & (np.arange(1, len(order) + 1) >= 10))
+    return float(np.array(sure)[order][good[-1]]) if len(good) else None
+
+
+def _read_labels(labels: str | Path | Task | None, task: str | None) -> Task | None:
+    if labels is None or isinstance(labels, Task):
+        return labels
+    found = read_all(labels, repeats="keep")
+    if task is None and len(found) > 1:
+        raise InputError(f"holds {len(found)} tasks", where=labels, hint="choose one with --task")
+    chosen = found[0] if task is None else choose_task(found, task, labels)
+    if not all(video.is_timed for video in chosen):
+        raise InputError("the labels have no times", where=labels, hint="drafts need start and end on every row")
+    return chosen
+
+
+def _read_list(steps: str | Path | Sequence[Step] | None) -> StepList | None:
+    if steps is None:
+        return None
+    return read_steps(steps) if isinstance(steps, str | Path) else StepList(tuple(steps))
+
+
+def _join(said: Mapping[str, tuple[Sentence, ...]], given: Task | None, where: Path) -> tuple[list[Video], list[str]]:
+    """The videos with what is said in them and their labels; a video is called as in the labels where it has some."""
+    find = name_finder(said)
+    names = {} if given is None else {video.id: find(video.id) for video in given if video.segments}
+    missing = [video for video, name in names.items() if name is None]
+    if names and len(missing) == len(names):
+        what = f"none of the labelled videos has narration here, not {short_repr(missing[0])} either"
+        raise InputError(what, where=where, hint="files are called after the videos")
+    notes = [f"{len(missing)} labelled videos have no narration here: {', '.join(missing[:5])}"] if missing else []
+    labels = {} if given is None else {video.id: video for video in given if video.segments}
+    called = {name: video for video, name in names.items() if name is not None}
+    videos = [
+        Video(called.get(name, name), labels[called[name]].segments if name in called else (), sentences)
+        for name, sentences in said.items()
+    ]
+    return [*videos, *(labels[video] for video in missing)], notes

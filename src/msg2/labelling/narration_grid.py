@@ -1,0 +1,168 @@
+"""Narration on a grid of seconds: which cue is heard in every second of every video of a task.
+
+A cue is a line of captions. Its vector says what it says itself, with its two neighbours, and with eight of them:
+x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄)) for the text encoder e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.arrays import FloatArray
+from msg2.errors import InputError
+from msg2.progress import Progress, no_progress
+from msg2.task import Step, Task, Video
+
+EncodeTexts: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+"""n texts -> vectors of shape (n, width)."""
+SECONDS_PER_BIN = 1.0
+_CONTEXT = 4
+"""Cues on either side whose mean is the context of a cue."""
+SILENT = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NarrationGrid:
+    """V videos in bins of a second, up to T of them, and the C cues that are heard in them."""
+
+    videos: tuple[Video, ...]
+    bins: NDArray[np.intp]
+    """Length of every video, shape (V,)."""
+    cue_video: NDArray[np.intp]
+    """The video of every cue, shape (C,)."""
+    cue_at: NDArray[np.intp]
+    """The cue that is heard, or `SILENT`; shape (V, T)."""
+    spoken: FloatArray
+    """e(c) + e(c₋₁ c c₊₁), to be compared with names of steps; shape (C, width)."""
+    vectors: FloatArray
+    """x, shape (C, 3 width)."""
+
+    @property
+    def is_inside(self) -> NDArray[np.bool_]:
+        """Whether a bin lies in its video; shape (V, T)."""
+        return np.asarray(np.arange(self.cue_at.shape[1]) < self.bins[:, None])
+
+    @property
+    def relative_time(self) -> FloatArray:
+        """The middle of every bin as a part of its video; shape (V, T)."""
+        return np.asarray((np.arange(self.cue_at.shape[1]) + 0.5) / self.bins[:, None])
+
+    def spread(self, of_cues: FloatArray, silence: FloatArray) -> FloatArray:
+        """Put values of cues on the grid.
+
+        Parameters
+        ----------
+        of_cues : array of shape (C, N)
+        silence : array of shape (N,)
+            The values of seconds in which nothing is heard.
+
+        Returns
+        -------
+        array of shape (V, T, N)
+        """
+        return np.asarray(np.vstack([of_cues, silence])[self.cue_at])
+
+    def collect(self, of_bins: FloatArray) -> FloatArray:
+        """Average values over the bins of every cue: shape (V, T, N) -> (C, N)."""
+        heard = self.cue_at != SILENT
+        cues, count = self.cue_at[heard], len(self.cue_video)
+        columns = [np.bincount(cues, column, minlength=count) for column in of_bins[heard].T]
+        return np.asarray(np.stack(columns, axis=1) / np.maximum(np.bincount(cues, minlength=count), 1)[:, None])
+
+    def labelled_bins(self, steps: Sequence[Step], video: int) -> NDArray[np.bool_]:
+        """Say which bins of a video lie in a labelled segment of each step.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+        video : int
+            The number of the video.
+
+        Returns
+        -------
+        array of shape (T, N)
+        """
+        middles = (np.arange(self.cue_at.shape[1]) + 0.5) * SECONDS_PER_BIN
+        inside = np.zeros((len(middles), len(steps)), bool)
+        for segment in self.videos[video].segments:
+            if segment.start is not None and segment.end is not None and segment.step in steps:
+                within = (segment.start <= middles) & (middles <= segment.end)
+                if not within.any():  # shorter than a bin
+                    within[min(int(segment.start / SECONDS_PER_BIN), len(middles) - 1)] = True
+                inside[:, steps.index(segment.step)] |= within
+        return np.asarray(inside & self.is_inside[video][:, None])
+
+
+def narration_grid(
+    task: Task,
+    encode: EncodeTexts,
+    seconds: Mapping[str, float] | None = None,
+    *,
+    progress: Progress = no_progress,
+) -> NarrationGrid:
+    """Encode what is said in the videos of a task, and put it on a grid of seconds.
+
+    Parameters
+    ----------
+    task : Task
+        Its videos have sentences; videos without any are left out.
+    encode : callable
+        From texts to vectors.
+    seconds : mapping, optional
+        Lengths of videos, by id; by default a video ends with its last cue or label.
+    progress : Progress
+        Is told after every video.
+
+    Returns
+    -------
+    NarrationGrid
+
+    Raises
+    ------
+    InputError
+        Where no video has narration.
+    """
+    videos = [video for video in task if video.sentences]
+    if not videos:
+        raise InputError("none of the videos has narration")
+    lengths = np.array([_seconds(video, seconds or {}) for video in videos])
+    bins = np.maximum(np.ceil(lengths / SECONDS_PER_BIN), 1).astype(np.intp)
+    cue_at = np.full((len(videos), bins.max()), SILENT)
+    first, spoken, vectors = 0, [], []
+    for row, video in enumerate(videos):
+        cue_at[row, : bins[row]] = _cues_at(video, int(bins[row]), first)
+        texts = [sentence.text for sentence in video.sentences]
+        wider = [" ".join(texts[max(0, place - 1) : place + 2]) for place in range(len(texts))]
+        alone, near = np.split(np.asarray(encode([*texts, *wider]), np.float64), 2)
+        spoken.append(alone + near)
+        vectors.append(np.hstack([alone, near, _running_mean(alone)]))
+        first += len(texts)
+        progress(row + 1, len(videos), video.id)
+    cue_video = np.repeat(np.arange(len(videos)), [len(video.sentences) for video in videos])
+    return NarrationGrid(tuple(videos), bins, cue_video, cue_at, np.vstack(spoken), np.vstack(vectors))
+
+
+def _seconds(video: Video, known: Mapping[str, float]) -> float:
+    ends = [sentence.end for sentence in video.sentences] if video.id not in known else [known[video.id]]
+    return max([*ends, *(segment.end for segment in video.segments if segment.end is not None)])
+
+
+def _cues_at(video: Video, bins: int, first: int) -> NDArray[np.intp]:
+    """The number of the cue that began last before the middle of each bin, if one is still to be read then."""
+    middles = (np.arange(bins) + 0.5) * SECONDS_PER_BIN
+    starts = np.array([sentence.start for sentence in video.sentences])
+    last = np.searchsorted(starts, middles, side="right") - 1
+    ends = np.maximum.accumulate([sentence.end for sentence in video.sentences])
+    return np.where((last >= 0) & (middles < ends[np.maximum(last, 0)]), last + first, SILENT)
+
+
+def _running_mean(rows: FloatArray) -> FloatArray:
+    sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])
+    place = np.arange(len(rows))
+    low, high = np.maximum(place - _CONTEXT, 0), np.minimum(place + _CONTEXT + 1, len(rows))
+    return np.asarray((sums[high] - sums[low]) / (high - low)[:, None])
