@@ -379,7 +379,7 @@ def _run_drafts(
     contents["page"] = (_PAGE, drawing.html_page(graph, drafted.task))
     write_together({out / name: content for name, content in contents.values()})
     files = {kind: out / name for kind, (name, _) in contents.items()}
-    return TaskRun(drafted.task, drafted.drafted, graph, graph, {}, None, files)
+    return TaskRun(drafted.task, drafted.drafted, graph, graph, {}, None, " ".join(drafted.notes), files)
 
 
 def _read_truths(path: Path | None, tasks: Sequence[Task]) -> dict[str, SubtaskGraph]:

@@ -211,12 +211,14 @@ def test_captions_alone_are_enough_and_drafts_come_from_a_table(open_app: Open, 
         ("clip [v2].en", True, []), ("v0.en", True, []), ("v1.en", True, []),
     ]  # fmt: skip
     ask = {"task": task, "person": "Ann"}
-    told = client.post(f"/api/data/{id}/workbench/drafts", json=ask)
-    assert "cannot make drafts by itself" in refused(told)
+    assert client.post(f"/api/data/{id}/workbench/steps", json={"task": task, "steps": ["flip"]}).status_code == 204
+    assert client.post(f"/api/data/{id}/workbench/drafts", json=ask).status_code == 204  # from what is said
+    said = [draft for video in opened(client, id)["videos"] for draft in video["drafts"]]
+    assert {(draft["step"], draft["source"]) for draft in said} == {("flip", "draft")}
     table = uploaded(client, drafted(3))["id"]
     assert client.post(f"/api/data/{id}/workbench/drafts", json={**ask, "data": table}).status_code == 204
     found = opened(client, id)
-    assert found["steps"] == ["dip", "fry", "whisk"]
+    assert found["steps"] == ["dip", "flip", "fry", "whisk"]
     assert [len(v["drafts"]) for v in found["videos"]] == [3, 3, 3]
     assert found["videos"][0]["drafts"][0]["confidence"] == 0.7
     other = uploaded(client, "video,step\nq,a\n", "other.csv")["id"]

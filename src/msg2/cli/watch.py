@@ -46,7 +46,7 @@ def watch(
     `{"undo": true}`, `{"plan": "serve"}`, `{"ask": true}`. The first line out is the answer before anything has
     happened. A line that cannot be understood is answered with `error`, and changes nothing.
 
-    Example: `echo '{"did": "whisk"}' | msg2 watch graph.json --data steps.csv`
+    Example: `msg2 watch graph.json --data steps.csv < events.jsonl`
     """
     learned = read_graph(graph)
     if data is None:

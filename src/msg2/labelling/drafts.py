@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from msg2.arrays import FloatArray
 from msg2.labelling.alignment import Alignment, AlignmentOptions, LabelCounts, align, count_labels
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid
-from msg2.task import Segment, Step
-
-DRAFT = "draft"
-"""The `source` of drafted labels."""
+from msg2.task import DRAFT, Segment, Step
 
 
 class LabelUse(NamedTuple):

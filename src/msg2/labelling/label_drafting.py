@@ -25,7 +25,6 @@ from msg2.labelling.draft_confidence import (
     fit_calibrator,
 )
 from msg2.labelling.drafts import (
-    DRAFT,
     FEW_LABELS,
     LEAST_VIDEOS,
     NO_LABELS,
@@ -43,7 +42,7 @@ from msg2.labelling.transcripts import read_transcripts
 from msg2.media.text_encoders import text_encoder as make_encoder
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.progress import Progress, no_progress
-from msg2.task import Segment, Sentence, Step, Task, Video
+from msg2.task import DRAFT, Segment, Sentence, Step, Task, Video
 from msg2.text import short_repr
 
 PHRASE_MODEL = "en_core_web_sm"

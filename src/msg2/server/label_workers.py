@@ -18,13 +18,14 @@ from msg2.formats.source import Source
 from msg2.formats.webvtt_srt import read_cues
 from msg2.graph import PairKind, SubtaskGraph
 from msg2.inference import run_inference
+from msg2.labelling import label
 from msg2.labelling.video_selection import differing_pairs, graph_stability, rank_videos
 from msg2.media.video_files import VideoFiles
 from msg2.metrics import PairDifference
 from msg2.progress import Progress
 from msg2.server.dataset_workers import folder_videos, holds_labels, read_tasks
 from msg2.server.schemas import DatasetRecord
-from msg2.task import Task, Video
+from msg2.task import DRAFT, Step, Task, Video
 
 SAMPLES = 40
 """Bootstrap samples behind *which video next* and *enough?*: they tell 5 % from 10 %."""
@@ -125,6 +126,47 @@ def read_drafts(
                 found.append({"video": name, "labels": rows})
     if not found:
         raise InputError("has labels of none of these videos", where=dataset.name)
+    return found
+
+
+def draft_from_narration(
+    path: Path,
+    dataset: DatasetRecord,
+    videos: Sequence[str],
+    steps: Sequence[Step],
+    labelled: Task,
+    *,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Draft the labels of videos from what is said in them, the names of the steps, and the videos that are labelled.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of videos with captions, or of captions alone.
+    dataset : DatasetRecord
+        Its record.
+    videos : sequence of str
+        The videos that the drafts are for.
+    steps : sequence of str
+        Names of the steps; where there are none, they are found in what is said.
+    labelled : Task
+        What a person has labelled, maybe nothing.
+    progress : Progress
+        Is told after every video.
+
+    Returns
+    -------
+    list of dict
+        A `VideoLabels` for each.
+    """
+    known = labelled if len(labelled) else None
+    drafted = label(path, list(steps) or None, known, task=dataset.title, progress=progress)
+    find, found = name_finder(videos), []
+    for video in drafted.task:
+        name, rows = find(video.id), [asdict(one) for one in video.segments if one.source == DRAFT]
+        if name is not None and rows:
+            found.append({"video": name, "labels": [row | {"video": name} for row in rows]})
     return found
 
 

@@ -114,37 +114,13 @@ def add_drafts(workspace: Workspace, id: str, request: DraftRequest) -> None:
         Where they come from.
     """
     store = open_store(workspace, id, request.task)
-    if request.data is None:
-        store.add_drafts(draft_labels(store, request.person))
-        return
     names = [each.video for each in store.base.videos]
-    source = workspace.datasets.get(request.data)
-    result = workspace.run_on_dataset(source, label_workers.read_drafts, names)
+    if request.data is None:
+        labelled, source = store.labelled_task(request.person), workspace.datasets.get(id)
+        result = workspace.run_on_dataset(source, label_workers.draft_from_narration, names, store.steps(), labelled)
+    else:
+        result = workspace.run_on_dataset(workspace.datasets.get(request.data), label_workers.read_drafts, names)
     store.add_drafts(VideoLabels.model_validate(each) for each in result.value)
-
-
-def draft_labels(store: LabelStore, person: str) -> list[VideoLabels]:
-    """Make drafts from the narration, the names of the steps, and what a person has labelled.
-
-    Parameters
-    ----------
-    store : LabelStore
-        With the steps and the videos.
-    person : str
-        Whose labels are learned from.
-
-    Returns
-    -------
-    list of VideoLabels
-        Rows of the source "draft", with a confidence.
-
-    Raises
-    ------
-    InputError
-        Always, as long as msg2 cannot make drafts by itself.
-    """
-    what = "msg2 cannot make drafts by itself yet"
-    raise InputError(what, hint="add a table of labels whose source is “draft”, and choose it here")
 
 
 def live_graph(workspace: Workspace, id: str, task: str, person: str) -> LiveGraphResponse:
