@@ -33,19 +33,6 @@ def _json_value(value: Any) -> Any:
     return [_json_value(inner) for inner in value] if isinstance(value, tuple | list) else value
 
 
-def round_floats(value: Any) -> Any:
-    """Round all numbers inside a JSON value to ten significant digits: the last ones depend on the machine.
-
-    >>> round_floats({"f1": [0.1 + 0.2, 3]})
-    {'f1': [0.3, 3]}
-    """
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, Mapping):
-        return {key: round_floats(inner) for key, inner in value.items()}
-    return [round_floats(inner) for inner in value] if isinstance(value, tuple | list) else value
-
-
 def value_from_json(kind: Any, value: Any, name: str) -> Any:
     """Convert a value, as JSON gives it, to a type.
 

@@ -19,7 +19,6 @@ from rich.table import Table
 from rich.text import Text
 
 from msg2.errors import InputError
-from msg2.json_values import round_floats
 from msg2.logs import LogCollector
 from msg2.progress import Progress as ShowProgress
 from msg2.text import escape_control_characters, one_line, truncate
@@ -50,7 +49,7 @@ def print_note(text: str) -> None:
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on stdout and nothing else."""
     in_full = out.encoding.startswith("utf")
-    typer.echo(json.dumps(round_floats(value), ensure_ascii=not in_full, indent=2, allow_nan=False))
+    typer.echo(json.dumps(value, ensure_ascii=not in_full, indent=2, allow_nan=False))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:

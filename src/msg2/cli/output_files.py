@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.json_values import round_floats
 
 
 def refuse_clashes(outputs: Sequence[Path], data: Path) -> None:
@@ -57,5 +56,5 @@ def as_csv(kind: type[Any], rows_of_tasks: Iterable[tuple[str, Iterable[Any]]]) 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["task", *names])
-    writer.writerows((task, *round_floats(values(row))) for task, rows in rows_of_tasks for row in rows)
+    writer.writerows((task, *values(row)) for task, rows in rows_of_tasks for row in rows)
     return text.getvalue()
