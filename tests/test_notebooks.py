@@ -16,7 +16,7 @@ SECONDS = 300
 
 
 def test_they_are_there() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["first_graph", "from_video", "own_data"]
+    assert [path.stem for path in NOTEBOOKS] == ["first_graph", "from_video", "kitchen_assistant", "own_data"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -48,7 +48,7 @@ def moments_of(video: Video) -> list[Moment]:
 
     >>> from msg2.task import Segment
     >>> [(one.elapsed, one.left) for one in moments_of(Video("v", [Segment("a", 0, 2), Segment("b", 3, 7)]))]
-    [(0.0, 5.0)]
+    [(0, 5)]
     """
     segments = video.with_first_labels().segments
     ends = [segment.end or 0.0 for segment in segments]

@@ -784,7 +784,7 @@ def test_the_checklist_follows_order_and_choice(open_page: Open) -> None:
 
 
 def test_the_checklist_tells_when_it_is_probably_over(open_page: Open) -> None:
-    graph = SubtaskGraph("t", "abc", {"b": step("a")})
+    graph = SubtaskGraph("t", "abc", {"b": step("a")}, optional=["c"])
     task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc" if n % 8 == 0 else "ab")) for n in range(40)])
     ends = assist.fit_end_probability(graph, task)
     page = open_page(drawing.html_page(graph, task))
@@ -797,6 +797,16 @@ def test_the_checklist_tells_when_it_is_probably_over(open_page: Open) -> None:
     assert ends("a") < 0.5 < ends("ab")
     assert "Probably finished" in page.locator("#said").inner_text()
     page.locator("#checklist label", has_text="c").first.click()
+    assert page.locator("#checklist .end").count() == 0
+
+
+def test_what_must_be_done_is_not_over(open_page: Open) -> None:
+    graph = SubtaskGraph("t", "abc", {"b": step("a")})
+    task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc" if n % 8 == 0 else "ab")) for n in range(40)])
+    page = open_page(drawing.html_page(graph, task))
+    page.locator("#follow").click()
+    for name in "ab":
+        page.locator("#checklist label", has_text=name).first.click()
     assert page.locator("#checklist .end").count() == 0
 
 
