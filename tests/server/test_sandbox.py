@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -23,3 +26,10 @@ def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
     with pytest.raises(ValueError, match=r"longer than 0\.3 seconds"):
         run_in_process(misbehaving_tasks.endless, limits=ProcessLimits(0.3, 2000))
     assert client.get("/api/data").status_code == 200
+
+
+@pytest.mark.parametrize(("error", "shown"), [("EOFError", False), ("OSError", True)])
+def test_a_process_that_loses_its_parent_while_it_starts_is_silent(error: str, shown: bool) -> None:
+    code = f"import msg2.server.fork_server; raise {error}('broke off')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ("Traceback" in ran.stderr) == shown

@@ -224,7 +224,7 @@ def start_method() -> str:
     """Choose how processes start: from a server of forks with everything imported, which takes milliseconds, if any."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return "spawn"
-    workers = ("graph_workers", "run_workers", "label_workers")
+    workers = ("fork_server", "graph_workers", "run_workers", "label_workers")
     multiprocessing.set_forkserver_preload([*(f"msg2.server.{name}" for name in workers), "scipy.optimize"])
     return "forkserver"
 
