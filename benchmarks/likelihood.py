@@ -127,7 +127,7 @@ def measure_sizes(sizes: Sequence[tuple[int, int]]) -> None:
         usual = seconds(partial(_learn_always_before, sequences), repeats)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         ratio = f"{taken / usual:8.1f} x always-before"
-        print(f"{steps:4} steps x {videos:9,} videos {taken:8.2f} s {ratio}; {peak:.2f} GB", flush=True)
+        print(f"{steps:4} steps x {videos:9,} videos {taken:9.3f} s {ratio}; {peak:.2f} GB", flush=True)
 
 
 def _learn(sequences: Sequences) -> None:

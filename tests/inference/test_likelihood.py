@@ -17,6 +17,7 @@ from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.name_similarity import log_subset_weights
 from msg2.inference.likelihood.noise import NoiseModel
+from msg2.inference.likelihood.precondition_moves import PreconditionMoves
 from msg2.inference.likelihood.presence_disjunctions import _log_dirichlet_integral, group_alternatives
 from msg2.inference.likelihood.prior import OrderPrior
 from msg2.inference.likelihood.run_variants import Variants
@@ -104,7 +105,7 @@ def test_the_search_ends_where_no_single_move_helps_and_never_below_a_start(foun
     variants = variants_of(task_of(*found))
     scorer = OrderScorer.from_variants(variants, OPTIONS)
     for start in starting_orders(variants, OPTIONS):
-        end = climb(scorer, scorer.score(start), all_moves())
+        end = climb(scorer, scorer.score(start), all_moves(PreconditionMoves()))
         begin = scorer.refit_noise(scorer.score(start))
         assert end.score >= begin.score - 1e-9
         for relation in FOUR:

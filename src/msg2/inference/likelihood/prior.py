@@ -70,7 +70,7 @@ class OrderPrior:
         """
         size = len(self.usual)
         usual = relations & self.usual
-        cost = self.pair_cost(np.count_nonzero(usual, axis=-2), np.count_nonzero(relations, axis=-2)).sum(axis=-1)
+        cost = self.pair_cost(usual.sum(axis=-2), relations.sum(axis=-2)).sum(axis=-1)
         if self._has_similarity:
             cost -= (usual * self.similarity).sum(axis=(-2, -1))
         for owner, group in disjunctions:
