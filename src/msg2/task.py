@@ -208,6 +208,20 @@ class Task:
         """Only the first segment of each step in each video."""
         return self.with_videos(video.with_first_labels() for video in self.videos)
 
+    def with_sure_drafts(self, least: float) -> Task:
+        """Leave out drafts of a confidence below `least`, and the videos that have no label then.
+
+        >>> task = Task("tea", ["boil"], [Video("v", [Segment("boil", 1, 2, 0.4, DRAFT)])])
+        >>> len(task.with_sure_drafts(0.5)), len(task.with_sure_drafts(0.3))
+        (0, 1)
+        """
+
+        def is_sure(segment: Segment) -> bool:
+            return segment.source != DRAFT or (segment.confidence or 0.0) >= least
+
+        sure = [Video(video.id, filter(is_sure, video.segments), video.sentences) for video in self.videos]
+        return self.with_videos(video for video in sure if video.segments)
+
     def order_by_start(self) -> Task:
         """Order overlapping segments by their start; see `Video.order_by_start`."""
         return self.with_videos(video.order_by_start() for video in self.videos)

@@ -48,6 +48,10 @@ class SequenceLikelihood:
         first = _first_segments(video)
         return self._presence(first) + self._order(first) + self._repetitions(video)
 
+    def order_log_probability(self, video: Video) -> float:
+        """log p of the order in which a video does its steps for the first time, in nats."""
+        return self._order(_first_segments(video))
+
     def violation_cost(self, video: Video, pairs: Iterable[tuple[Step, Step]]) -> float:
         """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round.
 

@@ -27,7 +27,7 @@ TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
-_READING_METAVARS = {"tier": "NAME", "fps": "X"}
+_READING_METAVARS = {"tier": "NAME", "fps": "X", "draft_confidence": "P"}
 """Of options that are no choice."""
 
 

@@ -41,7 +41,7 @@ Confidence = Annotated[
 
 
 @takes_method_options()
-@takes_reading_options("repeats", "overlap", "order", "tier", "fps")
+@takes_reading_options("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
 def infer(
     data: Data,
     output: Annotated[

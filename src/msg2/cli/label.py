@@ -96,4 +96,7 @@ def _print_result(result: LabelResult, data: Path, output: Path) -> None:
     if output.suffix.lower() == ".txt":
         console.print_line(f"next      edit it, then: msg2 label {data} --steps {output} -o draft.csv")
     else:
-        console.print_line(f"next      msg2 infer {output} -o graph.json, or correct it: msg2 serve")
+        least = f" --draft-confidence {result.graph_confidence:g}" if result.graph_confidence else ""
+        console.print_line(
+            f"next      msg2 infer {output}{least} -o graph.json, or correct it: msg2 serve {data} {output}"
+        )

@@ -29,12 +29,16 @@ class ReadOptions:
     """ELAN only: the tier that holds the steps; by default the only one with annotations."""
     fps: float | None = None
     """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+    draft_confidence: float = 0.0
+    """Drafts of labels count from this confidence on (default: all do); `msg2 label` says which to take."""
 
     def __post_init__(self) -> None:
         require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
         wrong_overlap = f"overlap is {self.overlap!r}, it must be 'unordered' or 'start'"
         require(self.overlap in ("unordered", "start"), wrong_overlap)
         require(self.order in ("file", "time", None), f"order is {self.order!r}, it must be 'file' or 'time'")
+        least = self.draft_confidence
+        require(0 <= least <= 1, f"draft_confidence is {least}, it must be from 0 to 1")
         require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
 
 
@@ -247,20 +251,22 @@ def choose_task(tasks: Sequence[Task], name: str | None, where: str | Path) -> T
 
 
 def apply_options(task: Task, options: ReadOptions) -> Task:
-    """The task with its repeated and overlapping segments treated as the options say.
+    """The task with its drafts and its repeated and overlapping segments treated as the options say.
 
     Parameters
     ----------
     task : Task
         As it was read, every label kept.
     options : ReadOptions
-        What to do with repeats and overlaps.
+        What to do with drafts, repeats and overlaps.
 
     Returns
     -------
     Task
         Repeats are dropped first: an overlap with a segment that is dropped must not cut one that is kept.
     """
+    if options.draft_confidence > 0:
+        task = task.with_sure_drafts(options.draft_confidence)
     if options.repeats == "first":
         task = task.with_first_labels()
     return task.order_by_start() if options.overlap == "start" else task

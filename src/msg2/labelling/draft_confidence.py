@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from msg2.arrays import FloatArray
 from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, expected_calibration_error, score_calibration
 
+LEAST_DRAFTS = 150
+"""Held-out drafts from which on a confidence can be checked: a share of so many is known to about 4 points."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrator:

@@ -35,7 +35,7 @@ LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))
 """Of these, held-out labels choose one."""
 FOLDS = 3
 LEAST_VIDEOS = 5
-"""Labelled videos from which on labels can be held out, to tell how good drafts are."""
+"""Labelled videos from which on some can be held out, to choose how labels are used."""
 LABELLED_ITERATIONS = 3
 """With so many labels the prototypes are good from the start."""
 _SMOOTHING = 2.0
@@ -195,9 +195,9 @@ class HeldOutDrafts:
     use: LabelUse
     """The best of `LABEL_USES`: the most hits, the first of equals."""
     videos: NDArray[np.intp]
-    bins: NDArray[np.intp]
+    fold: NDArray[np.intp]
+    """Which of them were held out together."""
     confidence: FloatArray
-    presence: FloatArray
     is_hit: NDArray[np.bool_]
 
 
@@ -221,15 +221,13 @@ def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLD
     best: HeldOutDrafts | None = None
     for use in LABEL_USES:
         shape = (len(videos), len(aligner.steps))
-        bins, is_hit = np.zeros(shape, np.intp), np.zeros(shape, bool)
-        confidence, presence = np.zeros(shape), np.zeros(shape)
+        is_hit, confidence = np.zeros(shape, bool), np.zeros(shape)
         for fold in range(part.max() + 1):
             drafts = aligner.draft(videos[part != fold].tolist(), use)
             for row in np.flatnonzero(part == fold):
                 video = int(videos[row])
-                bins[row], is_hit[row] = drafts.bins[video], aligner.hits(drafts, video)
-                confidence[row], presence[row] = drafts.confidence[video], drafts.presence[video]
+                is_hit[row], confidence[row] = aligner.hits(drafts, video), drafts.confidence[video]
         if best is None or is_hit.sum() > best.is_hit.sum():
-            best = HeldOutDrafts(use, videos, bins, confidence, presence, is_hit)
+            best = HeldOutDrafts(use, videos, part, confidence, is_hit)
     assert best is not None
     return best

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from msg2.arrays import FloatArray
 from msg2.errors import InputError
 from msg2.formats import read_all
@@ -19,11 +17,14 @@ from msg2.formats.caption_files import name_finder
 from msg2.formats.reading import choose_task
 from msg2.labelling.alignment import AlignmentOptions
 from msg2.labelling.draft_confidence import (
+    LEAST_DRAFTS,
+    Calibrator,
     DraftCalibration,
     check_calibration,
     cross_fitted,
     fit_calibrator,
 )
+from msg2.labelling.draft_selection import NO_DRAFTS, choose_confidence
 from msg2.labelling.drafts import (
     FEW_LABELS,
     LEAST_VIDEOS,
@@ -42,14 +43,12 @@ from msg2.labelling.transcripts import read_transcripts
 from msg2.media.text_encoders import text_encoder as make_encoder
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.progress import Progress, no_progress
-from msg2.task import DRAFT, Segment, Sentence, Step, Task, Video
+from msg2.task import DRAFT, Sentence, Step, Task, Video
 from msg2.text import short_repr
 
 PHRASE_MODEL = "en_core_web_sm"
 UNCHECKED = 0.4
 """Part of the model's own confidence that is written where no labels check it: on other tasks it was too sure."""
-ORDER_SHARE = 0.9
-"""Drafts count for the graph from the confidence on at which so many of their held-out pairs are in the right order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,8 @@ class LabelResult:
     notes: tuple[str, ...]
     calibration: DraftCalibration | None
     """How true the confidences are; None where there are too few labelled videos to tell."""
-    graph_confidence: float | None
-    """Drafts count for the graph from this confidence on; None: they do not count beside labels."""
+    graph_confidence: float
+    """Drafts count for the graph from this confidence on: 0 where there are no labels, `NO_DRAFTS` if none count."""
     discovered: tuple[DiscoveredStep, ...] = ()
 
     @property
@@ -88,15 +87,7 @@ class LabelResult:
 
     def for_graph(self) -> Task:
         """The labels that a graph is to be learned from: drafts only where they are sure enough."""
-        least = self.graph_confidence
-        videos = []
-        for video in self.task:
-            kept = [
-                s for s in video.segments if s.source != DRAFT or (least is not None and (s.confidence or 0.0) >= least)
-            ]
-            if kept:
-                videos.append(Video(video.id, kept, video.sentences))
-        return self.task.with_videos(videos)
+        return self.task.with_sure_drafts(self.graph_confidence)
 
 
 def label(
@@ -236,15 +227,16 @@ def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResu
     held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
     use = held_out.use if held_out is not None else FEW_LABELS if labelled else NO_LABELS
     drafts = aligner.draft(labelled, use)
-    confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, 0.0 if not labelled else None, []
-    if held_out is None:
-        count = f"{len(labelled)} labelled videos are" if labelled else "without labels it is"
-        notes.append(f"{count} too few to tell how true the confidences are: they are the model's own, not checked")
+    confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, NO_DRAFTS if labelled else 0.0, []
+    if held_out is None or held_out.is_hit.size < LEAST_DRAFTS:
+        count = f"{len(labelled)} labelled videos are too few" if labelled else "without labels there is no way"
+        enough = f"about {-(-LEAST_DRAFTS // max(len(task.steps), 1))} would do"
+        notes.append(f"{count} to tell how true the confidences are: they are the model's own, not checked; {enough}")
     else:
-        crossed = cross_fitted(held_out.confidence, held_out.is_hit)
-        calibration = check_calibration(crossed, held_out.is_hit)
-        confidence = fit_calibrator(held_out.confidence.ravel(), held_out.is_hit.ravel())(drafts.confidence)
-        least = _graph_confidence(aligner, held_out, crossed)
+        calibration = check_calibration(cross_fitted(held_out.confidence, held_out.is_hit), held_out.is_hit)
+        calibrate = fit_calibrator(held_out.confidence.ravel(), held_out.is_hit.ravel())
+        confidence = calibrate(drafts.confidence)
+        least = choose_confidence(_held_out_parts(aligner, task, held_out, calibrate, options.presence))
     videos = _with_drafts(task, aligner, drafts, confidence=confidence, labelled=labelled, presence=options.presence)
     way = "labels" if labelled else "step names"
     return LabelResult(task.with_videos(videos), way, task.steps, tuple(notes), calibration, least)
@@ -296,24 +288,21 @@ def _with_drafts(
     return videos
 
 
-def _graph_confidence(aligner: Aligner, held_out: HeldOutDrafts, confidence: FloatArray) -> float | None:
-    """The least confidence at which the order of held-out pairs of drafts is right in `ORDER_SHARE` of cases."""
-    sure, right = [], []
-    for row, number in enumerate(held_out.videos):
-        first: dict[Step, Segment] = {}
-        for segment in aligner.grid.videos[number].segments:
-            first.setdefault(segment.step, segment)
-        for a, one in enumerate(aligner.steps):
-            for b, other in enumerate(aligner.steps):
-                if one in first and other in first and first[one].before(first[other]):
-                    sure.append(min(confidence[row, a], confidence[row, b]))
-                    right.append(held_out.bins[row, a] < held_out.bins[row, b])
-    order = np.argsort(-np.array(sure), kind="stable")
-    if not len(order):
-        return None
-    share = np.cumsum(np.array(right)[order]) / np.arange(1, len(order) + 1)
-    good = np.flatnonzero((share >= ORDER_SHARE) & (np.arange(1, len(order) + 1) >= 10))
-    return float(np.array(sure)[order][good[-1]]) if len(good) else None
+def _held_out_parts(
+    aligner: Aligner, task: Task, held_out: HeldOutDrafts, calibrate: Calibrator, presence: float
+) -> list[tuple[Task, list[Video]]]:
+    """For every fold, the task as if it had no labels there, with the drafts that follow; and the labels there."""
+    parts = []
+    for fold in range(held_out.fold.max() + 1):
+        known = held_out.videos[held_out.fold != fold].tolist()
+        ids = {aligner.grid.videos[number].id for number in held_out.videos[held_out.fold == fold]}
+        drafts = aligner.draft(known, held_out.use)
+        rest = task.with_videos(video for video in task if video.id not in ids)
+        videos = _with_drafts(
+            rest, aligner, drafts, confidence=calibrate(drafts.confidence), labelled=known, presence=presence
+        )
+        parts.append((rest.with_videos(videos), [video for video in task if video.id in ids]))
+    return parts
 
 
 def _read_labels(labels: str | Path | Task | None, task: str | None) -> Task | None:

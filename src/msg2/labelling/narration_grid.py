@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import TypeAlias
 
 import numpy as np
@@ -75,7 +76,7 @@ class NarrationGrid:
         return np.asarray(np.stack(columns, axis=1) / np.maximum(np.bincount(cues, minlength=count), 1)[:, None])
 
     def labelled_bins(self, steps: Sequence[Step], video: int) -> NDArray[np.bool_]:
-        """Say which bins of a video lie in a labelled segment of each step.
+        """Say which bins of a video lie in a labelled segment of each step, if only in part: CrossTask's protocol.
 
         Parameters
         ----------
@@ -87,14 +88,11 @@ class NarrationGrid:
         -------
         array of shape (T, N)
         """
-        middles = (np.arange(self.cue_at.shape[1]) + 0.5) * SECONDS_PER_BIN
-        inside = np.zeros((len(middles), len(steps)), bool)
+        inside = np.zeros((self.cue_at.shape[1], len(steps)), bool)
         for segment in self.videos[video].segments:
             if segment.start is not None and segment.end is not None and segment.step in steps:
-                within = (segment.start <= middles) & (middles <= segment.end)
-                if not within.any():  # shorter than a bin
-                    within[min(int(segment.start / SECONDS_PER_BIN), len(middles) - 1)] = True
-                inside[:, steps.index(segment.step)] |= within
+                first, last = floor(segment.start / SECONDS_PER_BIN), ceil(segment.end / SECONDS_PER_BIN)
+                inside[first : max(last, first + 1), steps.index(segment.step)] = True
         return np.asarray(inside & self.is_inside[video][:, None])
 
 
