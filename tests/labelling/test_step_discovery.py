@@ -23,6 +23,11 @@ def test_phrases_of_many_videos_become_steps_in_their_order() -> None:
     assert [step.videos for step in found] == [12, 12, 12]
 
 
+def test_pronouns_are_no_part_of_a_name() -> None:
+    said = {f"v{n}": [Sentence(text, 0, 1) for text in ("flip over it", "cut it", "melt butter")] for n in range(3)}
+    assert [step.name for step in discover_steps(said, text_encoder("words"), 5)] == ["flip over", "melt butter"]
+
+
 def test_nothing_in_common() -> None:
     with pytest.raises(InputError, match="hardly any phrase"):
         discover_steps({"v": [Sentence("crack egg", 0, 1)]}, text_encoder("words"))

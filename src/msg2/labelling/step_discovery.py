@@ -1,7 +1,9 @@
 """Names of steps from narration alone: verb phrases that are said in many videos, clustered by their meaning.
 
-Phrases are merged by average linkage of their cosine distances; a cluster is named after the phrase with the largest
-Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of them is said.
+Phrases are merged by average linkage of 1 − cos(p, q) + w |place(p) − place(q)|, with their median places in the videos:
+nuts are loosened early and tightened late, though the words are alike. A cluster is named after the phrase with the
+largest Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of them is
+said.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from msg2.labelling.narration_grid import EncodeTexts
 from msg2.task import Sentence
 
 CLOSEST = 0.35
-"""Mean cosine distance up to which phrases belong together."""
+"""Mean distance up to which phrases belong together."""
+_PLACE_WEIGHT = 0.7
+"""w: half a video apart is as far as `CLOSEST` by meaning."""
 _MOST_PHRASES = 3000
 """Phrases that are clustered, those of the most videos."""
 TALK = frozenset(
@@ -33,8 +37,7 @@ step."""
 PRONOUNS = frozenset(
     ["everything", "it", "me", "one", "that", "them", "these", "they", "this", "those", "us", "you"]
 )  # fmt: skip
-_VAGUE = 0.3
-"""What a phrase with a pronoun is worth as a name."""
+"""They are left out: "flip it over" says "flip over", and "cut it" no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,9 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     for video, phrases in said.items():
         last = max((phrase.end for phrase in phrases), default=1.0) or 1.0
         for phrase in phrases:
-            text = phrase.text.casefold()
-            if len(text.split()) > 1 and text.split()[0] not in TALK:
+            words = [word for word in phrase.text.casefold().split() if word not in PRONOUNS]
+            if len(words) > 1 and words[0] not in TALK:
+                text = " ".join(words)
                 videos[text].add(video)
                 places[text].append(phrase.start / last)
     common = sorted((text for text in videos if len(videos[text]) > 1), key=lambda text: (-len(videos[text]), text))
@@ -90,7 +94,8 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     common = common[:_MOST_PHRASES]
     vectors = np.asarray(encode(common), np.float64)
     cosines = np.clip(vectors @ vectors.T, -1, 1)
-    distances = 1 - (cosines + cosines.T) / 2
+    place = np.array([np.median(places[text]) for text in common])
+    distances = 1 - (cosines + cosines.T) / 2 + _PLACE_WEIGHT * np.abs(place[:, None] - place)
     np.fill_diagonal(distances, 0)
     labels = fcluster(linkage(squareform(distances, checks=False), "average"), CLOSEST, "distance")
     weight = np.array([len(videos[text]) for text in common], np.float64)
@@ -98,7 +103,6 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         typical = cosines[np.ix_(members, members)] @ weight[members] * weight[members] ** 0.5
-        typical *= [_VAGUE if PRONOUNS.intersection(common[member].split()) else 1.0 for member in members]
         ordered = [common[members[place]] for place in np.argsort(-typical, kind="stable")]
         shown_in = set().union(*(videos[text] for text in ordered))
         position = float(np.median([place for text in ordered for place in places[text]]))
