@@ -13,7 +13,8 @@ from msg2.formats.webvtt_srt import to_webvtt
 from msg2.labelling.draft_selection import NO_DRAFTS
 from msg2.labelling.label_drafting import LabelOptions, draft_labels, label
 from msg2.media.text_encoders import text_encoder
-from msg2.task import Task, Video
+from msg2.media.video_features import VideoFeatures
+from msg2.task import Sentence, Task, Video
 from tests.labelling.planted_narration import STEPS, planted_recall, planted_task, planted_truth
 
 ENCODE = text_encoder("words")
@@ -38,6 +39,30 @@ def test_labels_help_where_names_are_never_said() -> None:
     many = draft_labels(planted_task(40, labelled=32, named=False), None, ENCODE)
     assert many.calibration is not None
     assert many.calibration.videos == 32
+
+
+def _frames(truth: Task) -> dict[str, VideoFeatures]:
+    """A frame every second that shows which step is done, if one is; the last video has none."""
+    found = {}
+    for video in list(truth)[:-1]:
+        times = np.arange(0.5, video.sentences[-1].end, 1.0)
+        frames = np.zeros((len(times), len(STEPS) + 1))
+        frames[:, -1] = 1
+        for segment in video.segments:
+            inside = (segment.start <= times) & (times <= segment.end)
+            frames[inside] = np.eye(len(STEPS) + 1)[STEPS.index(segment.step)]
+        found[video.id] = VideoFeatures(times, frames, np.zeros((0, 2)), np.zeros((0, 4)))
+    return found
+
+
+def test_frames_join_what_is_said() -> None:
+    truth = planted_truth(30, named=False)
+    mumbled = [Video(v.id, v.segments, (Sentence("so", s.start, s.end) for s in v.sentences)) for v in truth]
+    task = truth.with_videos(v if number < 10 else Video(v.id, (), v.sentences) for number, v in enumerate(mumbled))
+    deaf = draft_labels(task, None, ENCODE)
+    seen = draft_labels(task, None, ENCODE, frames=_frames(truth))
+    assert planted_recall(seen.task, truth) > planted_recall(deaf.task, truth) + 0.2
+    assert planted_recall(seen.task, truth) > 0.8
 
 
 def test_labels_stay_verbatim_and_drafts_never_share_an_instant() -> None:

@@ -35,6 +35,9 @@ def label(
     text_encoder: Annotated[
         str, typer.Option(metavar="words|PATH", help="Hashed words, or a sentence encoder by its folder or name.")
     ] = "words",
+    features: Annotated[
+        Path | None, typer.Option(metavar="STORE", help="The feature store of the videos: frames join what is said.")
+    ] = None,
     captions: Captions = None,
     speech: SpeechModel = None,
     phrases: PhraseModel = None,
@@ -67,8 +70,8 @@ def label(
     options = LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
     with console.progress_bar("listening") as show:
         result = labelling.label(
-            data, steps, labels, task=task, text_encoder=text_encoder, captions=captions, speech_model=speech,
-            phrase_model=phrases, options=options, progress=show,
+            data, steps, labels, task=task, text_encoder=text_encoder, features=features, captions=captions,
+            speech_model=speech, phrase_model=phrases, options=options, progress=show,
         )  # fmt: skip
     if output.suffix.lower() == ".txt":
         if not result.discovered:

@@ -40,8 +40,10 @@ from msg2.labelling.step_discovery import DiscoveredStep, discover_steps
 from msg2.labelling.step_evidence import name_evidence, whiten
 from msg2.labelling.step_lists import StepList, read_steps
 from msg2.labelling.transcripts import read_transcripts
+from msg2.media.feature_store import open_store
 from msg2.media.text_encoders import text_encoder as make_encoder
 from msg2.media.verb_phrases import VerbPhraseExtractor
+from msg2.media.video_features import VideoFeatures
 from msg2.progress import Progress, no_progress
 from msg2.task import DRAFT, Sentence, Step, Task, Video
 from msg2.text import short_repr
@@ -97,6 +99,7 @@ def label(
     *,
     task: str | None = None,
     text_encoder: str = "words",
+    features: str | Path | None = None,
     captions: str | Path | None = None,
     speech_model: str | None = None,
     phrase_model: str | None = None,
@@ -117,6 +120,8 @@ def label(
         Name of the task: of several in `labels`, the one that is meant; else what the result is called.
     text_encoder : str
         "words", or the folder or name of a sentence encoder.
+    features : str or Path, optional
+        The feature store of the videos: their frames join what is said.
     captions : str or Path, optional
         A folder of captions; by default they lie beside the videos.
     speech_model : str, optional
@@ -168,7 +173,8 @@ def label(
     )
     ranked = listed is not None and not chosen.any_order and not set(known) - set(listed.steps)
     whole = Task(name, ordered, videos)
-    found = draft_labels(whole, ordered if ranked else None, encode, chosen, progress=progress)
+    frames = None if features is None else _read_frames(Path(features), whole)
+    found = draft_labels(whole, ordered if ranked else None, encode, chosen, frames=frames, progress=progress)
     way = "narration" if discovers else "labels" if given is not None else "step names"
     return LabelResult(
         found.task, way, ordered, (*notes, *found.notes), found.calibration, found.graph_confidence, discovered
@@ -182,6 +188,7 @@ def draft_labels(
     options: LabelOptions | None = None,
     seconds: Mapping[str, float] | None = None,
     *,
+    frames: Mapping[str, VideoFeatures] | None = None,
     progress: Progress = no_progress,
 ) -> LabelResult:
     """Draft the labels of the narrated videos of a task that have none.
@@ -197,6 +204,8 @@ def draft_labels(
     options : LabelOptions, optional
     seconds : mapping, optional
         Lengths of videos, by id.
+    frames : mapping of str to VideoFeatures, optional
+        Features of videos, by id.
     progress : Progress
         Is told after every video.
 
@@ -205,7 +214,8 @@ def draft_labels(
     LabelResult
     """
     chosen = options or LabelOptions()
-    return draft_with(make_aligner(task, order, encode, chosen.alignment, seconds, progress=progress), task, chosen)
+    aligner = make_aligner(task, order, encode, chosen.alignment, seconds, frames=frames, progress=progress)
+    return draft_with(aligner, task, chosen)
 
 
 def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
@@ -249,13 +259,14 @@ def make_aligner(
     options: AlignmentOptions,
     seconds: Mapping[str, float] | None = None,
     *,
+    frames: Mapping[str, VideoFeatures] | None = None,
     progress: Progress = no_progress,
 ) -> Aligner:
     """Prepare the narration of a task for alignments.
 
     Parameters
     ----------
-    task, order, encode, seconds, progress
+    task, order, encode, seconds, frames, progress
         As in `draft_labels`.
     options : AlignmentOptions
 
@@ -263,7 +274,7 @@ def make_aligner(
     -------
     Aligner
     """
-    grid = narration_grid(task, encode, seconds, progress=progress)
+    grid = narration_grid(task, encode, seconds, frames, progress=progress)
     names = name_evidence(grid, task.steps, task.name, encode)
     ranks = None if order is None else tuple(list(order).index(step) for step in task.steps)
     return Aligner(grid, task.steps, whiten(grid.vectors), names, ranks, options)
@@ -303,6 +314,16 @@ def _held_out_parts(
         )
         parts.append((rest.with_videos(videos), [video for video in task if video.id in ids]))
     return parts
+
+
+def _read_frames(folder: Path, task: Task) -> dict[str, VideoFeatures]:
+    """Features of the videos of a task, as far as the store has them."""
+    store = open_store(folder)
+    found = {video.id: store.features(task.name, video.id) for video in task}
+    known = {video: one for video, one in found.items() if one is not None and len(one.frames)}
+    if not known:
+        raise InputError("has no frames of these videos", where=folder, hint="make it with: msg2 features")
+    return known
 
 
 def _read_labels(labels: str | Path | Task | None, task: str | None) -> Task | None:

@@ -1,7 +1,7 @@
 """Narration on a grid of seconds: which cue is heard in every second of every video of a task.
 
-A cue is a line of captions. Its vector says what it says itself, with its two neighbours, and with eight of them:
-x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄)) for the text encoder e.
+A cue is a line of captions. Its vector says what it says itself, with its two neighbours, and with eight of them, and
+what is seen meanwhile: x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄), mean f) for the text encoder e and frames f, if any.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.errors import InputError
+from msg2.media.video_features import VideoFeatures
 from msg2.progress import Progress, no_progress
 from msg2.task import Step, Task, Video
 
@@ -41,7 +42,7 @@ class NarrationGrid:
     spoken: FloatArray
     """e(c) + e(c₋₁ c c₊₁), to be compared with names of steps; shape (C, width)."""
     vectors: FloatArray
-    """x, shape (C, 3 width)."""
+    """x, shape (C, 3 width), or with frames (C, 3 width + their width)."""
 
     @property
     def is_inside(self) -> NDArray[np.bool_]:
@@ -100,6 +101,7 @@ def narration_grid(
     task: Task,
     encode: EncodeTexts,
     seconds: Mapping[str, float] | None = None,
+    frames: Mapping[str, VideoFeatures] | None = None,
     *,
     progress: Progress = no_progress,
 ) -> NarrationGrid:
@@ -113,6 +115,8 @@ def narration_grid(
         From texts to vectors.
     seconds : mapping, optional
         Lengths of videos, by id; by default a video ends with its last cue or label.
+    frames : mapping of str to VideoFeatures, optional
+        Features of videos, by id: their frames join what is said.
     progress : Progress
         Is told after every video.
 
@@ -142,7 +146,27 @@ def narration_grid(
         first += len(texts)
         progress(row + 1, len(videos), video.id)
     cue_video = np.repeat(np.arange(len(videos)), [len(video.sentences) for video in videos])
-    return NarrationGrid(tuple(videos), bins, cue_video, cue_at, np.vstack(spoken), np.vstack(vectors))
+    seen = [_frames_meanwhile(video, (frames or {}).get(video.id)) for video in videos]
+    told = np.hstack([np.vstack(vectors), _join_frames(seen)])
+    return NarrationGrid(tuple(videos), bins, cue_video, cue_at, np.vstack(spoken), told)
+
+
+def _frames_meanwhile(video: Video, features: VideoFeatures | None) -> FloatArray:
+    """The mean frame during every cue, or the one next to it, shape (cues, width); width 0 where none are known."""
+    if features is None or not len(features.frames):
+        return np.zeros((len(video.sentences), 0))
+    sums = np.vstack([np.zeros(features.frames.shape[1]), np.cumsum(features.frames, axis=0, dtype=np.float64)])
+    starts, ends = ([getattr(one, name) for one in video.sentences] for name in ("start", "end"))
+    first = np.minimum(np.searchsorted(features.frame_times, starts), len(features.frames) - 1)
+    last = np.maximum(np.searchsorted(features.frame_times, ends), first + 1)
+    return np.asarray((sums[last] - sums[first]) / (last - first)[:, None])
+
+
+def _join_frames(seen: Sequence[FloatArray]) -> FloatArray:
+    """Frames of all cues; those of videos without frames are the mean of the others, which says nothing."""
+    known = [rows for rows in seen if rows.shape[1]]
+    mean = np.vstack(known).mean(axis=0) if known else np.zeros(0)
+    return np.vstack([rows if rows.shape[1] else np.tile(mean, (len(rows), 1)) for rows in seen])
 
 
 def _seconds(video: Video, known: Mapping[str, float]) -> float:

@@ -1,9 +1,9 @@
 """Names of steps from narration alone: verb phrases that are said in many videos, clustered by their meaning.
 
-Phrases are merged by average linkage of 1 − cos(p, q) + w |place(p) − place(q)|, with their median places in the videos:
-nuts are loosened early and tightened late, though the words are alike. A cluster is named after the phrase with the
-largest Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of them is
-said.
+Phrases are merged by average linkage of 1 − cos(p, q) + w |place(p) − place(q)| with their median places in the
+videos: nuts are loosened early and tightened late, though the words are alike. A cluster is named after the phrase with
+the largest Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of
+them is said.
 """
 
 from __future__ import annotations
