@@ -27,13 +27,13 @@ TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
-_READING_METAVARS = {"tier": "NAME", "fps": "X"}
+_READING_METAVARS = {"tier": "NAME", "fps": "X", "columns": "A=B,…"}
 """Of options that are no choice."""
 
 
 def takes_reading_options(*names: str) -> Callable[[Callable[..., None]], CommandWithOptions]:
-    """Decorate a command so that it takes these fields of `ReadOptions` as options, collected as `reading`."""
-    return takes_fields(ReadOptions, "reading", {name: _READING_METAVARS.get(name) for name in names})
+    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`, as options, as `reading`."""
+    return takes_fields(ReadOptions, "reading", {name: _READING_METAVARS.get(name) for name in (*names, "columns")})
 
 
 def refuse_without(needed: str, context: typer.Context, *options: str) -> None:
@@ -84,7 +84,7 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     """
     recorded = graph.method.get("reading")
     source = Source.at(data)
-    reader = find_reader(source)
+    reader = find_reader(source, options.get("columns"))
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
     known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
     reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}

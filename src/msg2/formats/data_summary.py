@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from msg2.formats.column_roles import format_columns
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
@@ -80,6 +81,8 @@ class DataSummary:
     """File -> rows with times that start before the row above them of the same video."""
     findings: tuple[str, ...]
     """What looks wrong with the data as a whole; each task has its own besides."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed where the data leaves it open."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -87,7 +90,11 @@ class DataSummary:
 
 
 def summarize(
-    path: str | Path, order: Literal["file", "time"] | None = None, tier: str | None = None, fps: float | None = None
+    path: str | Path,
+    order: Literal["file", "time"] | None = None,
+    tier: str | None = None,
+    fps: float | None = None,
+    columns: str | Mapping[str, str] | None = None,
 ) -> DataSummary:
     """What is in a file or folder, and what looks wrong with it.
 
@@ -101,6 +108,8 @@ def summarize(
         ELAN only: the tier that holds the steps.
     fps : float, optional
         CVAT and Label Studio only: frames per second of the videos.
+    columns : str or mapping of str to str, optional
+        Tables only: which column is which, such as ``"case=Order,activity=Task"`` or ``{"step": "Action"}``.
 
     Returns
     -------
@@ -120,18 +129,18 @@ def summarize(
     >>> summary.videos, summary.steps, summary.findings
     (2, 2, ('1 video with only one label, which says nothing about order',))
     """
-    source = Source.at(path)
-    reader = find_reader(source)
+    source, options = Source.at(path), ReadOptions(order=order, tier=tier, fps=fps, columns=format_columns(columns))
+    reader = find_reader(source, options.columns)
     if order is None and reader in FORMAT_OPTIONS["order"]:
-        order = "time"
-    result = read_source(source, reader, ReadOptions(repeats="keep", order=order, tier=tier, fps=fps))
+        options = dataclasses.replace(options, order="time")
+    result = read_source(source, reader, options)
     names = lookalikes(task.name for task in result.tasks)
     findings = [f"task names that look the same: {join_names(group, most=8, limit=40)}" for group in names]
     if result.unsorted:
         rows = _count_noun(sum(result.unsorted.values()), "row")
         findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
     tasks = tuple(summarize_task(task) for task in result.tasks)
-    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings))
+    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings), result.assumptions)
 
 
 def summarize_task(task: Task) -> TaskSummary:
@@ -171,6 +180,8 @@ def summarize_task(task: Task) -> TaskSummary:
         longest_last_end=max(ends, default=None),
         findings=(),
     )
+    if task.absent == "skipped":  # in a log, an event may be an instant and a case take days
+        return dataclasses.replace(facts, findings=tuple(_findings(facts)))
     return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, spans, ends)))
 
 
@@ -197,12 +208,12 @@ def _findings(facts: TaskSummary) -> Iterator[str]:
     if facts.videos_with_one_segment:
         videos = _count_noun(facts.videos_with_one_segment, "video")
         yield f"{videos} with only one label, which says nothing about order"
-    if facts.zero_length:
-        yield f"{_count_noun(facts.zero_length, 'label')} of no length"
 
 
 def _time_findings(facts: TaskSummary, spans: list[list[tuple[float, float]]], ends: list[float]) -> Iterator[str]:
     """Frames, milliseconds or minutes taken for seconds betray themselves by the size of the numbers."""
+    if facts.zero_length:
+        yield f"{_count_noun(facts.zero_length, 'label')} of no length"
     usual = facts.median_last_end or 0.0
     whole = all(float(time).is_integer() for of_video in spans for span in of_video for time in span)
     if whole and usual > FRAMES_HOURS * 3600:

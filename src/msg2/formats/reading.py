@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
+from msg2.formats.column_roles import ColumnMapping, parse_columns
 from msg2.formats.source import Source
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
@@ -29,6 +30,8 @@ class ReadOptions:
     """ELAN only: the tier that holds the steps; by default the only one with annotations."""
     fps: float | None = None
     """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+    columns: str | None = None
+    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action."""
 
     def __post_init__(self) -> None:
         require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
@@ -36,6 +39,37 @@ class ReadOptions:
         require(self.overlap in ("unordered", "start"), wrong_overlap)
         require(self.order in ("file", "time", None), f"order is {self.order!r}, it must be 'file' or 'time'")
         require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
+        parse_columns(self.columns)
+
+
+class ReadNotes:
+    """What a reader assumed where a file leaves it open, and what it did not use."""
+
+    def __init__(self) -> None:
+        self.assumptions: list[str] = []
+        self.unused: set[str] = set()
+
+    def assume(self, *what: str) -> None:
+        """Note what was assumed, in words; what has been noted before is not noted again."""
+        self.assumptions += [text for text in what if text not in self.assumptions]
+
+    def assume_instants(self, open_ended: int) -> None:
+        """Note that so many labels have a start and no end."""
+        if open_ended:
+            self.assume("a label with a start and no end is an instant: labels are in the order of their starts")
+
+    def add(self, mapping: ColumnMapping, assumptions: Iterable[str] = ()) -> None:
+        """Note what was assumed of a table.
+
+        Parameters
+        ----------
+        mapping : ColumnMapping
+            Its columns.
+        assumptions : iterable of str
+            What else was assumed, in words.
+        """
+        self.assume(*mapping.assumptions, *assumptions)
+        self.unused.update(mapping.unused)
 
 
 SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]
@@ -52,6 +86,8 @@ class ReadResult:
     tasks: Sequence[Task]
     unsorted: Mapping[str, int]
     """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed where the data leaves it open, in words."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))

@@ -5,6 +5,7 @@ A new format is one module beside this one and one line here: its reader in `REA
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -28,6 +29,7 @@ from msg2.formats import (
     step_table,
     xes,
 )
+from msg2.formats.column_roles import format_columns, is_event_log, parse_columns
 from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
 from msg2.formats.source import Source
 from msg2.formats.writing import WriteOptions, Writer
@@ -65,6 +67,7 @@ FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "order": (captaincook4d,),
     "tier": (elan,),
     "fps": (cvat, label_studio),
+    "columns": (event_csv, step_table),
 }
 """Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
 READERS: tuple[Reader, ...] = (
@@ -76,6 +79,7 @@ WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_s
 """Suffix of a file -> what writes it."""
 WRITE_SUFFIXES = tuple(WRITERS)
 """The formats of labels that can be written, by the end of the file's name."""
+_log = logging.getLogger(__name__)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------
@@ -142,16 +146,36 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    chosen = ReadOptions(**options)
+    chosen = ReadOptions(**options | {"columns": format_columns(options.get("columns"))})
     source = path if isinstance(path, Source) else Source.at(path)
-    return [apply_options(task, chosen) for task in read_source(source, find_reader(source), chosen).tasks]
+    reader = find_reader(source, chosen.columns)
+    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
 
 
-def find_reader(source: Source) -> Reader:
-    """The reader of the format of the source, which is recognised by its content."""
+def find_reader(source: Source, columns: str | None = None) -> Reader:
+    """The reader of the format of the source, which is recognised by its content.
+
+    Parameters
+    ----------
+    source : Source
+        The file or folder.
+    columns : str, optional
+        What the user said about the columns of a table: that tells a log from a table of steps.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    InputError
+        Where no reader knows it.
+    """
     if source.head.startswith(b"PK\x03\x04"):
         hint = "unpack it and give what is in it; save a spreadsheet as CSV"
         raise InputError("is a zip archive or a spreadsheet", where=source.path, hint=hint)
+    if columns is not None and step_table.can_read(source):
+        return event_csv if is_event_log(parse_columns(columns)) else step_table
     for reader in READERS:
         if reader.can_read(source):
             return reader
@@ -193,7 +217,10 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
             takers = "; ".join(other.DESCRIPTION for other in readers)
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
-        return reader.read(source, options)
+        result = reader.read(source, options)
+    if result.assumptions:
+        _log.warning("%s: assumed: %s", source.path, "; ".join(result.assumptions))
+    return result
 
 
 # -- writing ----------------------------------------------------------------------------------------------------
