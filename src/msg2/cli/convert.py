@@ -10,7 +10,7 @@ import typer
 from msg2.cli import console
 from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
-from msg2.errors import InputError
+from msg2.cli.output_files import refuse_clashes
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.writing import WriteOptions
 
@@ -47,8 +47,7 @@ def convert(
     """
     with console.usage_errors():
         options = WriteOptions(media, frames)
-    if output.exists() and output.samefile(data):
-        raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
+    refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, task, repeats="keep", **reading)
     written = write(tasks, output, options)

@@ -83,7 +83,7 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     Task
     """
     recorded = graph.method.get("reading")
-    source = Source.at(data)
+    source = Source.of_data(data)
     reader = find_reader(source, options.get("columns"))
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
     known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take

@@ -129,7 +129,10 @@ def summarize(
     >>> summary.videos, summary.steps, summary.findings
     (2, 2, ('1 video with only one label, which says nothing about order',))
     """
-    source, options = Source.at(path), ReadOptions(order=order, tier=tier, fps=fps, columns=format_columns(columns))
+    source, options = (
+        Source.of_data(path),
+        ReadOptions(order=order, tier=tier, fps=fps, columns=format_columns(columns)),
+    )
     reader = find_reader(source, options.columns)
     if order is None and reader in FORMAT_OPTIONS["order"]:
         options = dataclasses.replace(options, order="time")

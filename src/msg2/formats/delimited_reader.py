@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from msg2.errors import InputError
 from msg2.formats.source import Source
+from msg2.formats.spreadsheet import SheetRows, read_sheets
 from msg2.text import short_repr
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -31,11 +32,22 @@ class CellTable:
     separator: str
     """What separates the cells, spaces after it included."""
     rows: Iterator[tuple[int, list[str]]]
+    sheet: str = ""
+    """Which sheet of several it is, in words."""
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What was assumed of its layout, in words."""
+        if self.separator in (",", "\t"):
+            return [self.sheet] * bool(self.sheet)
+        return [
+            f"the columns are separated by {SEPARATORS[self.separator[0]]}{' and spaces' * (len(self.separator) > 1)}"
+        ]
 
 
 @contextmanager
 def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
-    """Open a table with a header; blank lines may come first.
+    """Open a table with a header; blank lines may come first. Of a workbook, the first sheet that fits is taken.
 
     Parameters
     ----------
@@ -54,6 +66,9 @@ def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
     InputError
         Where the file is empty, or its columns are separated by something else.
     """
+    if source.is_spreadsheet:
+        yield _open_sheet(source, fits)
+        return
     with closing(source.lines()) as lines:
         number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
         if not first:
@@ -65,6 +80,23 @@ def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
         table = csv.reader(chain(blank, [first], lines), strict=True, **dialect)
         header = next(cells for cells in _read_cells(source, table) if cells)
         yield CellTable(tuple(header), table.line_num, separator, number_rows(source, table, len(header)))
+
+
+def _open_sheet(source: Source, fits: Fits) -> CellTable:
+    sheets = [(name, rows) for name, rows in read_sheets(source) if rows]
+    if not sheets:
+        raise InputError("is empty", where=source.path, hint="the first row names the columns")
+    name, rows = next((sheet for sheet in sheets if fits(sheet[1][0][1])), sheets[0])
+    line, header = rows[0]
+    note = f"of {len(sheets)} sheets, {short_repr(name)} is read" if len(sheets) > 1 else ""
+    return CellTable(tuple(header), line, "\t", _sheet_rows(source, rows[1:], len(header)), note)
+
+
+def _sheet_rows(source: Source, rows: SheetRows, width: int) -> Iterator[tuple[int, list[str]]]:
+    for line, cells in rows:
+        if any(cells[width:]):
+            raise InputError(f"there are {width} columns, but the row has {len(cells)}", where=source.row(line))
+        yield line, (cells + [""] * width)[:width]
 
 
 def _read_cells(source: Source, table: Any) -> Iterator[list[str]]:

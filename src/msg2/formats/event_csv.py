@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.column_roles import EVENT_NAMES, ColumnMapping, match_columns, normalize_name, parse_columns
-from msg2.formats.delimited_reader import SEPARATORS, missing_column_error, open_table
+from msg2.formats.delimited_reader import missing_column_error, open_table
 from msg2.formats.events import (
     INSTANCE,
     PHASE,
@@ -124,8 +124,7 @@ def _read_cases(file: Source, given: Mapping[str, str], notes: ReadNotes) -> tup
             open_ended += "end" in row and not row["end"]
     if not cases:
         raise InputError("has no rows below its header", where=file.path, hint="add one row per event")
-    if table.separator not in (",", "\t"):
-        notes.assume(f"the columns are separated by {SEPARATORS[table.separator[0]]}")
+    notes.assume(*table.assumptions)
     notes.add(mapping)
     if parser.day_first is not None:
         notes.assume(f"the {'day' if parser.day_first else 'month'} comes first in dates such as 5/6/2024")

@@ -1,4 +1,4 @@
-"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written.
+"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel, read.
 
 A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
 the video and the folder's name the task. A table without a column `task` is the task that its file is named after.
@@ -24,9 +24,9 @@ from msg2.formats.xml_parser import root_name
 from msg2.task import Task
 from msg2.text import join_names, short_repr
 
-DESCRIPTION = "a table of steps (CSV, TSV, JSON Lines, Parquet) or a folder of them"
+DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them"
 
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------

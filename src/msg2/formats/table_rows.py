@@ -1,4 +1,4 @@
-"""The rows of a table of steps, from delimited text, JSON Lines or Parquet, one at a time.
+"""The rows of a table of steps, from delimited text, Excel, JSON Lines or Parquet, one at a time.
 
 `task`, `video` and `step` are verbatim text, never parsed. Times are seconds, on every row of a file or on none.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msg2.errors import InputError, errors_at
 from msg2.extras import optional_dependency
 from msg2.formats.column_roles import STEP_NAMES, ColumnMapping, match_columns, normalize_name
-from msg2.formats.delimited_reader import SEPARATORS, missing_column_error, open_table
+from msg2.formats.delimited_reader import missing_column_error, open_table
 from msg2.formats.json_parser import parse_json
 from msg2.formats.reading import ReadNotes
 from msg2.formats.source import Source
@@ -168,9 +168,7 @@ def _delimited_rows(
                 if "confidence" in value:
                     value["confidence"] = parser.parse_number("confidence", value["confidence"])
             yield _make_row(source, line, value)
-    if table.separator not in (",", "\t"):
-        spaces = " and spaces" if table.separator.endswith(" ") else ""
-        notes.assume(f"the columns are separated by {SEPARATORS[table.separator[0]]}{spaces}")
+    notes.assume(*table.assumptions)
     notes.add(mapping, parser.assumptions)
 
 
