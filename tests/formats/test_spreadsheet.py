@@ -29,12 +29,14 @@ TEXTS = (
 )
 STYLES = (
     '<styleSheet><numFmts><numFmt numFmtId="170" formatCode="[Red]hh:mm:ss.000"/></numFmts>'
-    '<cellStyleXfs><xf numFmtId="22"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="20"/><xf numFmtId="170"/></cellXfs></styleSheet>'
+    '<cellStyleXfs><xf numFmtId="22"/></cellStyleXfs>'
+    '<cellXfs><xf numFmtId="0"/><xf numFmtId="20"/><xf numFmtId="170"/></cellXfs></styleSheet>'
 )
 LABELS = (
     '<x:worksheet><x:sheetData><x:row r="2"><x:c r="A2" t="s"><x:v>0</x:v></x:c><x:c r="B2" t="s"><x:v>1</x:v></x:c>'
     '<x:c r="C2" t="inlineStr"><x:is><x:t>Start</x:t></x:is></x:c><x:c t="str" r="D2"><x:f>"E"</x:f>'
-    '<x:v>End</x:v></x:c></x:row><x:row/><x:row r="5"><x:c r="A5"><x:v>7</x:v></x:c><x:c r="B5" t="s"><x:v>2</x:v></x:c>'
+    "<x:v>End</x:v></x:c></x:row><x:row/>"
+    '<x:row r="5"><x:c r="A5"><x:v>7</x:v></x:c><x:c r="B5" t="s"><x:v>2</x:v></x:c>'
     '<x:c r="C5" s="1"><x:v>6.25E-2</x:v></x:c><x:c r="D5" s="2"><x:v>1.0474537037037037E-3</x:v></x:c></x:row>{}'
     "</x:sheetData></x:worksheet>"
 )

@@ -12,7 +12,7 @@ import typer
 
 from msg2.cli.generated_options import CommandWithOptions, GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.formats import read_all
+from msg2.formats import preview_table, read_all
 from msg2.formats.reading import ReadOptions, choose_task
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader
 from msg2.formats.source import Source
@@ -20,7 +20,7 @@ from msg2.graph import SubtaskGraph
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A file or folder in any format that msg2 reads, recognised by content.")
+    Path, typer.Argument(metavar="DATA", help="A file, folder or archive in any format that msg2 reads; - is stdin.")
 ]
 GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
@@ -88,6 +88,10 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
     known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
     reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
+    if "columns" in reading:
+        preview = preview_table(source, reading["columns"])
+        if preview is None or preview.problem:  # this data has other columns
+            del reading["columns"]
     tasks = read_all(source, **(reading | options))
     return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
 

@@ -82,19 +82,53 @@ def _logs(source: Source, given: Mapping[str, str]) -> list[Source]:
 
 def _has_header(file: Source, given: Mapping[str, str]) -> bool:
     try:
-        with open_table(file, lambda cells: _is_header(cells, given)) as table:
-            return _is_header(table.header, given) and not {"video", "step"} <= set(table.header)
+        with open_table(file, lambda cells: is_log_header(cells, given)) as table:
+            return is_log_header(table.header, given) and not {"video", "step"} <= set(table.header)
     except InputError:
         return False
 
 
-def _is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+def is_log_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether some cells could be the header of an event log.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        The cells.
+    given : mapping of str to str
+        What the user said about its columns.
+
+    Returns
+    -------
+    bool
+        Whether one of them is the case, and another one the activity.
+    """
     names = {normalize_name(cell) for cell in cells}
     wanted = ([normalize_name(given[role])] if role in given else EVENT_NAMES[role] for role in ("case", "activity"))
     return all(names.intersection(one) for one in wanted)
 
 
-def _find_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+def find_event_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+    """Which column of a log is which.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The columns.
+    given : mapping of str to str
+        What the user said about them.
+    where : str
+        File and row of the header, for errors.
+
+    Returns
+    -------
+    ColumnMapping
+
+    Raises
+    ------
+    InputError
+        Where the case or the activity has no column, or what was given makes no sense.
+    """
     standard = {role: name for role, name in _XES.items() if name in header}
     with errors_at(where):
         mapping = match_columns(header, EVENT_NAMES, {**standard, **given})
@@ -108,12 +142,12 @@ def _read_cases(file: Source, given: Mapping[str, str], notes: ReadNotes) -> tup
     """Case -> its events in the order of the file; and whether they have times."""
     cases: dict[str, list[Event]] = {}
     open_ended = 0
-    with open_table(file, lambda cells: _is_header(cells, given)) as table:
-        mapping = _find_columns(table.header, given, file.row(table.line))
+    with open_table(file, lambda cells: is_log_header(cells, given)) as table:
+        mapping = find_event_columns(table.header, given, file.row(table.line))
         timed = [table.header.index(mapping.columns[role]) for role in _TIMES if role in mapping.columns]
         parser = EventParser(find_day_first(cells[place] for _, cells in table.rows for place in timed))
-    with open_table(file, lambda cells: _is_header(cells, given)) as table:
-        mapping = _find_columns(table.header, given, file.row(table.line))
+    with open_table(file, lambda cells: is_log_header(cells, given)) as table:
+        mapping = find_event_columns(table.header, given, file.row(table.line))
         places = {role: table.header.index(column) for role, column in mapping.columns.items()}
         for line, cells in table.rows:
             row = {role: cells[place] for role, place in places.items()}

@@ -54,11 +54,11 @@ def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
     """
     if _is_parquet(source):
         with source.open_binary() as stream:
-            return _match(_parquet_file(source, stream).schema_arrow.names, given, str(source.path))
+            return match_step_columns(_parquet_file(source, stream).schema_arrow.names, given, str(source.path))
     if source.is_json_lines:
-        return _match(tuple(next(_json_objects(source))[1]), given, source.row(1))
+        return match_step_columns(tuple(next(_json_objects(source))[1]), given, source.row(1))
     with open_table(source, lambda cells: is_header(cells, given)) as table:
-        return _match(table.header, given, source.row(table.line))
+        return match_step_columns(table.header, given, source.row(table.line))
 
 
 def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
@@ -80,7 +80,27 @@ def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
     return any(normalize_name(cell) in wanted for cell in cells)
 
 
-def _match(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+def match_step_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+    """Which column of a table of steps is which, whether that is enough or not.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The columns.
+    given : mapping of str to str
+        What the user said about them.
+    where : str
+        File and row of the header, for errors.
+
+    Returns
+    -------
+    ColumnMapping
+
+    Raises
+    ------
+    InputError
+        Where what was given makes no sense, or two columns could be the same thing.
+    """
     with errors_at(where):
         return match_columns(header, STEP_NAMES, given)
 
@@ -155,7 +175,7 @@ def _delimited_rows(
 ) -> Generator[TableRow]:
     with open_table(source, lambda cells: is_header(cells, given)) as table:
         where = source.row(table.line)
-        mapping = check_columns(_match(table.header, given, where), table.header, required, where)
+        mapping = check_columns(match_step_columns(table.header, given, where), table.header, required, where)
         places = {role: table.header.index(column) for role, column in mapping.columns.items()}
         milliseconds = {role for role in ("start", "end") if _is_in_milliseconds(mapping.columns.get(role, ""))}
         parser = NumberParser(table.separator)
@@ -195,7 +215,7 @@ def _json_rows(
     columns: Mapping[str, str] = {}
     for number, value in _json_objects(source):
         if not columns:
-            mapping = _match(tuple(value), given, source.row(number))
+            mapping = match_step_columns(tuple(value), given, source.row(number))
             notes.add(mapping)
             columns = {role: role for role in required} | dict(mapping.columns)
             needed = [*required, *({"task", "video"} & set(mapping.columns) - set(required))]
@@ -230,7 +250,7 @@ def _parquet_rows(
     with source.open_binary() as stream:
         table = _parquet_file(source, stream)
         header = table.schema_arrow.names
-        mapping = check_columns(_match(header, given, str(source.path)), header, required, str(source.path))
+        mapping = check_columns(match_step_columns(header, given, str(source.path)), header, required, str(source.path))
         notes.add(mapping)
         roles = {column: role for role, column in mapping.columns.items()}
         rows = (row for batch in table.iter_batches(columns=list(roles)) for row in batch.to_pylist())
