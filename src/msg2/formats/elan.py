@@ -14,8 +14,7 @@ that overlap, have tiers of their own, all of the linguistic type `step`, whose 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from msg2.errors import InputError
 from msg2.files import safe_names
-from msg2.formats.eaf_document import EafDocument, EafTier
+from msg2.formats.eaf_document import EafDocument
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, merge_labels, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.writing import FileContents, WriteOptions
@@ -62,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     source : Source
         A file or folder that `can_read` accepts.
     options : ReadOptions
-        `tier` is looked at.
+        `tier` and `every_annotator` are looked at.
 
     Returns
     -------
@@ -79,9 +78,10 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     for name, file in _files(source):
         document = EafDocument(file)
         task, video = document.properties.get(_TASK) or name, document.properties.get(_VIDEO) or file.stem
-        tiers = _choose_tiers(file, document.tiers, options.tier)
-        merge_labels(labels, {(task, video): list(_segments(file, document, tiers))}, str(file.path))
-        steps.setdefault(task, set()).update(word for tier in tiers for word in document.words(tier.type))
+        annotators = _annotators(file, document, options)
+        merge_labels(labels, {(task, video): list(_segments(file, document, annotators))}, str(file.path))
+        own = (tier.type for tier in document.tiers if tier.name in annotators)
+        steps.setdefault(task, set()).update(word for type in own for word in document.words(type))
     return ReadResult.from_labels(labels, source.path.name, steps)
 
 
@@ -93,30 +93,65 @@ def _files(source: Source) -> Iterator[tuple[str, Source]]:
     yield from ((task, file) for task, file in pairs if root_name(file) == "ANNOTATION_DOCUMENT")
 
 
-def _choose_tiers(file: Source, tiers: list[EafTier], wanted: str | None) -> list[EafTier]:
-    """The tiers with the steps."""
-    chosen = [tier for tier in tiers if (tier.type == _TYPE if wanted is None else tier.name == wanted)]
-    if chosen:
-        return chosen
-    if wanted is not None:
-        hint = f"its tiers are: {join_names(sorted(tier.name for tier in tiers))}"
-        raise InputError(f"has no tier {short_repr(wanted)}", where=file.path, hint=hint)
-    filled = [tier for tier in tiers if tier.annotations]
+def _annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
+    """The tiers with the steps, each with its annotator."""
+    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == _TYPE}
+    if marked and options.tier is None:
+        return marked
+    known = {tier.name: tier.annotator for tier in document.tiers}
+    names = {tier.name: [one.value for one in tier.annotations] for tier in document.tiers}
+    chosen = choose_tiers(file, names, options)
+    return {name: known[name] or annotator for name, annotator in chosen.items()}
+
+
+def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: ReadOptions) -> dict[str, str | None]:
+    """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators.
+
+    Parameters
+    ----------
+    file : Source
+        Where they are, for errors.
+    names : mapping of str to collection of str
+        Tier -> its annotations.
+    options : ReadOptions
+        `tier` is the wanted one. With `every_annotator`, tiers that share names of steps are of several annotators.
+
+    Returns
+    -------
+    dict of str to str or None
+        The chosen tiers, each with its annotator, where it is one of several.
+
+    Raises
+    ------
+    InputError
+        Where there is no such tier, or it is not clear which one is meant.
+    """
+    if options.tier is not None:
+        if options.tier in names:
+            return {options.tier: None}
+        hint = f"its tiers are: {join_names(sorted(names))}"
+        raise InputError(f"has no tier {short_repr(options.tier)}", where=file.path, hint=hint)
+    filled = [name for name in names if names[name]]
     if not filled:
         raise InputError("has no annotations", where=file.path)
-    if len(filled) > 1:
-        hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(tier.name for tier in filled))}"
-        raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
-    return filled
+    if len(filled) == 1:
+        return dict.fromkeys(filled)
+    shared = [one for one in filled if any(one != other and set(names[one]) & set(names[other]) for other in filled)]
+    if options.every_annotator and shared:
+        return {name: name for name in shared}
+    hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(filled))}"
+    if shared:
+        hint += "; `msg2 describe` shows how far they agree"
+    raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
 
 
-def _segments(file: Source, document: EafDocument, tiers: Iterable[EafTier]) -> Iterator[Segment]:
+def _segments(file: Source, document: EafDocument, annotators: Mapping[str, str | None]) -> Iterator[Segment]:
     times: dict[str, tuple[float, float]] = {}
     parents: dict[str, str] = {}
     for tier in document.tiers:
         times |= document.align(tier)
         parents |= {annotation.id: annotation.parent for annotation in tier.annotations}
-    for tier in tiers:
+    for tier in (tier for tier in document.tiers if tier.name in annotators):
         for annotation in tier.annotations:
             where, holder = f"{file.path}, annotation {annotation.id}", annotation.id
             if not annotation.value:
@@ -127,7 +162,7 @@ def _segments(file: Source, document: EafDocument, tiers: Iterable[EafTier]) -> 
             if holder not in times:
                 hint = "give its boundaries a time in ELAN"
                 raise InputError("has no times, and neither has what it refers to", where=where, hint=hint)
-            yield replace(timed_segment(annotation.value, *times[holder], where), source=tier.annotator)
+            yield timed_segment(annotation.value, *times[holder], where, annotators[tier.name])
 
 
 # -- writing --------------------------------------------------------------------------------------------------

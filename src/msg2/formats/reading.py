@@ -30,6 +30,8 @@ class ReadOptions:
     """ELAN only: the tier that holds the steps; by default the only one with annotations."""
     fps: float | None = None
     """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+    every_annotator: bool = False
+    """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
     columns: str | None = None
     """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action."""
 
@@ -124,7 +126,7 @@ class ReadResult:
         return ReadResult(build_tasks(labels), unsorted)
 
 
-def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
+def timed_segment(step: Step, start: float, end: float, where: str, source: str | None = None) -> Segment:
     """A segment with times.
 
     Parameters
@@ -135,6 +137,8 @@ def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
         Seconds from the start of the video.
     where : str
         File and row of the label, for errors.
+    source : str, optional
+        Where the label is from.
 
     Returns
     -------
@@ -147,7 +151,7 @@ def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
         Where the times or the name are wrong, with `where` as its place.
     """
     try:
-        return Segment(step, float(start), float(end))
+        return Segment(step, float(start), float(end), None, source)
     except OverflowError:
         raise InputError("has a time that is too large", where=where) from None
     except InputError as error:
@@ -186,7 +190,10 @@ def count_unsorted(labels: SegmentsByVideo) -> int:
     1
     """
     return sum(
-        above.start is not None and below.start is not None and below.start < above.start
+        above.start is not None
+        and below.start is not None
+        and below.start < above.start
+        and above.source == below.source
         for segments in labels.values()
         for above, below in pairwise(segments)
     )

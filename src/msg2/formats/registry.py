@@ -22,6 +22,7 @@ from msg2.formats import (
     egoexo4d,
     egoprocel,
     elan,
+    elan_text,
     epic_tent,
     event_csv,
     label_studio,
@@ -66,14 +67,14 @@ class Reader(Protocol):
 
 FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "order": (captaincook4d,),
-    "tier": (elan,),
+    "tier": (elan, elan_text),
     "fps": (cvat, label_studio),
     "columns": (event_csv, step_table),
 }
 """Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
 READERS: tuple[Reader, ...] = (
     crosstask, procel, captaincook4d, coin, egoexo4d, egoprocel, assembly101, epic_tent,
-    xes, event_csv, elan, cvat, label_studio, timecode_list, step_table,
+    xes, event_csv, elan, elan_text, cvat, label_studio, timecode_list, step_table,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
 WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
