@@ -13,12 +13,15 @@ from msg2.cli import console
 from msg2.cli.data_options import Data, Json, TaskName, read_tasks, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.cli.interruption import stop_between_epochs
+from msg2.cli.output_files import refuse_clashes
 from msg2.drawing.figure import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.source import Source
+from msg2.formats.writing import WriteOptions
 from msg2.media.feature_store import open_store
 from msg2.pipeline import plot_completion
 from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, TrainingOptions
@@ -143,14 +146,13 @@ def fill(
     """
     with console.usage_errors():
         options = FillOptions(threshold, read_at, confidence, uncalibrated)
-    if output.exists() and output.samefile(data):
-        raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
+    refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, repeats="keep", **reading)
     with errors_at(data):
         filled = states.fill_tasks(model, tasks, open_store(features), options)
     completed = [filled.get(task.name, task) for task in tasks]
-    written = write(completed, output)
+    written = write(completed, output, WriteOptions(original=Source.of_data(data)))
     for name, task in filled.items():
         console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
     added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
