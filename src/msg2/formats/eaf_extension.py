@@ -76,7 +76,7 @@ def extend_eaf(
         _insert(root, tier)
     if all(one.get("LINGUISTIC_TYPE_ID") != type for one in root.iter("LINGUISTIC_TYPE")):
         _add_type(root, type, words)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
 def _child(root: Element, name: str, place: int) -> Element:
