@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from msg2.errors import InputError
 from msg2.formats import summarize
@@ -92,3 +93,29 @@ def test_captaincook4d_is_looked_at_in_time(data: Path) -> None:
     assert all(task.timed_videos == task.videos for task in summarize(file).tasks)
     assert not any(task.timed_videos for task in summarize(file, order="file").tasks)
     assert summarize(file).unsorted == summarize(file, order="file").unsorted != {}
+
+
+def test_agreement_of_annotators_is_that_of_scikit_learn(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [
+        ("v1", "a", 0, 5, "anna"), ("v1", "b", 6, 9, "anna"), ("v1", "a", 1, 5, "ben"), ("v2", "a", 0, 5, "anna"),
+        ("v2", "b", 6, 9, "ben"), ("v3", "b", 0, 1, "anna"), ("v1", "b", 0, 1, "predicted"), ("v2", "a", 2, 3, "ben"),
+    ]  # fmt: skip
+    lines = [",".join(map(str, row)) for row in rows]
+    path.write_text("\n".join(["video,step,start,end,Annotator", *lines]))
+    summary = summarize(path)
+    (pair,) = summary.tasks[0].agreement
+    assert pair.annotators == ("anna", "ben")
+    assert pair.agreement.videos == 2  # the third has labels of one only
+    assert (pair.only_first, pair.only_second) == ({"b": ("v1",)}, {"b": ("v2",)})
+
+    def going_on(who: str) -> list[bool]:
+        """Every half second of both videos and steps, in its middle."""
+        ends = {"v1": 9, "v2": 9}
+        moments = [(v, s, i / 2 + 0.25) for v in ends for s in "ab" for i in range(2 * ends[v])]
+        return [any(r[:2] == (v, s) and r[2] <= t < r[3] and r[4] == who for r in rows) for v, s, t in moments]
+
+    expected = cohen_kappa_score(going_on("anna"), going_on("ben"))
+    assert pair.agreement.overall.time_kappa == pytest.approx(expected)
+    assert summary.tasks[0].findings[0] == "labels of 2 annotators, which are counted together: 'anna', 'ben'"
+    assert summary.to_json()["tasks"][0]["agreement"][0]["only_first"] == {"b": ("v1",)}

@@ -17,6 +17,7 @@ from msg2.errors import InputError
 from msg2.formats import read, read_all
 from msg2.formats.elan import to_elan
 from msg2.formats.registry import write
+from msg2.formats.source import Source
 from msg2.formats.writing import WriteOptions
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.demonstration_noise import NoiseOptions
@@ -253,3 +254,65 @@ def test_sources_and_names_read_back(tmp_path: Path) -> None:
     task = task_of(*labels, name="Toast: how to?", video="a/b c")
     (found,) = read_all(*write(task, tmp_path / "x.eaf"), repeats="keep")
     assert found == task
+
+
+def rich_document(path: Path) -> Path:
+    """A document as another program writes it: two media, a tier of steps, speech, and glosses that refer to speech."""
+    eaf = pympi.Elan.Eaf(author="ann")
+    eaf.add_linked_file("file:///videos/front.mp4", mimetype="video/mp4")
+    eaf.add_linked_file("file:///videos/top.mp4", mimetype="video/mp4")
+    eaf.add_linguistic_type("gloss", constraints="Symbolic_Association", timealignable=False)
+    for name in ("actions", "speech"):
+        eaf.add_tier(name)
+    eaf.add_tier("glosses", "gloss", parent="speech")
+    for start, end, step in ((0, 1000, "whisk"), (500, 2000, "fry"), (3000, 3001, "flip")):
+        eaf.add_annotation("actions" if step != "fry" else "speech", start, end, step)
+    eaf.add_ref_annotation("glosses", "speech", 600, "FRY")
+    eaf.to_file(str(path))
+    return path
+
+
+def annotations(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    eaf = read_with_pympi(path)
+    return {name: sorted(value[:3] for value in eaf.get_annotation_data_for_tier(name)) for name in eaf.tiers}
+
+
+def test_from_elan_to_elan_everything_else_stays(tmp_path: Path) -> None:
+    path = rich_document(tmp_path / "v1.eaf")
+    before = annotations(path)
+    (task,) = read_all(path, tier="actions", repeats="keep")
+    (first,) = write(task, tmp_path / "first.eaf", WriteOptions(original=Source.of_data(path)))
+    after = annotations(first)
+    assert {name: after[name] for name in before} == before
+    assert after["steps"] == before["actions"]
+    links = [link["MEDIA_URL"] for link in read_with_pympi(first).get_linked_files()]
+    assert links == ["file:///videos/front.mp4", "file:///videos/top.mp4"]
+    (found,) = read_all(first, repeats="keep")  # it now says which tier has the steps, and its names
+    assert found == task
+    ids = [one.get("ANNOTATION_ID") for one in ElementTree.parse(first).iter() if one.get("ANNOTATION_ID")]
+    assert len(set(ids)) == len(ids) == 6
+    (second,) = write(found, tmp_path / "second.eaf", WriteOptions(original=Source.of_data(first)))
+    assert second.read_bytes() == first.read_bytes()  # nothing is missing any more
+    added = found.with_videos([Video("v1", [*found.videos[0].segments, Segment("flip", 9, 10, 0.5, "predicted")])])
+    (third,) = write(added, tmp_path / "third.eaf", WriteOptions(original=Source.of_data(second)))
+    assert annotations(third) == after | {"steps (predicted)": [(9000, 10000, "flip")]}
+
+
+def test_times_stay_in_their_order(tmp_path: Path) -> None:
+    labels = [Segment("whisk", 1, 4), Segment("fry", 6, 9)]
+    (path,) = write(task_of(*labels), tmp_path / "v1.eaf")
+    more = task_of(*labels, Segment("dip", 0.5, 5), Segment("dip", 7, 12))
+    (path,) = write(more, tmp_path / "x.eaf", WriteOptions(original=Source.of_data(path)))
+    order = [int(slot.get("TIME_VALUE")) for slot in ElementTree.parse(path).iter("TIME_SLOT")]
+    assert order == sorted(order)
+    assert list(annotations(path)) == ["steps", "steps 2"]
+
+
+def test_another_medium_and_other_data(tmp_path: Path) -> None:
+    path = rich_document(tmp_path / "v1.eaf")
+    (task,) = read_all(path, tier="actions", repeats="keep")
+    (moved,) = write(task, tmp_path / "x.eaf", WriteOptions("new/{video}.mp4", original=Source.of_data(path)))
+    assert [link["MEDIA_URL"] for link in read_with_pympi(moved).get_linked_files()] == ["new/v1.mp4"]
+    other = Task("other", task.steps, task.videos)
+    (plain,) = write(other, tmp_path / "y.eaf", WriteOptions(original=Source.of_data(path)))
+    assert list(annotations(plain)) == ["steps"]

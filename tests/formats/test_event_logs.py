@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.xes import write_log
 from msg2.errors import InputError
 from msg2.formats import read, read_all, summarize
-from msg2.formats.events import events_to_segments, make_event
+from msg2.formats.events import events_to_segments, make_event, parse_timestamp
 
 HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
 <log xes.version="1.0" xes.features="nested-attributes" xmlns="http://www.xes-standard.org/">
@@ -238,7 +238,12 @@ def test_a_log_that_is_refused(tmp_path: Path, kind: str) -> None:
 
 
 BAD_TABLES = {
-    "semicolons": ("case:concept:name;concept:name\nc;a\n", "row 1: the columns are separated by semicolons"),
+    "day or month": (
+        "Case ID,Activity,Time\nc,a,1/2/2024\nc,b,5/6/2024\n",
+        "row 2: the time '1/2/2024' may have the d",
+    ),
+    "both": ("Case ID,Activity,Time\nc,a,13/2/2024\nc,b,2/13/2024\n", "row 3: the time '2/13/2024' is not a point in"),
+    "two cases": ("Case ID,Case,Activity\nc,d,a\n", "row 1: the columns 'Case ID', 'Case' could each be the case"),
     "clock": ("case:concept:name,concept:name,time:timestamp\nc,a,11:02\n", "row 2: the time '11:02' is not a point"),
     "no time": ("case:concept:name,concept:name,time:timestamp\nc,a,\n", "row 2: the time '' is not a point in time"),
     "no case": ("case:concept:name,concept:name\n,a\n", "row 2: the case is empty"),
@@ -280,3 +285,92 @@ def test_memory_grows_with_the_labels_and_not_with_the_file(tmp_path: Path) -> N
     assert sum(len(video.segments) for video in task) == events / 2
     assert all(s.end > s.start for video in task for s in video.segments)
     assert peak < 0.5 * path.stat().st_size
+
+
+# -- tables as other tools and people write them ------------------------------------------------------------------
+
+
+DISCO = """Case ID,Activity,Resource,Start Timestamp,Complete Timestamp,Variant,Variant index
+o1,Pack,Ann,2011/01/01 09:00:00.000,2011/01/01 09:05:00.000,Variant 1,1
+o1,Ship,Ben,2011/01/01 11:30:00.500,2011/01/01 11:31:00.500,Variant 1,1
+o2,Pack,Ann,2011/01/03 10:00:00.000,,Variant 1,1
+"""
+CELONIS = """_CASE_KEY;ACTIVITY_EN;EVENTTIME;_SORTING
+o1;Pack;5/6/2024 9:00 AM;1
+o1;Ship;5/13/2024 12:30 PM;2
+"""
+GERMAN = """Auftrag;Vorgang;Beginn;Ende
+o1;Pack;13.05.2024 09:00;13.05.2024 09:05
+o1;Ship;14.05.2024 10:00;14.05.2024 10:30:30
+"""
+
+
+def test_headers_of_other_tools_are_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text(DISCO)
+    assert spans(path) == {"o1": [("Pack", 0, 300), ("Ship", 9000.5, 9060.5)], "o2": [("Pack", 0, 0)]}
+    assert read(path).absent == "skipped"
+    assumed = summarize(path).assumptions
+    assert assumed[0].startswith("the column 'Case ID' is the case, 'Start Timestamp' is the start, ")
+    assert "a start and no end is an instant" in assumed[1]
+    assert summarize(path).tasks[0].findings == ("1 video with only one label, which says nothing about order",)
+    path.write_text(CELONIS)
+    week = (datetime(2024, 5, 13, 12, 30) - datetime(2024, 5, 6, 9)).total_seconds()
+    assert spans(path) == {"o1": [("Pack", 0, 0), ("Ship", week, week)]}
+    assert "the month comes first in dates such as 5/6/2024" in summarize(path).assumptions
+    path.write_text("case:concept:name,concept:name,time:timestamp\nc,a,2024-05-01\n")
+    assert summarize(path).assumptions == ()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "case=Auftrag,activity=Vorgang,time=Beginn,end=Ende",
+        "case = auftrag, activity=VORGANG, start=Beginn, end=Ende",
+        {"case": "Auftrag", "activity": "Vorgang", "start": "Beginn", "end": "Ende"},
+    ],
+)
+def test_columns_that_the_user_names(tmp_path: Path, columns: str | dict[str, str]) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text(GERMAN)
+    second = (datetime(2024, 5, 14, 10) - datetime(2024, 5, 13, 9)).total_seconds()
+    (task,) = read_all(path, columns=columns)
+    assert [(s.step, s.start, s.end) for s in task.videos[0].segments] == [
+        ("Pack", 0, 300), ("Ship", second, second + 1830),
+    ]  # fmt: skip
+    assert task.absent == "skipped"
+    assert summarize(path, columns=columns).tasks[0].segments == 2
+    with pytest.raises(InputError, match=r"row 1: the column 'video' is missing\n.*case=…,activity=…,time=…"):
+        read_all(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ("case=Auftrag,activity=Tun", "row 1: there is no column 'Tun'\n  the columns are 'Auftrag', 'Vorgang'"),
+        ("case=Auftrag,activity=Auftrag", "row 1: the column 'Auftrag' is given twice"),
+        ("case=Auftrag", "row 1: the column 'activity' is missing"),
+        ("case=Auftrag,step=Vorgang", "mixes two kinds of tables"),
+        ("fall=Auftrag", "'fall' is no column that is used\n  write video=…"),
+        ("case=Auftrag,case=Vorgang", "something is there twice"),
+        ("Auftrag", "'auftrag' is no column that is used"),
+    ],
+)
+def test_columns_that_make_no_sense(tmp_path: Path, columns: str, complaint: str) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text(GERMAN)
+    with pytest.raises(InputError, match=complaint):
+        read_all(path, columns=columns)
+
+
+moments = st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(microsecond=0))
+
+
+@given(moments)
+def test_dates_of_spreadsheets_are_those_of_python(moment: datetime) -> None:
+    for form, day_first in (
+        ("%Y/%m/%d %H:%M:%S", None), ("%d.%m.%Y %H:%M:%S", None), ("%d/%m/%Y %H:%M:%S", True),
+        ("%m/%d/%Y %I:%M:%S %p", False), ("%Y/%m/%d %I:%M:%S%p", None),
+    ):  # fmt: skip
+        _, micros = parse_timestamp(moment.strftime(form), day_first)
+        assert micros == moment.replace(tzinfo=UTC).timestamp() * 10**6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import jsonschema
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats import read, read_all
+from msg2.formats import read, read_all, summarize
 from msg2.formats.registry import write
 from msg2.formats.writing import WriteOptions
 from msg2.simulation import household_worlds, simulate
@@ -125,6 +126,29 @@ def test_label_studio_annotations_and_predictions(tmp_path: Path) -> None:
 )
 def test_label_studio_that_is_refused(tmp_path: Path, wrong: Any, expected: str) -> None:
     assert expected in complaint(export(tmp_path / "e.json", item({"video": "v"}, wrong)), fps=10)
+
+
+def test_a_table_is_read_as_the_items_that_it_holds(tmp_path: Path) -> None:
+    regions = [{"ranges": [{"start": 1, "end": 25}], "timelinelabels": ["fry"]}]
+    item = {"id": 7, "video": "/data/upload/3/0a1b2c3d-v1.mp4", "step": regions, "annotator": 4, "annotation_id": 2}
+    path = tmp_path / "toast.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, sorted(item))
+        writer.writeheader()
+        writer.writerow(item | {"step": json.dumps(regions)})
+    assert spans(path, fps=25) == spans(export(tmp_path / "toast.json", item), fps=25) == {"v1": [("fry", 0, 1)]}
+    assert "toast.csv, row 2: is labelled in frames" in complaint(path)
+    path.write_text(path.read_text().replace("timelinelabels", 'timeline"labels'))
+    assert "toast.csv, row 2: " in complaint(path, fps=25)
+
+
+def test_what_several_annotators_made(tmp_path: Path) -> None:
+    both = [{"result": [timeline("fry", 1, 25)], "completed_by": who} for who in (1, {"id": 2, "email": "b@x.org"})]
+    path = export(tmp_path / "toast.json", item({"video": "v1.mp4", "fps": 25}, annotations=both))
+    assert "has 2 annotations, which may not agree\n" in complaint(path)
+    assert "`msg2 describe` shows how far they agree" in complaint(path)
+    (pair,) = summarize(path).tasks[0].agreement
+    assert (pair.annotators, pair.agreement.overall.time_kappa) == (("1", "b@x.org"), None)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ import typer
 from msg2.cli import console
 from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
-from msg2.errors import InputError
+from msg2.cli.output_files import refuse_clashes
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.source import Source
 from msg2.formats.writing import WriteOptions
 
 _DEFAULT = WriteOptions()
@@ -39,16 +40,17 @@ def convert(
 ) -> None:
     """Write data for another tool: tables of steps, ELAN, Label Studio. Every label is kept, repeated ones too.
 
-    ELAN has a file per video: of many videos, `-o labels.eaf` makes a folder `labels`. For Label Studio the labelling
+    ELAN has a file per video: of many videos, `-o labels.eaf` makes a folder `labels`; from ELAN to ELAN, other tiers
+    and links stay. For Label Studio the labelling
     interface of the project lies beside the labels, which are predictions: people correct them there.
 
     Examples: `msg2 convert crosstask_release -o steps.csv`, `msg2 convert filled.csv -o labels.eaf`,
     `msg2 convert filled.csv -o labels.label-studio.json --media "https://videos.example.org/{video}.mp4"`
     """
+    original = Source.of_data(data)
     with console.usage_errors():
-        options = WriteOptions(media, frames)
-    if output.exists() and output.samefile(data):
-        raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
+        options = WriteOptions(media, frames, original)
+    refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, task, repeats="keep", **reading)
     written = write(tasks, output, options)

@@ -12,7 +12,7 @@ import typer
 
 from msg2.cli.generated_options import CommandWithOptions, GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.formats import read_all
+from msg2.formats import preview_table, read_all
 from msg2.formats.reading import ReadOptions, choose_task
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader
 from msg2.formats.source import Source
@@ -20,20 +20,20 @@ from msg2.graph import SubtaskGraph
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A file or folder in any format that msg2 reads, recognised by content.")
+    Path, typer.Argument(metavar="DATA", help="A file, folder or archive in any format that msg2 reads; - is stdin.")
 ]
 GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
-_READING_METAVARS = {"tier": "NAME", "fps": "X", "draft_confidence": "P"}
+_READING_METAVARS = {"tier": "NAME", "fps": "X", "columns": "A=B,…", "draft_confidence": "P"}
 """Of options that are no choice."""
 
 
 def takes_reading_options(*names: str) -> Callable[[Callable[..., None]], CommandWithOptions]:
-    """Decorate a command so that it takes these fields of `ReadOptions` as options, collected as `reading`."""
-    return takes_fields(ReadOptions, "reading", {name: _READING_METAVARS.get(name) for name in names})
+    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`, as options, as `reading`."""
+    return takes_fields(ReadOptions, "reading", {name: _READING_METAVARS.get(name) for name in (*names, "columns")})
 
 
 def refuse_without(needed: str, context: typer.Context, *options: str) -> None:
@@ -83,11 +83,15 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     Task
     """
     recorded = graph.method.get("reading")
-    source = Source.at(data)
-    reader = find_reader(source)
+    source = Source.of_data(data)
+    reader = find_reader(source, options.get("columns"))
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
     known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
     reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
+    if "columns" in reading:
+        preview = preview_table(source, reading["columns"])
+        if preview is None or preview.problem:  # this data has other columns
+            del reading["columns"]
     tasks = read_all(source, **(reading | options))
     return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msg2.cli import console
 from msg2.cli.data_options import Data, Json, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
-from msg2.formats.data_summary import TaskSummary, summarize
+from msg2.formats.data_summary import PairAgreement, TaskSummary, summarize
+from msg2.metrics.annotator_agreement import StepAgreement
 
 
 @takes_reading_options("order", "tier", "fps")
@@ -33,6 +34,9 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
         console.print_line("")
         shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
         console.print_table(["step", "in videos"], [(step, f"{share:.0%}") for step, share in shares])
+    for task in found.tasks:
+        for pair in task.agreement:
+            _print_agreement(task.task, pair)
     remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
     if remarks:
         console.print_line("\nWorth a look:")
@@ -42,3 +46,26 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
 
 def _seconds(task: TaskSummary) -> str:
     return "no times" if task.median_last_end is None else f"{task.median_last_end:.0f}"
+
+
+def _print_agreement(task: str, pair: PairAgreement) -> None:
+    """How far two annotators agree, the steps that they disagree on most first."""
+    first, second = pair.annotators
+    overall = pair.agreement.overall
+    console.print_line(
+        f"\n{task}: {first} and {second} agree with a kappa of {_kappa(overall.presence_kappa)} on which steps a video "
+        f"has, of {_kappa(overall.time_kappa)} on when they go on (videos in common: {pair.agreement.videos})"
+    )
+    rows = [
+        (one.step, one.both, one.first - one.both, one.second - one.both, _kappa(one.time_kappa))
+        for one in sorted(pair.agreement.steps, key=lambda one: (_disagreement(one), one.step))
+    ]
+    console.print_table(["step", "in both", f"only {first}", f"only {second}", "kappa in time"], rows)
+
+
+def _disagreement(one: StepAgreement) -> tuple[int, float]:
+    return 2 * one.both - one.first - one.second, 1.0 if one.time_kappa is None else one.time_kappa
+
+
+def _kappa(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.2f}"

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Data, TaskName, read_tasks
+from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.features import PhraseModel
+from msg2.cli.generated_options import GivenOptions
 from msg2.drawing.narration_page import step_phrases_page
 from msg2.files import write_whole
 from msg2.media.feature_store import is_feature_store
@@ -28,6 +29,7 @@ _SHOWN = 3
 Found = Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]]
 
 
+@takes_reading_options()
 def phrases(
     data: Data,
     spoken: Annotated[
@@ -41,6 +43,8 @@ def phrases(
         float, typer.Option(metavar="SECONDS", min=0, help="Before and after a step that count as around it.")
     ] = AROUND_SECONDS,
     task: TaskName = None,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """What is said around each step, and more often there than elsewhere: verb phrases, or sentences as they are.
 
@@ -50,7 +54,7 @@ def phrases(
         raise typer.BadParameter(f"-o {output} must end in {' or '.join(_WRITERS)}")
     if is_feature_store(spoken) and model is not None:
         raise typer.BadParameter("--phrases goes with captions; a store keeps what it was made with")
-    tasks = read_tasks(data, task, repeats="keep")
+    tasks = read_tasks(data, task, repeats="keep", **reading)
     with console.progress_bar("reading narration") as progress:
         narrated = add_narration(tasks, spoken, model, progress=progress)
     found = [(one, phrases_around_steps(one, seconds)) for one in narrated]

@@ -10,14 +10,18 @@ import typer
 
 from msg2 import states
 from msg2.cli import console
-from msg2.cli.data_options import Data, Json, TaskName, read_tasks
+from msg2.cli.data_options import Data, Json, TaskName, read_tasks, takes_reading_options
+from msg2.cli.generated_options import GivenOptions
 from msg2.cli.interruption import stop_between_epochs
+from msg2.cli.output_files import refuse_clashes
 from msg2.drawing.figure import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
+from msg2.formats.source import Source
+from msg2.formats.writing import WriteOptions
 from msg2.media.feature_store import open_store
 from msg2.pipeline import plot_completion
 from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, TrainingOptions
@@ -60,6 +64,7 @@ ReadAt = Annotated[
 
 
 @app.command()
+@takes_reading_options()
 def train(
     data: Data,
     features: FeaturesPath,
@@ -81,6 +86,8 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the curves for TensorBoard: OUT/tensorboard.")
     ] = False,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
@@ -96,7 +103,7 @@ def train(
         options = get_variant(variant).training(
             batch=batch, learning_rate=learning_rate, patience=patience, seed=seed, device=device, **given
         )
-    tasks, store = read_tasks(data, task), open_store(features)
+    tasks, store = read_tasks(data, task, **reading), open_store(features)
     with stop_between_epochs() as interruptible, console.progress_bar("training") as show:
         trainings = states.train_tasks(
             tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
@@ -114,6 +121,7 @@ def train(
 
 
 @app.command()
+@takes_reading_options()
 def fill(
     model: ModelPath,
     data: Data,
@@ -126,6 +134,8 @@ def fill(
     uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
@@ -136,14 +146,13 @@ def fill(
     """
     with console.usage_errors():
         options = FillOptions(threshold, read_at, confidence, uncalibrated)
-    if output.exists() and output.samefile(data):
-        raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
+    refuse_clashes([output], data)
     match_suffix(output)
-    tasks = read_tasks(data, repeats="keep")
+    tasks = read_tasks(data, repeats="keep", **reading)
     with errors_at(data):
         filled = states.fill_tasks(model, tasks, open_store(features), options)
     completed = [filled.get(task.name, task) for task in tasks]
-    written = write(completed, output)
+    written = write(completed, output, WriteOptions(original=Source.of_data(data)))
     for name, task in filled.items():
         console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
     added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
@@ -154,6 +163,7 @@ def fill(
 
 
 @app.command()
+@takes_reading_options()
 def evaluate(
     model: ModelPath,
     data: Data,
@@ -166,6 +176,8 @@ def evaluate(
     threshold: Threshold = None,
     read_at: ReadAt = None,
     json: Json = False,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """How well a model tells which steps are completed, in videos that it was not trained on.
 
@@ -177,7 +189,7 @@ def evaluate(
     """
     with console.usage_errors():
         options = FillOptions(threshold, read_at, confidence, uncalibrated)
-    tasks = read_tasks(data)
+    tasks = read_tasks(data, **reading)
     true = None if truth is None else read_tasks(truth, repeats="keep")
     scores = {}
     with errors_at(data):
@@ -197,6 +209,7 @@ def evaluate(
 
 
 @app.command()
+@takes_reading_options()
 def plot(
     model: ModelPath,
     data: Data,
@@ -209,6 +222,8 @@ def plot(
     uncalibrated: Uncalibrated = False,
     threshold: Threshold = None,
     read_at: ReadAt = None,
+    *,
+    reading: GivenOptions,
 ) -> None:
     """When each step of a video was completed: labelled steps in green, inferred ones in red.
 
@@ -218,7 +233,7 @@ def plot(
         options = FillOptions(threshold, read_at, confidence, uncalibrated)
         if output.suffix.lower() not in FIGURE_SUFFIXES:
             raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
-    tasks = [one for one in read_tasks(data, task, repeats="keep") if any(v.id == video for v in one)]
+    tasks = [one for one in read_tasks(data, task, repeats="keep", **reading) if any(v.id == video for v in one)]
     if len(tasks) != 1:
         what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")

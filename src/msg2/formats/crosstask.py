@@ -54,10 +54,10 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         Where something is wrong with the data.
     """
     release = _find_release(source) or source
-    entries = _read_tasks(Source.at(release.path / _TASKS))
+    entries = _read_tasks(_require_member(release, _TASKS))
     labels: SegmentsByVideo = {}
     unsorted: dict[str, int] = {}
-    for file in Source.at(release.path / _ANNOTATIONS).files:
+    for file in _require_member(release, _ANNOTATIONS).files:
         if file.path.suffix != ".csv":
             continue
         number, _, video = file.stem.partition("_")
@@ -79,14 +79,18 @@ def listed_steps(folder: Path) -> dict[str, list[Step]]:
     release = _find_release(Source.at(folder))
     if release is None:
         raise InputError(f"is not the CrossTask release: there is no {_TASKS}", where=folder)
-    return {entry.name: entry.steps for entry in _read_tasks(Source.at(release.path / _TASKS)).values()}
+    return {entry.name: entry.steps for entry in _read_tasks(_require_member(release, _TASKS)).values()}
 
 
 def _find_release(source: Source) -> Source | None:
     if not source.is_folder:
         return None
     around = [source, *source.folders, *([Source(source.path.parent)] if source.stem == _ANNOTATIONS else [])]
-    return next((folder for folder in around if (folder.path / _TASKS).is_file()), None)
+    return next((folder for folder in around if folder.member(_TASKS)), None)
+
+
+def _require_member(release: Source, name: str) -> Source:
+    return release.member(name) or Source.at(release.path / name)  # which says that it is not there
 
 
 def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
@@ -132,9 +136,9 @@ def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
 
 def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: SegmentsByVideo) -> None:
     """Datasets rot: say how many of the listed videos have no annotation here, and go on."""
-    if not (release.path / _VIDEOS).is_file():
+    file = release.member(_VIDEOS)
+    if file is None:
         return
-    file = Source(release.path / _VIDEOS)
     listed: set[tuple[str, str]] = set()
     for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
         if len(cells) >= 2 and cells[0] in entries:

@@ -10,15 +10,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, combinations
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from msg2.formats.column_roles import format_columns
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
-from msg2.task import Step, Task, Video
+from msg2.metrics import AnnotatorAgreement, annotator_agreement
+from msg2.task import DRAFT, PREDICTED, Step, Task, Video
 from msg2.text import join_names
 
 LONG_VIDEO_HOURS = 6.0
@@ -27,6 +29,17 @@ FRAMES_HOURS = 1.0
 """Whole numbers throughout and a median video longer than this look like frames taken for seconds."""
 ODD_RATIO = 20.0
 """A video this many times longer than the task's median looks like another unit of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """How far two annotators agree on the videos that both labelled, and where only one of them has a step."""
+
+    annotators: tuple[str, str]
+    agreement: AnnotatorAgreement
+    only_first: Mapping[Step, tuple[str, ...]]
+    """Step -> videos in which only the first has it; `only_second` likewise."""
+    only_second: Mapping[Step, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,8 @@ class TaskSummary:
     longest_last_end: float | None
     findings: tuple[str, ...]
     """What looks wrong, in words."""
+    agreement: tuple[PairAgreement, ...] = ()
+    """Of every two annotators with videos in common."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -80,6 +95,8 @@ class DataSummary:
     """File -> rows with times that start before the row above them of the same video."""
     findings: tuple[str, ...]
     """What looks wrong with the data as a whole; each task has its own besides."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed where the data leaves it open."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -87,7 +104,11 @@ class DataSummary:
 
 
 def summarize(
-    path: str | Path, order: Literal["file", "time"] | None = None, tier: str | None = None, fps: float | None = None
+    path: str | Path,
+    order: Literal["file", "time"] | None = None,
+    tier: str | None = None,
+    fps: float | None = None,
+    columns: str | Mapping[str, str] | None = None,
 ) -> DataSummary:
     """What is in a file or folder, and what looks wrong with it.
 
@@ -101,6 +122,8 @@ def summarize(
         ELAN only: the tier that holds the steps.
     fps : float, optional
         CVAT and Label Studio only: frames per second of the videos.
+    columns : str or mapping of str to str, optional
+        Tables only: which column is which, such as ``"case=Order,activity=Task"`` or ``{"step": "Action"}``.
 
     Returns
     -------
@@ -120,18 +143,19 @@ def summarize(
     >>> summary.videos, summary.steps, summary.findings
     (2, 2, ('1 video with only one label, which says nothing about order',))
     """
-    source = Source.at(path)
-    reader = find_reader(source)
+    source = Source.of_data(path)
+    options = ReadOptions(order=order, tier=tier, fps=fps, columns=format_columns(columns), every_annotator=True)
+    reader = find_reader(source, options.columns)
     if order is None and reader in FORMAT_OPTIONS["order"]:
-        order = "time"
-    result = read_source(source, reader, ReadOptions(repeats="keep", order=order, tier=tier, fps=fps))
+        options = dataclasses.replace(options, order="time")
+    result = read_source(source, reader, options)
     names = lookalikes(task.name for task in result.tasks)
     findings = [f"task names that look the same: {join_names(group, most=8, limit=40)}" for group in names]
     if result.unsorted:
         rows = _count_noun(sum(result.unsorted.values()), "row")
         findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
     tasks = tuple(summarize_task(task) for task in result.tasks)
-    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings))
+    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings), result.assumptions)
 
 
 def summarize_task(task: Task) -> TaskSummary:
@@ -171,7 +195,38 @@ def summarize_task(task: Task) -> TaskSummary:
         longest_last_end=max(ends, default=None),
         findings=(),
     )
+    facts = dataclasses.replace(facts, agreement=_agreements(task))
+    if task.absent == "skipped":  # in a log, an event may be an instant and a case take days
+        return dataclasses.replace(facts, findings=tuple(_findings(facts)))
     return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, spans, ends)))
+
+
+def _agreements(task: Task) -> tuple[PairAgreement, ...]:
+    """Compare every two annotators with videos in common; a source of labels is one unless it is a program."""
+    sources = {segment.source for video in task for segment in video.segments}
+    labels = {
+        source: task.with_videos(
+            Video(video.id, own) for video in task if (own := [s for s in video.segments if s.source == source])
+        )
+        for source in sorted(sources - {None, PREDICTED, DRAFT}, key=str)
+        if source is not None
+    }
+    return tuple(
+        _compare(first, second, labels[first], labels[second])
+        for first, second in combinations(labels, 2)
+        if {video.id for video in labels[first]} & {video.id for video in labels[second]}
+    )
+
+
+def _compare(first: str, second: str, own: Task, other: Task) -> PairAgreement:
+    here, there = ({video.id: set(video.sequence()) for video in task} for task in (own, other))
+    shared = [video.id for video in own if video.id in there]
+    only = [
+        {step: tuple(id for id in shared if step in one[id] - two[id]) for step in own.steps}
+        for one, two in ((here, there), (there, here))
+    ]
+    found = [{step: videos for step, videos in each.items() if videos} for each in only]
+    return PairAgreement((first, second), annotator_agreement(own, other), *found)
 
 
 def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
@@ -187,6 +242,9 @@ def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _findings(facts: TaskSummary) -> Iterator[str]:
+    if facts.agreement:
+        names = sorted({name for pair in facts.agreement for name in pair.annotators})
+        yield f"labels of {len(names)} annotators, which are counted together: {join_names(names, most=8, limit=40)}"
     if facts.never:
         yield f"steps that never occur: {join_names(facts.never, most=8, limit=40)}"
     yield from (f"names that look the same: {join_names(group, most=8, limit=40)}" for group in facts.lookalikes)
@@ -197,12 +255,12 @@ def _findings(facts: TaskSummary) -> Iterator[str]:
     if facts.videos_with_one_segment:
         videos = _count_noun(facts.videos_with_one_segment, "video")
         yield f"{videos} with only one label, which says nothing about order"
-    if facts.zero_length:
-        yield f"{_count_noun(facts.zero_length, 'label')} of no length"
 
 
 def _time_findings(facts: TaskSummary, spans: list[list[tuple[float, float]]], ends: list[float]) -> Iterator[str]:
     """Frames, milliseconds or minutes taken for seconds betray themselves by the size of the numbers."""
+    if facts.zero_length:
+        yield f"{_count_noun(facts.zero_length, 'label')} of no length"
     usual = facts.median_last_end or 0.0
     whole = all(float(time).is_integer() for of_video in spans for span in of_video for time in span)
     if whole and usual > FRAMES_HOURS * 3600:

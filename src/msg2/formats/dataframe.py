@@ -10,14 +10,15 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from msg2.errors import InputError
+from msg2.errors import InputError, errors_at
 from msg2.extras import optional_dependency
-from msg2.formats.reading import ReadOptions, SegmentsByVideo, apply_options, build_tasks, choose_task
+from msg2.formats.column_roles import STEP_NAMES, match_columns
+from msg2.formats.reading import ReadNotes, ReadOptions, SegmentsByVideo, apply_options, build_tasks, choose_task
 from msg2.formats.source import Source
 from msg2.formats.step_table import table_cells
-from msg2.formats.table_rows import COLUMNS, TableRow, check_columns, parse_typed_row, require_uniform_times
+from msg2.formats.table_rows import TableRow, check_columns, parse_typed_row, require_uniform_times
 from msg2.task import Task
-from msg2.text import short_repr
+from msg2.text import join_names
 
 _PLACE = Source(Path("data frame"))
 """Only its name is used, to say where something is wrong; rows are counted from 1, whatever the index is."""
@@ -65,31 +66,37 @@ def from_dataframe(
     """
     options = ReadOptions(repeats=repeats, overlap=overlap)
     labels: SegmentsByVideo = {}
-    for row in require_uniform_times(_PLACE, _rows(frame)):
+    notes = ReadNotes()
+    for row in require_uniform_times(_PLACE, _rows(frame, notes)):
         name = row.task or task
         if name is None:
             hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
             raise InputError("the column 'task' is missing", where=_PLACE.path, hint=hint)
         labels.setdefault((name, row.video or ""), []).append(row.segment)
+        notes.assume_instants(row.open_ended)
+    if notes.assumptions:
+        _log.warning("%s: assumed: %s", _PLACE.path, "; ".join(notes.assumptions))
     if not labels:
         raise InputError("has no rows", where=_PLACE.path, hint="give one row per labelled step")
     tasks = sorted((apply_options(one, options) for one in build_tasks(labels)), key=lambda one: one.name)
     return tasks if task is None else [choose_task(tasks, task, _PLACE.path)]
 
 
-def _rows(frame: Any) -> Generator[TableRow]:
+def _rows(frame: Any, notes: ReadNotes) -> Generator[TableRow]:
     with optional_dependency("data frames", "pandas"):
         import pandas  # type: ignore[import-untyped]
     if not isinstance(frame, pandas.DataFrame):
         raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame", where=_PLACE.path)
     header = [str(name) for name in frame.columns]
-    ignored = check_columns(header, ("video", "step"), str(_PLACE.path))
-    if ignored:
-        _log.warning("%s: columns that are not used: %s", _PLACE.path, ", ".join(sorted(map(short_repr, ignored))))
-    wanted = [name for name in header if name in COLUMNS]
-    cells = [_python_values(frame.iloc[:, header.index(name)]) for name in wanted]
+    with errors_at(_PLACE.path):
+        mapping = match_columns(header, STEP_NAMES, {})
+        check_columns(mapping, header, ("video", "step"), str(_PLACE.path))
+    if mapping.unused:
+        _log.warning("%s: columns that are not used: %s", _PLACE.path, join_names(sorted(mapping.unused)))
+    notes.add(mapping)
+    cells = [_python_values(frame.iloc[:, header.index(column)]) for column in mapping.columns.values()]
     for number, values in enumerate(zip(*cells, strict=True), start=1):
-        yield parse_typed_row(_PLACE, number, dict(zip(wanted, values, strict=True)))
+        yield parse_typed_row(_PLACE, number, dict(zip(mapping.columns, values, strict=True)))
 
 
 def _python_values(column: Any) -> list[Any]:

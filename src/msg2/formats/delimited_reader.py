@@ -1,50 +1,102 @@
-"""Delimited text: rows of cells, separated by commas or tabs, quoted as spreadsheets do it."""
+"""Delimited text: rows of cells, separated by commas, tabs, semicolons or bars, quoted as spreadsheets do it."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from msg2.errors import InputError
 from msg2.formats.source import Source
+from msg2.formats.spreadsheet import SheetRows, read_sheets
 from msg2.text import short_repr
 
-_SEPARATORS = {";": "semicolons", "|": "bars", " ": "spaces", ":": "colons"}
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_NO_SEPARATORS = {" ": "spaces", ":": "colons"}
+
+COLUMNS_HINT = 'say which is which: --columns "video=…,step=…", of an event log "case=…,activity=…,time=…"'
+
+Fits: TypeAlias = Callable[[Sequence[str]], bool]
+"""Whether some cells could be the header of a table: the separator is the one that makes them so."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellTable:
+    """A table of text: its header, on a line of the file, and the rows below it, each with its line."""
+
+    header: tuple[str, ...]
+    line: int
+    separator: str
+    """What separates the cells, spaces after it included."""
+    rows: Iterator[tuple[int, list[str]]]
+    sheet: str = ""
+    """Which sheet of several it is, in words."""
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What was assumed of its layout, in words."""
+        if self.separator in (",", "\t"):
+            return [self.sheet] * bool(self.sheet)
+        return [
+            f"the columns are separated by {SEPARATORS[self.separator[0]]}{' and spaces' * (len(self.separator) > 1)}"
+        ]
 
 
 @contextmanager
-def open_table(source: Source, key: str = "step") -> Iterator[tuple[list[str], Any]]:
-    """Open a table with a header; blank lines may come first.
+def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
+    """Open a table with a header; blank lines may come first. Of a workbook, the first sheet that fits is taken.
 
     Parameters
     ----------
     source : Source
         The file.
-    key : str
-        A column that the table should have: the separator is the one that makes it a column.
+    fits : callable
+        Whether some cells could be its header.
 
     Yields
     ------
-    tuple of (list of str, csv.reader)
+    CellTable
         The column names, and the rows below them.
 
     Raises
     ------
     InputError
-        Where the file is empty, or its columns are separated by something else than commas or tabs.
+        Where the file is empty, or its columns are separated by something else.
     """
+    if source.is_spreadsheet:
+        yield _open_sheet(source, fits)
+        return
     with closing(source.lines()) as lines:
         number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
         if not first:
             hint = "the first line names the columns: video,step or video,step,start,end"
             raise InputError("is empty", where=source.path, hint=hint)
-        delimiter = _delimiter(first, key, source.row(number))
+        separator = _choose_separator(first, fits, source.row(number))
         blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
-        table = csv.reader(chain(blank, [first], lines), delimiter=delimiter, strict=True)
-        yield next(cells for cells in _read_cells(source, table) if cells), table
+        dialect: dict[str, Any] = {"delimiter": separator[0], "skipinitialspace": separator.endswith(" ")}
+        table = csv.reader(chain(blank, [first], lines), strict=True, **dialect)
+        header = next(cells for cells in _read_cells(source, table) if cells)
+        yield CellTable(tuple(header), table.line_num, separator, number_rows(source, table, len(header)))
+
+
+def _open_sheet(source: Source, fits: Fits) -> CellTable:
+    sheets = [(name, rows) for name, rows in read_sheets(source) if rows]
+    if not sheets:
+        raise InputError("is empty", where=source.path, hint="the first row names the columns")
+    name, rows = next((sheet for sheet in sheets if fits(sheet[1][0][1])), sheets[0])
+    line, header = rows[0]
+    note = f"of {len(sheets)} sheets, {short_repr(name)} is read" if len(sheets) > 1 else ""
+    return CellTable(tuple(header), line, "\t", _sheet_rows(source, rows[1:], len(header)), note)
+
+
+def _sheet_rows(source: Source, rows: SheetRows, width: int) -> Iterator[tuple[int, list[str]]]:
+    for line, cells in rows:
+        if any(cells[width:]):
+            raise InputError(f"there are {width} columns, but the row has {len(cells)}", where=source.row(line))
+        yield line, (cells + [""] * width)[:width]
 
 
 def _read_cells(source: Source, table: Any) -> Iterator[list[str]]:
@@ -111,12 +163,12 @@ def read_records(source: Source, needed: Sequence[str]) -> Generator[tuple[int, 
     InputError
         Where a column is missing or a row cannot be read.
     """
-    with open_table(source, needed[0]) as (header, table):
+    with open_table(source, lambda cells: needed[0] in cells) as table:
         for name in needed:
-            if name not in header:
-                raise missing_column_error(name, header, source.row(table.line_num))
-        for line, cells in number_rows(source, table, len(header)):
-            yield line, dict(zip(header, cells, strict=True))
+            if name not in table.header:
+                raise missing_column_error(name, table.header, source.row(table.line))
+        for line, cells in table.rows:
+            yield line, dict(zip(table.header, cells, strict=True))
 
 
 def read_headerless_rows(source: Source, delimiter: str, width: int) -> Generator[tuple[int, list[str]]]:
@@ -161,13 +213,8 @@ def first_cells(source: Source, delimiter: str = ",") -> list[str]:
     return []
 
 
-def _normalize_column(column: str) -> str:
-    """A column name as it was probably meant."""
-    return column.strip(' "').lower()
-
-
 def missing_column_error(name: str, header: Sequence[str], where: str) -> InputError:
-    """The error for a column that is not there, or that only looks as if it were.
+    """The error for a column that is not there.
 
     Parameters
     ----------
@@ -183,25 +230,25 @@ def missing_column_error(name: str, header: Sequence[str], where: str) -> InputE
     InputError
         It is not raised yet.
     """
-    meant = next((column for column in header if _normalize_column(column) == name), "")
-    if meant != meant.strip(" "):
-        what = f"the column name {short_repr(meant)} {'begins' if meant.startswith(' ') else 'ends'} with a space"
-        return InputError(what, where=where, hint=f"write {name!r}")
-    hint = "the columns are " + ", ".join(short_repr(column, 30) for column in header[:10])
-    if meant.lower() == name:
-        hint = f"there is {meant!r}, write it in lower case: {name!r}"
+    columns = ", ".join(short_repr(column, 30) for column in header[:10])
+    hint = f"the columns are {columns}; {COLUMNS_HINT}"
     return InputError(f"the column {name!r} is missing", where=where, hint=hint)
 
 
-def _delimiter(line: str, key: str, where: str) -> str:
-    """Comma or tab, whichever makes `key`, however it is written, a column; else whichever makes more columns."""
+def _choose_separator(line: str, fits: Fits, where: str) -> str:
+    """The first separator whose cells fit, with a space where one follows it everywhere; else that of most cells."""
     if len(line) > csv.field_size_limit():
         raise InputError("the first line is too long to name columns", where=where, hint="is it a table of steps?")
-    cells = {mark: next(csv.reader([line], delimiter=mark)) for mark in (",", "\t", *_SEPARATORS)}
-    for mark in (",", "\t"):
-        if key in map(_normalize_column, cells[mark]):
-            return mark
-    for mark, words in _SEPARATORS.items():
-        if key in map(_normalize_column, cells[mark]):
+    for mark in SEPARATORS:
+        spaced = line.count(f"{mark} ") == line.count(mark)
+        separator = f"{mark} " if spaced else mark
+        if fits(_split(line, separator)):
+            return separator
+    for mark, words in _NO_SEPARATORS.items():
+        if fits(_split(line, mark)):
             raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
-    return "\t" if len(cells["\t"]) > len(cells[","]) else ","
+    return max(SEPARATORS, key=lambda mark: len(_split(line, mark)))
+
+
+def _split(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line.strip("\r\n")], delimiter=separator[0], skipinitialspace=separator.endswith(" ")), [])

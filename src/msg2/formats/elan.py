@@ -9,13 +9,14 @@ known, as ELAN draws them. Annotations that refer to others have the times of th
 
 Writing (EAF 3.0): ELAN allows no overlap within a tier and knows whole milliseconds only. Labels of another source, or
 that overlap, have tiers of their own, all of the linguistic type `step`, whose vocabulary is the steps of the task.
+Where the labels are from an ELAN document, that is kept, and only the labels that its tiers of steps lack are added.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from msg2.errors import InputError
 from msg2.files import safe_names
-from msg2.formats.eaf_document import EafDocument, EafTier
+from msg2.formats.eaf_document import EafDocument
+from msg2.formats.eaf_extension import extend_eaf
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, merge_labels, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.writing import FileContents, WriteOptions
@@ -62,7 +64,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     source : Source
         A file or folder that `can_read` accepts.
     options : ReadOptions
-        `tier` is looked at.
+        `tier` and `every_annotator` are looked at.
 
     Returns
     -------
@@ -78,11 +80,17 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     steps: dict[str, set[Step]] = {}
     for name, file in _files(source):
         document = EafDocument(file)
-        task, video = document.properties.get(_TASK) or name, document.properties.get(_VIDEO) or file.stem
-        tiers = _choose_tiers(file, document.tiers, options.tier)
-        merge_labels(labels, {(task, video): list(_segments(file, document, tiers))}, str(file.path))
-        steps.setdefault(task, set()).update(word for tier in tiers for word in document.words(tier.type))
+        task, video = _names(document, name, file)
+        annotators = _annotators(file, document, options)
+        merge_labels(labels, {(task, video): list(_segments(file, document, annotators))}, str(file.path))
+        own = (tier.type for tier in document.tiers if tier.name in annotators)
+        steps.setdefault(task, set()).update(word for type in own for word in document.words(type))
     return ReadResult.from_labels(labels, source.path.name, steps)
+
+
+def _names(document: EafDocument, task: str, file: Source) -> tuple[str, str]:
+    """Task and video, as msg2 noted them in the document, else after the folder and the file."""
+    return document.properties.get(_TASK) or task, document.properties.get(_VIDEO) or file.stem
 
 
 def _files(source: Source) -> Iterator[tuple[str, Source]]:
@@ -93,30 +101,65 @@ def _files(source: Source) -> Iterator[tuple[str, Source]]:
     yield from ((task, file) for task, file in pairs if root_name(file) == "ANNOTATION_DOCUMENT")
 
 
-def _choose_tiers(file: Source, tiers: list[EafTier], wanted: str | None) -> list[EafTier]:
-    """The tiers with the steps."""
-    chosen = [tier for tier in tiers if (tier.type == _TYPE if wanted is None else tier.name == wanted)]
-    if chosen:
-        return chosen
-    if wanted is not None:
-        hint = f"its tiers are: {join_names(sorted(tier.name for tier in tiers))}"
-        raise InputError(f"has no tier {short_repr(wanted)}", where=file.path, hint=hint)
-    filled = [tier for tier in tiers if tier.annotations]
+def _annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
+    """The tiers with the steps, each with its annotator."""
+    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == _TYPE}
+    if marked and options.tier is None:
+        return marked
+    known = {tier.name: tier.annotator for tier in document.tiers}
+    names = {tier.name: [one.value for one in tier.annotations] for tier in document.tiers}
+    chosen = choose_tiers(file, names, options)
+    return {name: known[name] or annotator for name, annotator in chosen.items()}
+
+
+def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: ReadOptions) -> dict[str, str | None]:
+    """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators.
+
+    Parameters
+    ----------
+    file : Source
+        Where they are, for errors.
+    names : mapping of str to collection of str
+        Tier -> its annotations.
+    options : ReadOptions
+        `tier` is the wanted one. With `every_annotator`, tiers that share names of steps are of several annotators.
+
+    Returns
+    -------
+    dict of str to str or None
+        The chosen tiers, each with its annotator, where it is one of several.
+
+    Raises
+    ------
+    InputError
+        Where there is no such tier, or it is not clear which one is meant.
+    """
+    if options.tier is not None:
+        if options.tier in names:
+            return {options.tier: None}
+        hint = f"its tiers are: {join_names(sorted(names))}"
+        raise InputError(f"has no tier {short_repr(options.tier)}", where=file.path, hint=hint)
+    filled = [name for name in names if names[name]]
     if not filled:
         raise InputError("has no annotations", where=file.path)
-    if len(filled) > 1:
-        hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(tier.name for tier in filled))}"
-        raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
-    return filled
+    if len(filled) == 1:
+        return dict.fromkeys(filled)
+    shared = [one for one in filled if any(one != other and set(names[one]) & set(names[other]) for other in filled)]
+    if options.every_annotator and shared:
+        return {name: name for name in shared}
+    hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(filled))}"
+    if shared:
+        hint += "; `msg2 describe` shows how far they agree"
+    raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
 
 
-def _segments(file: Source, document: EafDocument, tiers: Iterable[EafTier]) -> Iterator[Segment]:
+def _segments(file: Source, document: EafDocument, annotators: Mapping[str, str | None]) -> Iterator[Segment]:
     times: dict[str, tuple[float, float]] = {}
     parents: dict[str, str] = {}
     for tier in document.tiers:
         times |= document.align(tier)
         parents |= {annotation.id: annotation.parent for annotation in tier.annotations}
-    for tier in tiers:
+    for tier in (tier for tier in document.tiers if tier.name in annotators):
         for annotation in tier.annotations:
             where, holder = f"{file.path}, annotation {annotation.id}", annotation.id
             if not annotation.value:
@@ -127,7 +170,7 @@ def _segments(file: Source, document: EafDocument, tiers: Iterable[EafTier]) -> 
             if holder not in times:
                 hint = "give its boundaries a time in ELAN"
                 raise InputError("has no times, and neither has what it refers to", where=where, hint=hint)
-            yield replace(timed_segment(annotation.value, *times[holder], where), source=tier.annotator)
+            yield timed_segment(annotation.value, *times[holder], where, annotators[tier.name])
 
 
 # -- writing --------------------------------------------------------------------------------------------------
@@ -139,6 +182,12 @@ class _TimedLabel(NamedTuple):
     start: int
     end: int
     step: str
+
+    @staticmethod
+    def of(segment: Segment) -> _TimedLabel:
+        """A segment; an instant lasts one millisecond."""
+        start = round((segment.start or 0.0) * 1000)
+        return _TimedLabel(start, max(start + 1, round((segment.end or 0.0) * 1000)), segment.step)
 
 
 def to_elan(task: Task, video: Video, options: WriteOptions) -> str:
@@ -219,8 +268,7 @@ def _assign_tiers(video: Video) -> Iterator[tuple[str, tuple[str | None, list[_T
         if segment.start is None or segment.end is None:
             what = f"video {short_repr(video.id)} has no times, which ELAN needs"
             raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
-        start = round(segment.start * 1000)
-        mark = _TimedLabel(start, max(start + 1, round(segment.end * 1000)), segment.step)
+        mark = _TimedLabel.of(segment)
         own = lanes.setdefault(segment.source, [[]])
         free = next((lane for lane in own if not lane or lane[-1].end <= mark.start), None)
         if free is None:
@@ -243,14 +291,43 @@ def _require_xml_text(text: str) -> str:
     return text
 
 
+def _extend(file: Source, task: Task, video: Video, options: WriteOptions) -> bytes:
+    """A document with the labels that its tiers of steps lack."""
+    document = EafDocument(file)
+    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == _TYPE}
+    there = Counter(_TimedLabel.of(segment) for segment in _segments(file, document, marked))
+    missing = []
+    for segment in video.segments:
+        label = _TimedLabel.of(segment)
+        there[label] -= 1
+        missing += [segment] * (there[label] < 0)
+    tiers = dict(_assign_tiers(Video(video.id, missing)))
+    for text in (task.name, video.id, *task.steps):
+        _require_xml_text(text)
+    media = None if options.media == WriteOptions().media else options.media_url(video.id)
+    names = {_TASK: task.name, _VIDEO: video.id}
+    return extend_eaf(file.read_bytes(), tiers, _TYPE, task.steps, properties=names, media=media)
+
+
+def _originals(source: Source | None) -> dict[tuple[str, str], Source]:
+    """(task, video) -> the document from which its labels are."""
+    return {_names(EafDocument(file), name, file): file for name, file in (_files(source) if source else ())}
+
+
 def _write_elan(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
+    originals = _originals(options.original)
+
+    def content(task: Task, video: Video) -> str | bytes:
+        file = originals.get((task.name, video.id))
+        return to_elan(task, video, options) if file is None else _extend(file, task, video, options)
+
     pairs = [(task, video) for task in tasks for video in task]
     if len(pairs) == 1:
-        return {path: to_elan(*pairs[0], options)}
+        return {path: content(*pairs[0])}
     folder = path.with_suffix("")
     folders = [folder / name for name in safe_names([task.name for task in tasks])] if len(tasks) > 1 else [folder]
     return {
-        place / f"{name}.eaf": to_elan(task, video, options)
+        place / f"{name}.eaf": content(task, video)
         for task, place in zip(tasks, folders, strict=True)
         for video, name in zip(task, _file_names([video.id for video in task]), strict=True)
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -36,6 +36,12 @@ _MAX_NAMES = 1000
 _log = logging.getLogger(__name__)
 
 _NUMBER = re.compile(r"-?\d{1,25}(?:\.\d{1,25})?")
+_DATE = re.compile(
+    r"(?P<a>\d{1,4})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{1,4})"
+    r"(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r"\s*(?P<half>[AaPp][Mm])?)?"
+)
+"""A date as people and spreadsheets write it: 2024/05/13, 13.05.2024, 13/05/2024 or 5/13/2024, maybe with a time."""
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _UNITS = (
     (10**11, 10**6, "seconds since 1970"),
@@ -142,7 +148,9 @@ def count_unsorted_events(events: Sequence[Event]) -> int:
 class EventParser:
     """Parses the events of one log, all with times or all without, and notes what of them is not used."""
 
-    def __init__(self) -> None:
+    def __init__(self, day_first: bool | None = None) -> None:
+        self.day_first = day_first
+        """Of dates such as 5/6/2024; see `find_day_first`."""
         self.timed: bool | None = None
         """Whether the events have times; None before the first one."""
         self._kind_of_times: str | None = None
@@ -184,7 +192,7 @@ class EventParser:
         events.append(make_event(time, intern(attributes[STEP]), transition, attributes.get(INSTANCE, ""), start))
 
     def _parse_time(self, text: str) -> int:
-        kind, time = parse_timestamp(text)
+        kind, time = parse_timestamp(text, self.day_first)
         if self._kind_of_times not in (None, kind):
             what = f"the time {short_repr(text)} is one of {kind}, those above are {self._kind_of_times}"
             raise InputError(what, hint="write all times of a file in the same way")
@@ -209,11 +217,30 @@ class EventParser:
             _log.warning("%s: events that do no step, not read: %s", file.path, join_counts(self._skipped))
 
 
-def parse_timestamp(text: str) -> tuple[str, int]:
-    """The kind of a timestamp in words, and its microseconds since 1970; without a time zone it is taken as UTC.
+def parse_timestamp(text: str, day_first: bool | None = None) -> tuple[str, int]:
+    """Parse a point in time.
+
+    Parameters
+    ----------
+    text : str
+        ISO 8601, a number since 1970, or a date as a spreadsheet writes it.
+    day_first : bool, optional
+        Whether the day or the month comes first in a date such as 5/6/2024; by default, such dates are refused.
+
+    Returns
+    -------
+    tuple of (str, int)
+        Its kind in words, and its microseconds since 1970; without a time zone it is taken as UTC.
+
+    Raises
+    ------
+    InputError
+        Where it is no point in time, or could be two.
 
     >>> parse_timestamp("1970-01-01T02:00:01.5+02:00")
     ('times with a time zone', 1500000)
+    >>> parse_timestamp("02.01.1970 00:00") == parse_timestamp("1970/01/02 12:00 AM")
+    True
     """
     text = text.strip()
     if text[4:5] != "-" and _NUMBER.fullmatch(text):
@@ -225,8 +252,54 @@ def parse_timestamp(text: str) -> tuple[str, int]:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        hint = "write times as 2024-05-01T12:00:00+02:00, or as seconds since 1970"
-        raise InputError(f"the time {short_repr(text)} is not a point in time", hint=hint) from None
+        found = _parse_date(text, day_first)
+        if found is None:
+            hint = "write times as 2024-05-01T12:00:00+02:00, or as seconds since 1970"
+            raise InputError(f"the time {short_repr(text)} is not a point in time", hint=hint) from None
+        time = found
     if time.tzinfo is None:
         return "times without a time zone", (time.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
     return "times with a time zone", (time - _EPOCH) // _MICROSECOND
+
+
+def _parse_date(text: str, day_first: bool | None) -> datetime | None:
+    """The point in time of a date as a spreadsheet writes it; None where the text is something else."""
+    found = _DATE.fullmatch(text)
+    if found is None or (len(found["a"]) == 4) == (len(found["c"]) == 4):
+        return None
+    if len(found["a"]) == 4:
+        year, month, day = found["a"], found["b"], found["c"]
+    else:
+        if day_first is None and (day_first := _day_first(found)) is None:
+            what = f"the time {short_repr(text)} may have the day first or the month"
+            raise InputError(what, hint="no row of the file tells; write times as 2024-05-01 12:00:00")
+        day, month, year = (found["a"] if day_first else found["b"]), found["b" if day_first else "a"], found["c"]
+    hour = int(found["hour"] or 0)
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (found["half"].lower() == "pm")
+    fraction = int((found["fraction"] or "0")[:6].ljust(6, "0"))
+    try:
+        return datetime(
+            int(year), int(month), int(day), hour, int(found["minute"] or 0), int(found["second"] or 0), fraction
+        )
+    except ValueError:
+        return None
+
+
+def _day_first(date: re.Match[str]) -> bool | None:
+    """Whether the day comes first in a date with the year last, where that can be told."""
+    if date["mark"] == "." or int(date["a"]) > 12:
+        return True
+    return False if int(date["b"]) > 12 else None
+
+
+def find_day_first(texts: Iterable[str]) -> bool | None:
+    """Whether the day comes first in dates such as 5/6/2024, by the first one that tells; None where none does.
+
+    >>> find_day_first(["1/2/2024", "1/13/2024 9:00 PM"]), find_day_first(["2024-01-02"])
+    (False, None)
+    """
+    dates = (date for text in texts if (date := _DATE.fullmatch(text.strip())) and len(date["a"]) < 4)
+    return next((told for date in dates if (told := _day_first(date)) is not None), None)

@@ -1,4 +1,4 @@
-"""Label Studio: its JSON or JSON-MIN exports are read, pre-annotated tasks are written for its import.
+"""Label Studio: its JSON, JSON-MIN or CSV exports are read, pre-annotated tasks are written for its import.
 
 Reading: regions in time of videos, sound and time series are steps. Labels on the timeline of a video are frames,
 counted from 1; the rate is `--fps`, else the task's `fps` (which the `frameRate` of a labelling interface may refer
@@ -26,14 +26,16 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_documents import list_items, matching_files, member, only_matching_file
+from msg2.formats.delimited_reader import first_cells, read_records
+from msg2.formats.json_documents import list_items, member
+from msg2.formats.json_parser import parse_json
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.writing import FileContents, WriteOptions
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
-DESCRIPTION = "a Label Studio export (JSON)"
+DESCRIPTION = "a Label Studio export (JSON, CSV)"
 
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
@@ -48,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 def can_read(source: Source) -> bool:
     """Whether the file, or a file in the folder, is an export."""
-    return bool(matching_files(source, _is_export))
+    return bool(_exports(source))
 
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
@@ -59,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     source : Source
         A file or folder that `can_read` accepts.
     options : ReadOptions
-        `fps` is looked at.
+        `fps` and `every_annotator` are looked at.
 
     Returns
     -------
@@ -71,20 +73,45 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     InputError
         Where something is wrong with the data.
     """
-    file = only_matching_file(source, _is_export)
+    file, *more = _exports(source)
+    if more:
+        names = " and ".join(one.path.name for one in (file, *more))
+        raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
     labels: SegmentsByVideo = {}
     others: Counter[str] = Counter()
-    for position, item in enumerate(file.document):
-        where = f"{file.path}, $[{position}]"
+    for where, item in _items(file):
         data = item.get("data", item)
         task = data.get("task")
         key = (task if task and isinstance(task, str) else file.stem, _video_id(data, item))
-        if key in labels:
-            raise InputError("is the second item of its video", where=where, hint="keep one item per video")
-        labels[key] = list(_segments(item, options.fps, where, others))
+        if key in labels and not options.every_annotator:
+            hint = "keep one item per video; `msg2 describe` shows how far annotators agree"
+            raise InputError("is the second item of its video", where=where, hint=hint)
+        labels.setdefault(key, []).extend(_segments(item, options, where, others))
     if others:
         _log.warning("%s: results that are no regions in time, not read: %s", file.path, join_counts(others))
     return ReadResult.from_labels(labels, file.path.name)
+
+
+def _exports(source: Source) -> list[Source]:
+    return [file for file in source.files_or_self if _is_export(file.document) or _is_csv_export(file)]
+
+
+def _is_csv_export(file: Source) -> bool:
+    header = first_cells(file)
+    return "id" in header and bool({"annotator", "annotation_id"} & set(header))
+
+
+def _items(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The items of an export, each with its place; a row of a table is one of JSON-MIN, its regions JSON in a cell."""
+    if file.document is not None:
+        yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
+        return
+    for line, row in read_records(file, ("id",)):
+        yield file.row(line), {name: _parse_cell(file, line, cell) for name, cell in row.items()}
+
+
+def _parse_cell(file: Source, line: int, cell: str) -> Any:
+    return parse_json(cell, file, line) if cell.startswith("[{") else cell
 
 
 def _is_export(document: Any) -> bool:
@@ -117,9 +144,9 @@ def _video_id(data: dict[str, Any], item: dict[str, Any]) -> str:
     return (name.removesuffix(suffix) if _SUFFIXES.fullmatch(suffix) else name) or str(item.get("id", ""))
 
 
-def _segments(item: dict[str, Any], fps: float | None, where: str, others: Counter[str]) -> Iterator[Segment]:
-    results = list(_results(item, where))
-    rate = fps or _frame_rate(item, [result for result, _, _ in results])
+def _segments(item: dict[str, Any], options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
+    results = list(_results(item, where, options.every_annotator))
+    rate = options.fps or _frame_rate(item, [result for result, _, _ in results])
     for result, at, predicted in results:
         value = member(result, "value", dict, at)
         kinds = ("timelinelabels", "timeserieslabels", *(["labels"] if _is_sound(value, item) else []))
@@ -144,24 +171,35 @@ def _is_sound(value: dict[str, Any], item: dict[str, Any]) -> bool:
     return "start" in value and not {"text", "startOffset"} & value.keys() and "text" not in item.get("data", item)
 
 
-def _results(item: dict[str, Any], where: str) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """The regions of an item, with the path to each, and the confidence and source of predicted ones."""
+def _results(
+    item: dict[str, Any], where: str, every_annotator: bool
+) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """The regions of an item, with the path to each, and the confidence and source of those that have them."""
     if "data" not in item:
+        own = {"source": _annotator(item.get("annotator"))} if every_annotator else {}
         for key, regions in item.items():
             for position, region in enumerate(regions if isinstance(regions, list) else ()):
                 if isinstance(region, dict):
-                    yield {"type": key, "value": region}, f"{where}.{key}[{position}]", {}
+                    yield {"type": key, "value": region}, f"{where}.{key}[{position}]", own
         return
     kept = [annotation for annotation in _objects(item.get("annotations")) if not annotation.get("was_cancelled")]
     truth = [annotation for annotation in kept if annotation.get("ground_truth")]
-    chosen = truth or kept or _objects(item.get("predictions"))
-    if len(chosen) > 1:
-        hint = "keep one of them, or mark one as ground truth"
+    chosen = (kept if every_annotator else truth) or kept or _objects(item.get("predictions"))
+    if len(chosen) > 1 and not (every_annotator and kept):
+        hint = "keep one of them, or mark one as ground truth; `msg2 describe` shows how far they agree"
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
     for annotation in chosen:
         at = f"{where}.{'annotations' if kept else 'predictions'}"
         for path, result in list_items(member(annotation, "result", list, at), dict, f"{at}.result"):
-            yield result, path, {} if kept else _prediction_fields(annotation, result)
+            made = {"source": _annotator(annotation.get("completed_by"))} if every_annotator else {}
+            yield result, path, made if kept else _prediction_fields(annotation, result)
+
+
+def _annotator(value: Any) -> str | None:
+    """Who made an annotation: an address or a number, which may also be written as text or lie in an object."""
+    if isinstance(value, dict):
+        value = value.get("email") or value.get("id")
+    return str(value) if value or value == 0 else None
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:

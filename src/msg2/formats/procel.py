@@ -57,7 +57,7 @@ def _data_files(source: Source) -> list[Source]:
     if not source.is_folder:
         return [source] if source.head.startswith(b"MATLAB") else []
     folders = [source, *source.folders]
-    return [Source(folder.path / _DATA) for folder in folders if (folder.path / _DATA).is_file()]
+    return [file for folder in folders if (file := folder.member(_DATA)) is not None]
 
 
 def _read_task(file: Source) -> Task:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
+from msg2.formats.column_roles import ColumnMapping, parse_columns
 from msg2.formats.source import Source
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
@@ -31,6 +32,10 @@ class ReadOptions:
     """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
     draft_confidence: float = 0.0
     """Drafts of labels count from this confidence on (default: all do); `msg2 label` says which to take."""
+    every_annotator: bool = False
+    """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
+    columns: str | None = None
+    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action."""
 
     def __post_init__(self) -> None:
         require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
@@ -40,6 +45,37 @@ class ReadOptions:
         least = self.draft_confidence
         require(0 <= least <= 1, f"draft_confidence is {least}, it must be from 0 to 1")
         require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
+        parse_columns(self.columns)
+
+
+class ReadNotes:
+    """What a reader assumed where a file leaves it open, and what it did not use."""
+
+    def __init__(self) -> None:
+        self.assumptions: list[str] = []
+        self.unused: set[str] = set()
+
+    def assume(self, *what: str) -> None:
+        """Note what was assumed, in words; what has been noted before is not noted again."""
+        self.assumptions += [text for text in what if text not in self.assumptions]
+
+    def assume_instants(self, open_ended: int) -> None:
+        """Note that so many labels have a start and no end."""
+        if open_ended:
+            self.assume("a label with a start and no end is an instant: labels are in the order of their starts")
+
+    def add(self, mapping: ColumnMapping, assumptions: Iterable[str] = ()) -> None:
+        """Note what was assumed of a table.
+
+        Parameters
+        ----------
+        mapping : ColumnMapping
+            Its columns.
+        assumptions : iterable of str
+            What else was assumed, in words.
+        """
+        self.assume(*mapping.assumptions, *assumptions)
+        self.unused.update(mapping.unused)
 
 
 SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]
@@ -56,6 +92,8 @@ class ReadResult:
     tasks: Sequence[Task]
     unsorted: Mapping[str, int]
     """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed where the data leaves it open, in words."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))
@@ -92,7 +130,7 @@ class ReadResult:
         return ReadResult(build_tasks(labels), unsorted)
 
 
-def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
+def timed_segment(step: Step, start: float, end: float, where: str, source: str | None = None) -> Segment:
     """A segment with times.
 
     Parameters
@@ -103,6 +141,8 @@ def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
         Seconds from the start of the video.
     where : str
         File and row of the label, for errors.
+    source : str, optional
+        Where the label is from.
 
     Returns
     -------
@@ -115,7 +155,7 @@ def timed_segment(step: Step, start: float, end: float, where: str) -> Segment:
         Where the times or the name are wrong, with `where` as its place.
     """
     try:
-        return Segment(step, float(start), float(end))
+        return Segment(step, float(start), float(end), None, source)
     except OverflowError:
         raise InputError("has a time that is too large", where=where) from None
     except InputError as error:
@@ -154,7 +194,10 @@ def count_unsorted(labels: SegmentsByVideo) -> int:
     1
     """
     return sum(
-        above.start is not None and below.start is not None and below.start < above.start
+        above.start is not None
+        and below.start is not None
+        and below.start < above.start
+        and above.source == below.source
         for segments in labels.values()
         for above, below in pairwise(segments)
     )

@@ -5,6 +5,7 @@ A new format is one module beside this one and one line here: its reader in `REA
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -21,15 +22,18 @@ from msg2.formats import (
     egoexo4d,
     egoprocel,
     elan,
+    elan_text,
     epic_tent,
     event_csv,
     label_studio,
     procel,
     step_table,
+    timecode_list,
     xes,
 )
+from msg2.formats.column_roles import format_columns, is_event_log, parse_columns
 from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
-from msg2.formats.source import Source
+from msg2.formats.source import ZIP, Source
 from msg2.formats.writing import WriteOptions, Writer
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.task import Task
@@ -63,19 +67,22 @@ class Reader(Protocol):
 
 FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "order": (captaincook4d,),
-    "tier": (elan,),
+    "tier": (elan, elan_text),
     "fps": (cvat, label_studio),
+    "columns": (event_csv, step_table),
 }
 """Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
 READERS: tuple[Reader, ...] = (
     crosstask, procel, captaincook4d, coin, egoexo4d, egoprocel, assembly101, epic_tent,
-    xes, event_csv, elan, cvat, label_studio, step_table,
+    xes, event_csv, elan, elan_text, cvat, label_studio, timecode_list, step_table,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
 WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
 """Suffix of a file -> what writes it."""
 WRITE_SUFFIXES = tuple(WRITERS)
 """The formats of labels that can be written, by the end of the file's name."""
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+_log = logging.getLogger(__name__)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------
@@ -142,16 +149,38 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    chosen = ReadOptions(**options)
-    source = path if isinstance(path, Source) else Source.at(path)
-    return [apply_options(task, chosen) for task in read_source(source, find_reader(source), chosen).tasks]
+    chosen = ReadOptions(**options | {"columns": format_columns(options.get("columns"))})
+    source = path if isinstance(path, Source) else Source.of_data(path)
+    reader = find_reader(source, chosen.columns)
+    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
 
 
-def find_reader(source: Source) -> Reader:
-    """The reader of the format of the source, which is recognised by its content."""
-    if source.head.startswith(b"PK\x03\x04"):
-        hint = "unpack it and give what is in it; save a spreadsheet as CSV"
-        raise InputError("is a zip archive or a spreadsheet", where=source.path, hint=hint)
+def find_reader(source: Source, columns: str | None = None) -> Reader:
+    """The reader of the format of the source, which is recognised by its content.
+
+    Parameters
+    ----------
+    source : Source
+        The file or folder.
+    columns : str, optional
+        What the user said about the columns of a table: that tells a log from a table of steps.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    InputError
+        Where no reader knows it.
+    """
+    if source.head.startswith(_OLD_EXCEL) or (source.member("mimetype") and source.member("content.xml")):
+        what = "is a spreadsheet of an old or another program than Excel"
+        raise InputError(what, where=source.path, hint="save it as .xlsx or CSV")
+    if source.head.startswith(ZIP) and not source.is_spreadsheet:
+        raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
+    if columns is not None and step_table.can_read(source):
+        return event_csv if is_event_log(parse_columns(columns)) else step_table
     for reader in READERS:
         if reader.can_read(source):
             return reader
@@ -193,7 +222,10 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
             takers = "; ".join(other.DESCRIPTION for other in readers)
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
-        return reader.read(source, options)
+        result = reader.read(source, options)
+    if result.assumptions:
+        _log.warning("%s: assumed: %s", source.path, "; ".join(result.assumptions))
+    return result
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

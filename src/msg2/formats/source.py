@@ -1,5 +1,6 @@
 """A file or folder that somebody points at: its first bytes, its lines, its JSON.
 
+It may lie on the disk or in a zip archive, or come from standard input.
 Everything that can be wrong with bytes (missing, unreadable, a pipe, cut off, not text, endless) is checked here, once.
 """
 
@@ -11,20 +12,24 @@ import io
 import json
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from msg2.errors import InputError
 from msg2.formats.json_parser import parse_json
+from msg2.formats.zip_entry import ZipEntry
 
 HEAD_BYTES = 64 * 1024
 """What is looked at to recognise a format."""
+ZIP = b"PK\x03\x04"
+"""What zip archives, and with them Excel workbooks, begin with."""
 MAX_LINE = 10_000_000
 """Characters of the longest line; longer ones are refused before they fill the memory."""
 MAX_DOCUMENT = 256_000_000
@@ -36,6 +41,9 @@ class Source:
     """One existing file or folder; gzip is recognised by its magic bytes and opened transparently."""
 
     path: Path
+    """Where it is; of what is in an archive, the path of that and the path in it."""
+    content: bytes | ZipEntry | None = field(default=None, repr=False, compare=False)
+    """What it holds, where it does not lie on the disk."""
 
     @staticmethod
     def at(path: str | Path) -> Source:
@@ -51,22 +59,36 @@ class Source:
             raise InputError("is neither a file nor a folder", where=path, hint="save the data in a file first")
         return source
 
+    @staticmethod
+    def of_data(path: str | Path) -> Source:
+        """The data at `path`: as `at`, and `-` is standard input, and a zip archive the folder that it holds."""
+        source = _read_stdin() if str(path) == "-" else Source.at(path)
+        if source.is_folder or not source.head.startswith(ZIP) or source.is_spreadsheet:
+            return source
+        return source._open_archive()
+
+    def _open_archive(self) -> Source:
+        root = ZipEntry.open_root(self.content if isinstance(self.content, bytes) else self.path, self.path)
+        return Source(self.path if root.is_folder else self.path / root.name, root)
+
     # -- folders ------------------------------------------------------------------------------------------------
 
     @cached_property
     def is_folder(self) -> bool:
         """Whether this is a folder."""
+        if self.content is not None:
+            return isinstance(self.content, ZipEntry) and self.content.is_folder
         return self.path.is_dir()
 
     @cached_property
     def files(self) -> tuple[Source, ...]:
         """The regular files directly in the folder, by name, hidden ones left out; none if this is a file."""
-        return tuple(Source(path) for path in self._entries if path.is_file())
+        return tuple(entry for entry in self._entries if not entry.is_folder)
 
     @cached_property
     def folders(self) -> tuple[Source, ...]:
         """The folders directly in the folder, by name, hidden ones left out; none if this is a file."""
-        return tuple(Source(path) for path in self._entries if path.is_dir())
+        return tuple(entry for entry in self._entries if entry.is_folder)
 
     @property
     def files_or_self(self) -> tuple[Source, ...]:
@@ -74,13 +96,20 @@ class Source:
         return self.files if self.is_folder else (self,)
 
     @cached_property
-    def _entries(self) -> list[Path]:
+    def _entries(self) -> list[Source]:
         if not self.is_folder:
             return []
+        if isinstance(self.content, ZipEntry):
+            return [Source(self.path / entry.name.rpartition("/")[2], entry) for entry in self.content.entries]
         try:
-            return sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
+            paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
         except OSError as error:
             raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
+        return [Source(path) for path in paths if path.is_file() or path.is_dir()]
+
+    def member(self, name: str) -> Source | None:
+        """The file or folder of that name directly in the folder, if it is there."""
+        return next((entry for entry in self._entries if entry.path.name == name), None)
 
     # -- names --------------------------------------------------------------------------------------------------
 
@@ -89,7 +118,7 @@ class Source:
         """The name without its suffix, and without `.gz` before that; of a folder, the whole name. Valid text."""
         path = Path(os.fsencode(self.path.resolve()).decode("utf-8", "replace"))
         if self.is_folder:
-            return path.name
+            return path.stem if path.suffix.lower() == ".zip" and self.content is not None else path.name
         return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
     def row(self, number: int) -> str:
@@ -102,7 +131,7 @@ class Source:
     def open_binary(self) -> Iterator[IO[bytes]]:
         """The bytes of the file as a stream, unpacked if it is gzip."""
         try:
-            with self.path.open("rb") as raw:
+            with self._open_raw() as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
                 with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
@@ -112,6 +141,18 @@ class Source:
             raise InputError(f"is broken gzip ({_reason(error)})", where=self.path, hint=hint) from error
         except OSError as error:
             raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
+
+    def _open_raw(self) -> AbstractContextManager[IO[bytes]]:
+        if isinstance(self.content, ZipEntry):
+            return self.content.open()
+        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
+
+    @property
+    def packed_size(self) -> int:
+        """Bytes of the file as it lies on the disk, or in its archive."""
+        if isinstance(self.content, ZipEntry):
+            return self.content.packed_size
+        return self.path.stat().st_size if self.content is None else len(self.content)
 
     @cached_property
     def head(self) -> bytes:
@@ -199,14 +240,48 @@ class Source:
 
     def read_text(self) -> str:
         """All of the text; for documents that have to be in memory as a whole."""
+        try:
+            return self.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self._refuse_bytes()
+
+    def read_bytes(self) -> bytes:
+        """All of the bytes, at most `MAX_DOCUMENT`."""
         with self.open_binary() as stream:
             content = stream.read(MAX_DOCUMENT + 1)
         if len(content) > MAX_DOCUMENT:
             raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where=self.path, hint="split it")
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            self._refuse_bytes()
+        return content
+
+    # -- spreadsheets -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_spreadsheet(self) -> bool:
+        """Whether this is an Excel workbook (`.xlsx`)."""
+        return self.workbook is not None
+
+    @cached_property
+    def workbook(self) -> Source | None:
+        """The folder `xl` of the archive that an Excel workbook is; None of every other file."""
+        if not self.head.startswith(ZIP):
+            return None
+        packed = self.read_bytes() if isinstance(self.content, ZipEntry) else self.content
+        root = ZipEntry.open_root(self.path if packed is None else packed, self.path)
+        folder = Source(self.path, root).member("xl")
+        return folder if folder is not None and folder.member("workbook.xml") is not None else None
+
+
+@cache
+def _read_stdin() -> Source:
+    """What comes from standard input; it can be read once only, and is kept."""
+    if sys.stdin is None:
+        raise InputError("there is no standard input", where="-", hint="give a file")
+    content = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
+    if len(content) > MAX_DOCUMENT:
+        raise InputError(
+            f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where="stdin", hint="save it in a file first"
+        )
+    return Source(Path("stdin"), content)
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written.
+"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel, read.
 
 A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
 the video and the folder's name the task. A table without a column `task` is the task that its file is named after.
@@ -11,20 +11,22 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from msg2.errors import InputError
 from msg2.extras import optional_dependency
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo
+from msg2.formats.column_roles import parse_columns
+from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo
 from msg2.formats.source import Source
-from msg2.formats.table_rows import NUMBER_COLUMNS, column_names, read_rows
+from msg2.formats.table_rows import NUMBER_COLUMNS, find_columns, read_rows
 from msg2.formats.writing import Writer
 from msg2.formats.xml_parser import root_name
 from msg2.task import Task
 from msg2.text import join_names, short_repr
 
-DESCRIPTION = "a table of steps (CSV, TSV, JSON Lines, Parquet) or a folder of them"
+DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them"
 
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     source : Source
         A file or folder that `can_read` accepts.
     options : ReadOptions
-        Not looked at.
+        `columns` is looked at.
 
     Returns
     -------
@@ -58,42 +60,50 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         Where something is wrong with the data.
     """
     files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
-    one_per_video = source.is_folder and _one_per_video(files)
-    ignored: set[str] = set()
+    given = parse_columns(options.columns)
+    one_per_video = source.is_folder and _one_per_video(files, given)
+    notes = ReadNotes()
     names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
-    result = ReadResult.from_files((file, _read_labels(file, task, video, ignored)) for file, (task, video) in names)
+    result = ReadResult.from_files(
+        (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
+    )
     if not any(video.segments for task in result.tasks for video in task):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    if ignored:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(ignored)))
+    if notes.unused:
+        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
     others = {file.path.name for file in source.files} - {file.path.name for file in files}
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return result
+    return replace(result, assumptions=tuple(notes.assumptions))
 
 
-def _read_labels(file: Source, task: str, video: str | None, ignored: set[str]) -> SegmentsByVideo:
+def _read_labels(
+    file: Source, task: str, video: str | None, given: Mapping[str, str], notes: ReadNotes
+) -> SegmentsByVideo:
     """The segments of one file; `task` and `video` are the names where it has no such column."""
     labels: SegmentsByVideo = {}
-    for row in read_rows(file, ignored, ("video", "step") if video is None else ("step",)):
+    open_ended = 0
+    for row in read_rows(file, ("video", "step") if video is None else ("step",), given, notes):
         key = (row.task or task, row.video or video or "")
         labels.setdefault(key, []).append(row.segment)
+        open_ended += row.open_ended
+    notes.assume_instants(open_ended)
     return labels if labels or video is None else {(task, video): []}
 
 
 def _is_table(file: Source) -> bool:
-    """Whether a file in a folder is meant to be a table: by its suffix, or else by a column `step`."""
+    """Whether a file in a folder is meant to be a table: by its suffix, or else by a column for the step."""
     if file.path.name.lower().removesuffix(".gz").endswith(_SUFFIXES):
         return True
     try:
-        return can_read(file) and "step" in column_names(file)
+        return can_read(file) and "step" in find_columns(file, {}).columns
     except InputError:
         return False  # a picture, a readme, …: it does not claim to be a table
 
 
-def _one_per_video(files: list[Source]) -> bool:
+def _one_per_video(files: list[Source], given: Mapping[str, str]) -> bool:
     """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
-    full = [file for file in files if "video" in column_names(file)]
+    full = [file for file in files if "video" in find_columns(file, given).columns]
     if full and len(full) < len(files):
         other = next(file for file in files if file not in full)
         what = f"has the column 'video', {short_repr(other.path.name)} in the same folder has not"

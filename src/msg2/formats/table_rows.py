@@ -1,27 +1,29 @@
-"""The rows of a table of steps, from delimited text, JSON Lines or Parquet, one at a time.
+"""The rows of a table of steps, from delimited text, Excel, JSON Lines or Parquet, one at a time.
 
 `task`, `video` and `step` are verbatim text, never parsed. Times are seconds, on every row of a file or on none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from sys import intern
 from typing import Any, NamedTuple
 
-from msg2.errors import InputError
+from msg2.errors import InputError, errors_at
 from msg2.extras import optional_dependency
-from msg2.formats.delimited_reader import missing_column_error, number_rows, open_table
+from msg2.formats.column_roles import STEP_NAMES, ColumnMapping, match_columns, normalize_name
+from msg2.formats.delimited_reader import missing_column_error, open_table
 from msg2.formats.json_parser import parse_json
+from msg2.formats.reading import ReadNotes
 from msg2.formats.source import Source
+from msg2.formats.time_text import NumberParser
 from msg2.task import Segment
 from msg2.text import short_repr
 
 NAME_COLUMNS = ("task", "video", "step")
 NUMBER_COLUMNS = ("start", "end", "confidence")
-COLUMNS = (*NAME_COLUMNS, *NUMBER_COLUMNS, "source")
+COLUMNS = tuple(STEP_NAMES)
 _TEXT, _NUMBER = {str, type(None)}, {float, int, type(None)}  # exact types: a bool is no number here
 
 
@@ -32,30 +34,92 @@ class TableRow(NamedTuple):
     task: str | None
     video: str | None
     segment: Segment
+    open_ended: bool
+    """Whether the row has a start and no end: the label is an instant then."""
 
 
-def column_names(source: Source) -> tuple[str, ...]:
-    """The columns of the table: its header, the keys of its first line, or its schema."""
+def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
+    """Which column of a table is which, by its header, the keys of its first line, or its schema.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    given : mapping of str to str
+        What the user said about its columns.
+
+    Returns
+    -------
+    ColumnMapping
+    """
     if _is_parquet(source):
         with source.open_binary() as stream:
-            return tuple(_parquet_file(source, stream).schema_arrow.names)
+            return match_step_columns(_parquet_file(source, stream).schema_arrow.names, given, str(source.path))
     if source.is_json_lines:
-        return tuple(next(_json_objects(source))[1])
-    with open_table(source) as (header, _):
-        return tuple(header)
+        return match_step_columns(tuple(next(_json_objects(source))[1]), given, source.row(1))
+    with open_table(source, lambda cells: is_header(cells, given)) as table:
+        return match_step_columns(table.header, given, source.row(table.line))
 
 
-def read_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[TableRow]:
+def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether some cells could be the header of a table of steps.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        The cells.
+    given : mapping of str to str
+        What the user said about its columns.
+
+    Returns
+    -------
+    bool
+        Whether one of them is the step; of several that could be, the user is to be asked.
+    """
+    wanted = (normalize_name(given["step"]),) if "step" in given else STEP_NAMES["step"]
+    return any(normalize_name(cell) in wanted for cell in cells)
+
+
+def match_step_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+    """Which column of a table of steps is which, whether that is enough or not.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The columns.
+    given : mapping of str to str
+        What the user said about them.
+    where : str
+        File and row of the header, for errors.
+
+    Returns
+    -------
+    ColumnMapping
+
+    Raises
+    ------
+    InputError
+        Where what was given makes no sense, or two columns could be the same thing.
+    """
+    with errors_at(where):
+        return match_columns(header, STEP_NAMES, given)
+
+
+def read_rows(
+    source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
+) -> Generator[TableRow]:
     """Read the rows of a table, in the order of the file.
 
     Parameters
     ----------
     source : Source
         The table: delimited text, JSON Lines or Parquet.
-    ignored : set of str
-        Columns that are not used are added to it.
     required : sequence of str
-        Columns that must be there.
+        What must have a column.
+    given : mapping of str to str
+        What the user said about its columns.
+    notes : ReadNotes
+        What is assumed, and columns that are not used, are added to it.
 
     Returns
     -------
@@ -68,7 +132,7 @@ def read_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Gen
         Where a column is missing or a row is wrong.
     """
     read = _parquet_rows if _is_parquet(source) else _json_rows if source.is_json_lines else _delimited_rows
-    return require_uniform_times(source, read(source, ignored, required))
+    return require_uniform_times(source, read(source, required, given, notes))
 
 
 def require_uniform_times(source: Source, rows: Generator[TableRow]) -> Generator[TableRow]:
@@ -106,27 +170,30 @@ def require_uniform_times(source: Source, rows: Generator[TableRow]) -> Generato
 # -- delimited text ---------------------------------------------------------------------------------------------
 
 
-def _delimited_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[TableRow]:
-    with open_table(source) as (header, table):
-        ignored.update(check_columns(header, required, source.row(table.line_num)))
-        numbers = [name for name in NUMBER_COLUMNS if name in header]
-        for line, cells in number_rows(source, table, len(header)):
-            value: dict[str, Any] = dict(zip(header, cells, strict=True))
-            for name in numbers:
-                value[name] = _parse_number(source, line, name, value[name])
+def _delimited_rows(
+    source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
+) -> Generator[TableRow]:
+    with open_table(source, lambda cells: is_header(cells, given)) as table:
+        where = source.row(table.line)
+        mapping = check_columns(match_step_columns(table.header, given, where), table.header, required, where)
+        places = {role: table.header.index(column) for role, column in mapping.columns.items()}
+        milliseconds = {role for role in ("start", "end") if _is_in_milliseconds(mapping.columns.get(role, ""))}
+        parser = NumberParser(table.separator)
+        for line, cells in table.rows:
+            value: dict[str, Any] = {role: cells[place] for role, place in places.items()}
+            with errors_at(source.row(line)):
+                for name in ("start", "end"):
+                    if name in value:
+                        value[name] = parser.parse_seconds(name, value[name], name in milliseconds)
+                if "confidence" in value:
+                    value["confidence"] = parser.parse_number("confidence", value["confidence"])
             yield _make_row(source, line, value)
+    notes.assume(*table.assumptions)
+    notes.add(mapping, parser.assumptions)
 
 
-def _parse_number(source: Source, line: int, column: str, text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        if "_" not in text:  # float() takes 1_000, a table does not
-            return float(text)
-    except ValueError:
-        pass
-    hint = "give seconds with a decimal point, such as 90.5" if column != "confidence" else "give a number in 0 … 1"
-    raise InputError(f"the {column} {short_repr(text)} is not a number", where=source.row(line), hint=hint)
+def _is_in_milliseconds(column: str) -> bool:
+    return normalize_name(column).endswith(("ms", "msec", "milliseconds"))
 
 
 # -- JSON Lines -------------------------------------------------------------------------------------------------
@@ -142,15 +209,22 @@ def _json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, value
 
 
-def _json_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[TableRow]:
-    needed: list[str] = []
+def _json_rows(
+    source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
+) -> Generator[TableRow]:
+    columns: Mapping[str, str] = {}
     for number, value in _json_objects(source):
-        needed = needed or [*required, *({"task", "video"} & set(value) - set(required))]
+        if not columns:
+            mapping = match_step_columns(tuple(value), given, source.row(number))
+            notes.add(mapping)
+            columns = {role: role for role in required} | dict(mapping.columns)
+            needed = [*required, *({"task", "video"} & set(mapping.columns) - set(required))]
         for name in needed:
-            if name not in value:
-                raise InputError(f"the key {name!r} is missing", where=source.row(number))
-        ignored.update(value.keys() - COLUMNS)
-        yield parse_typed_row(source, number, value)
+            if columns[name] not in value:
+                raise InputError(f"the key {columns[name]!r} is missing", where=source.row(number))
+        notes.unused.update(value.keys() - {*columns.values(), *COLUMNS})
+        own = {role: value[column] for role in COLUMNS if (column := columns.get(role, role)) in value}
+        yield parse_typed_row(source, number, own)
 
 
 # -- Parquet ----------------------------------------------------------------------------------------------------
@@ -170,53 +244,54 @@ def _parquet_file(source: Source, stream: Any) -> Any:
         raise InputError(f"is broken Parquet ({str(error).splitlines()[0]})", where=source.path) from None
 
 
-def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[TableRow]:
+def _parquet_rows(
+    source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
+) -> Generator[TableRow]:
     with source.open_binary() as stream:
         table = _parquet_file(source, stream)
         header = table.schema_arrow.names
-        ignored.update(check_columns(header, required, str(source.path)))
-        wanted = [name for name in header if name in COLUMNS]
-        rows = (row for batch in table.iter_batches(columns=wanted) for row in batch.to_pylist())
+        mapping = check_columns(match_step_columns(header, given, str(source.path)), header, required, str(source.path))
+        notes.add(mapping)
+        roles = {column: role for role, column in mapping.columns.items()}
+        rows = (row for batch in table.iter_batches(columns=list(roles)) for row in batch.to_pylist())
         for number, row in enumerate(rows, start=1):
-            yield parse_typed_row(source, number, row)
+            yield parse_typed_row(source, number, {roles[column]: value for column, value in row.items()})
 
 
 # -- shared -----------------------------------------------------------------------------------------------------
 
 
-def check_columns(header: Sequence[str], required: Sequence[str], where: str) -> set[str]:
-    """Refuse columns that are there twice, are missing, or make no sense alone.
+def check_columns(mapping: ColumnMapping, header: Sequence[str], required: Sequence[str], where: str) -> ColumnMapping:
+    """Refuse columns that are missing, or make no sense alone.
 
     Parameters
     ----------
+    mapping : ColumnMapping
+        Which column is which.
     header : sequence of str
         The columns.
     required : sequence of str
-        Those that must be there.
+        What must have a column.
     where : str
         File and row of the header, for errors.
 
     Returns
     -------
-    set of str
-        The columns that are not used.
+    ColumnMapping
+        The same.
 
     Raises
     ------
     InputError
         With what is wrong.
     """
-    for name, count in Counter(header).items():
-        if count > 1:
-            raise InputError(f"the column {short_repr(name)} is there twice", where=where, hint="rename or remove one")
     for name in required:
-        if name not in header:
+        if name not in mapping.columns:
             raise missing_column_error(name, header, where)
-    for one, other in (("start", "end"), ("end", "start")):
-        if one in header and other not in header:
-            what = f"there is a column {one!r}, but no column {other!r}"
-            raise InputError(what, where=where, hint="give both, in seconds, or neither")
-    return set(header).difference(COLUMNS)
+    if "end" in mapping.columns and "start" not in mapping.columns:
+        what = "there is a column 'end', but no column 'start'"
+        raise InputError(what, where=where, hint="give both, in seconds, or only the start, or neither")
+    return mapping
 
 
 def parse_typed_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
@@ -254,6 +329,8 @@ def parse_typed_row(source: Source, number: int, value: dict[str, Any]) -> Table
 
 def _make_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
     task, video, step, start, end, confidence, origin = map(value.get, COLUMNS)
+    open_ended = start is not None and end is None
+    end = start if open_ended else end
     try:
         segment = Segment(intern(step or ""), _to_float(start), _to_float(end), _to_float(confidence), origin or None)
     except InputError as error:
@@ -262,7 +339,7 @@ def _make_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
         if not text and name in value:
             raise InputError(f"the {name} is empty", where=source.row(number))
     # A table repeats a few names very often: equal ones are kept as one object.
-    return TableRow(number, task and intern(task), video and intern(video), segment)
+    return TableRow(number, task and intern(task), video and intern(video), segment, open_ended)
 
 
 def _to_float(value: int | float | None) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from msg2.formats.source import Source
 from msg2.task import Task
 from msg2.validation import require
 
@@ -19,6 +20,8 @@ class WriteOptions:
     """Where the tool finds a video: a path or URL, with the id of the video for `{video}`."""
     fps: float | None = None
     """Frames per second, for Label Studio: labels in frames of the picture; None: in seconds along the sound."""
+    original: Source | None = None
+    """The data from which the labels are: what else its ELAN documents hold is kept in those that are written."""
 
     def __post_init__(self) -> None:
         require(self.fps is None or 0 < self.fps < float("inf"), f"fps is {self.fps}, it must be a number above 0")

@@ -71,7 +71,7 @@ def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextH
         Where the file is not valid XML or not safe to read; an error of a handler without a place gets the line.
     """
     parser = _make_parser(start, end, text)
-    fed, most = 0, max(source_module.MAX_DOCUMENT, MAX_RATIO * source.path.stat().st_size)
+    fed, most = 0, max(source_module.MAX_DOCUMENT, MAX_RATIO * source.packed_size)
     try:
         with source.open_binary() as stream:
             while chunk := stream.read(CHUNK):
