@@ -176,10 +176,10 @@ class LabelColumns:
 
     def first_labels(self, steps: int) -> LabelColumns:
         """Keep the first label of each step in each video; `steps` is how many there are."""
-        _, first = np.unique(self.video * np.intp(steps) + self.step, return_index=True)
-        if len(first) == len(self.step):
+        shown = self.video * np.intp(steps) + self.step
+        if np.bincount(shown, minlength=1).max() <= 1:
             return self
-        first.sort()
+        first = np.sort(np.unique(shown, return_index=True)[1])
         video, start, end = self.video[first], self.start[first], self.end[first]
         if not self.is_timed:  # count anew
             place = np.arange(len(video)) - np.searchsorted(video, video)

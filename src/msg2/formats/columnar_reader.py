@@ -8,6 +8,7 @@ and its errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from csv import reader
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,11 +124,12 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
     import pyarrow
     from pyarrow import csv
 
-    header = file.head.removeprefix(_BOM).split(b"\n", 1)[0].rstrip(b"\r").decode().split(",")
-    if file.head.count(b"\n") < _FEW_LINES:
+    first, *others = file.head.removeprefix(_BOM).split(b"\n", _FEW_LINES)
+    if len(others) < _FEW_LINES:
         raise NotPlainError  # there is nothing to gain, or a line without an end
+    header = next(reader([first.decode()]), [])
     if len(set(header)) < len(header) or not set(columns.values()) <= set(header):
-        raise NotPlainError  # quoted, or separated by something else
+        raise NotPlainError  # separated by something else
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     kinds = {column: text if role in _NAMES else pyarrow.float64() for role, column in columns.items()}
     convert = csv.ConvertOptions(
@@ -144,14 +146,17 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
 
 def _check_quotes(content: bytes) -> None:
     """Refuse quotes that do not enclose whole cells; pyarrow would read them in its own way."""
-    if b'"' not in content:
+    header = content.find(b"\n") + 1
+    if content.find(b'"', header) < 0:
         return
-    characters = np.frombuffer(content, np.uint8)
+    characters = np.frombuffer(content + b"\n", np.uint8, offset=header)
     places = np.flatnonzero(characters == ord('"'))
-    opening, closing = places[::2], places[1::2]
-    before = characters[np.maximum(opening - 1, 0)]
-    after = np.append(characters, ord("\n")).take(closing + 1)
-    if len(places) % 2 or not (np.isin(before, _BREAKS) | (opening == 0)).all() or not np.isin(after, _BREAKS).all():
+    if len(places) % 2:
+        raise NotPlainError
+    before, after = characters[places[::2] - 1], characters[places[1::2] + 1]
+    if places[0] == 0:
+        before = before[1:]
+    if not np.isin(before, _BREAKS).all() or not np.isin(after, _BREAKS).all():
         raise NotPlainError
 
 
