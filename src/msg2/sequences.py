@@ -50,22 +50,15 @@ class Sequences:
 
     @staticmethod
     def from_task(task: Task) -> Sequences:
-        """The sequences of a task; one pass over its segments.
+        """The sequences of a task, from its arrays.
 
         >>> from msg2.task import Segment, Video
         >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")])])
         >>> Sequences.from_task(task).before.tolist()
         [[0, 1], [0, 0]]
         """
-        column = {name: index for index, name in enumerate(task.steps)}
-        flat = [
-            (row, column[s.step], *((s.start, s.end) if s.is_timed else (position, position + 1)))
-            for row, video in enumerate(task.videos)
-            for position, s in enumerate(video.segments)
-        ]
-        table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
-        names = tuple(video.id for video in task.videos)
-        return Sequences(task.steps, names, table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T)
+        found = task.columns
+        return Sequences(task.steps, found.videos, found.video, found.step, found.start, found.end)
 
     @cached_property
     def ended(self) -> NDArray[np.float64]:

@@ -6,10 +6,13 @@ The types validate and sort what they are given, are immutable, and never read f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.text import short_repr
@@ -153,11 +156,54 @@ class Video:
         return Video(self.id, cut, self.sentences)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumns:
+    """The labels of many videos as arrays with one entry per label, sorted by video, start, end and step.
+
+    Of videos without times the labels are in their order, and `start` and `end` count them from 0.
+    """
+
+    videos: tuple[str, ...]
+    """Ids of the videos, sorted."""
+    video: NDArray[np.intp]
+    """Index of the video of each label."""
+    step: NDArray[np.intp]
+    """Index of its step."""
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    is_timed: bool = True
+    """Whether times are seconds."""
+
+    def first_labels(self, steps: int) -> LabelColumns:
+        """Keep the first label of each step in each video; `steps` is how many there are."""
+        shown = self.video * np.intp(steps) + self.step
+        if np.bincount(shown, minlength=1).max() <= 1:
+            return self
+        first = np.sort(np.unique(shown, return_index=True)[1])
+        video, start, end = self.video[first], self.start[first], self.end[first]
+        if not self.is_timed:  # count anew
+            place = np.arange(len(video)) - np.searchsorted(video, video)
+            start, end = place.astype(np.float64), place + 1.0
+        return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
+
+    def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
+        """Make the videos, one after the other; `steps` are the names of the steps."""
+        borders = np.searchsorted(self.video, np.arange(len(self.videos) + 1)).tolist()
+        for name, (low, high) in zip(self.videos, pairwise(borders), strict=True):
+            names = [steps[index] for index in self.step[low:high].tolist()]
+            if self.is_timed:
+                times = zip(names, self.start[low:high].tolist(), self.end[low:high].tolist(), strict=True)
+                yield Video(name, [Segment(*one) for one in times])
+            else:
+                yield Video(name, map(Segment, names))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Task:
     """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
 
-    `absent` says what a missing label means: "skipped", the step was not done, as in an event log; or "unknown".
+    `absent` says what a missing label means: "skipped", the step was not done, as in an event log; or "unknown". A task
+    of very many labels keeps them as arrays (`from_columns`) and makes its videos when they are asked for.
 
     >>> task = Task("toast", ["flip", "fry"], [Video("v1", [Segment("fry"), Segment("flip")])])
     >>> task.steps, len(task)
@@ -168,8 +214,9 @@ class Task:
 
     name: str
     steps: tuple[Step, ...]
-    videos: tuple[Video, ...]
-    absent: Absent = "unknown"
+    absent: Absent
+    _videos: tuple[Video, ...] | None
+    _columns: LabelColumns | None
 
     def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video], absent: Absent = "unknown") -> None:
         ordered_steps, ordered_videos = tuple(sorted(steps)), tuple(sorted(videos, key=lambda v: v.id))
@@ -185,20 +232,95 @@ class Task:
                         f"video {short_repr(video.id)} has the step {short_repr(segment.step)}, "
                         f"which is not among the steps of task {short_repr(name)}"
                     )
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "steps", ordered_steps)
-        object.__setattr__(self, "videos", ordered_videos)
-        object.__setattr__(self, "absent", absent)
+        self._set(name, ordered_steps, absent, ordered_videos, None)
+
+    @staticmethod
+    def from_columns(name: str, steps: Sequence[Step], columns: LabelColumns, absent: Absent = "unknown") -> Task:
+        """Make a task of labels in arrays.
+
+        Parameters
+        ----------
+        name : str
+            Of the task.
+        steps : sequence of Step
+            Sorted, each once.
+        columns : LabelColumns
+            The labels; times are finite, none is negative and no label ends before it starts.
+        absent : "unknown" or "skipped"
+            What a missing label means.
+
+        Returns
+        -------
+        Task
+        """
+        task = object.__new__(Task)
+        task._set(name, tuple(steps), absent, None, columns)
+        return task
+
+    def _set(
+        self,
+        name: str,
+        steps: tuple[Step, ...],
+        absent: Absent,
+        videos: tuple[Video, ...] | None,
+        columns: LabelColumns | None,
+    ) -> None:
+        values = (name, steps, absent, videos, columns)
+        for field, value in zip(("name", "steps", "absent", "_videos", "_columns"), values, strict=True):
+            object.__setattr__(self, field, value)
+
+    @property
+    def videos(self) -> tuple[Video, ...]:
+        """The videos by id; those of arrays are made at the first time."""
+        if self._videos is None:
+            object.__setattr__(self, "_videos", tuple(self))
+        return self._videos or ()
+
+    @property
+    def columns(self) -> LabelColumns:
+        """The labels as arrays."""
+        if self._columns is not None:
+            return self._columns
+        column = {name: index for index, name in enumerate(self.steps)}
+        flat = [
+            (row, column[s.step], *((s.start, s.end) if s.is_timed else (position, position + 1)))
+            for row, video in enumerate(self.videos)
+            for position, s in enumerate(video.segments)
+        ]
+        table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
+        names = tuple(video.id for video in self.videos)
+        timed = all(video.is_timed for video in self.videos)
+        return LabelColumns(names, table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T, timed)
 
     def __len__(self) -> int:
-        return len(self.videos)
+        return len(self._columns.videos if self._videos is None and self._columns is not None else self.videos)
 
     def __iter__(self) -> Iterator[Video]:
+        """The videos; those of arrays are made one at a time, and not kept."""
+        if self._videos is None and self._columns is not None:
+            return self._columns.make_videos(self.steps)
         return iter(self.videos)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Task):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        return self.name, self.steps, self.videos, self.absent
+
     def __repr__(self) -> str:
-        labels = sum(len(video.segments) for video in self.videos)
-        return f"<Task {self.name!r}: {len(self.videos)} videos, {len(self.steps)} steps, {labels} labels>"
+        return f"<Task {self.name!r}: {len(self)} videos, {len(self.steps)} steps, {self.labels} labels>"
+
+    @property
+    def labels(self) -> int:
+        """How many labels the videos have."""
+        if self._columns is not None:
+            return len(self._columns.step)
+        return sum(len(video.segments) for video in self.videos)
 
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""
@@ -206,6 +328,8 @@ class Task:
 
     def with_first_labels(self) -> Task:
         """Only the first segment of each step in each video."""
+        if self._columns is not None:
+            return Task.from_columns(self.name, self.steps, self._columns.first_labels(len(self.steps)), self.absent)
         return self.with_videos(video.with_first_labels() for video in self.videos)
 
     def with_sure_drafts(self, least: float) -> Task:
@@ -224,4 +348,4 @@ class Task:
 
     def order_by_start(self) -> Task:
         """Order overlapping segments by their start; see `Video.order_by_start`."""
-        return self.with_videos(video.order_by_start() for video in self.videos)
+        return self.with_videos(video.order_by_start() for video in self)

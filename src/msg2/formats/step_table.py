@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from msg2.errors import InputError
 from msg2.extras import optional_dependency
 from msg2.formats.column_roles import parse_columns
+from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
 from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo
 from msg2.formats.source import Source
 from msg2.formats.table_rows import NUMBER_COLUMNS, find_columns, read_rows
@@ -63,11 +64,16 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     given = parse_columns(options.columns)
     one_per_video = source.is_folder and _one_per_video(files, given)
     notes = ReadNotes()
-    names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
-    result = ReadResult.from_files(
-        (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
-    )
-    if not any(video.segments for task in result.tasks for video in task):
+    try:
+        result = _read_in_columns(files, given, notes) if not one_per_video else None
+    except NotPlainError:
+        result = None
+    if result is None:
+        names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
+        result = ReadResult.from_files(
+            (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
+        )
+    if not any(task.labels for task in result.tasks):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
     if notes.unused:
         _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
@@ -75,6 +81,15 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
     return replace(result, assumptions=tuple(notes.assumptions))
+
+
+def _read_in_columns(files: Sequence[Source], given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
+    """The result of full tables that leave nothing open."""
+    mapped = [(file, find_columns(file, given)) for file in files]
+    result = read_plain_tables(mapped)
+    for _, mapping in mapped:
+        notes.add(mapping)
+    return result
 
 
 def _read_labels(

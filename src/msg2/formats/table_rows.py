@@ -177,7 +177,7 @@ def _delimited_rows(
         where = source.row(table.line)
         mapping = check_columns(match_step_columns(table.header, given, where), table.header, required, where)
         places = {role: table.header.index(column) for role, column in mapping.columns.items()}
-        milliseconds = {role for role in ("start", "end") if _is_in_milliseconds(mapping.columns.get(role, ""))}
+        milliseconds = {role for role in ("start", "end") if is_in_milliseconds(mapping.columns.get(role, ""))}
         parser = NumberParser(table.separator)
         for line, cells in table.rows:
             value: dict[str, Any] = {role: cells[place] for role, place in places.items()}
@@ -192,7 +192,8 @@ def _delimited_rows(
     notes.add(mapping, parser.assumptions)
 
 
-def _is_in_milliseconds(column: str) -> bool:
+def is_in_milliseconds(column: str) -> bool:
+    """Whether a column of times says that they are milliseconds."""
     return normalize_name(column).endswith(("ms", "msec", "milliseconds"))
 
 
