@@ -182,7 +182,7 @@ def _leave_checks_to_readers(command: object) -> None:
     for parameter in getattr(command, "params", ()):
         described = getattr(parameter, "type_descriptor", None)  # older versions of Typer have a type of Click's
         kind = getattr(parameter, "type", None) if described is None else described.parameter_info
-        if hasattr(kind, "readable"):
+        if kind is not None and hasattr(kind, "readable"):
             kind.readable = False
     for subcommand in getattr(command, "commands", {}).values():
         _leave_checks_to_readers(subcommand)

@@ -152,8 +152,9 @@ def find_reader(source: Source) -> Reader:
     if source.head.startswith(b"PK\x03\x04"):
         hint = "unpack it and give what is in it; save a spreadsheet as CSV"
         raise InputError("is a zip archive or a spreadsheet", where=source.path, hint=hint)
+    sample = source.sample()
     for reader in READERS:
-        if reader.can_read(source):
+        if reader.can_read(sample):
             return reader
     hint = "msg2 reads: " + "; ".join(reader.DESCRIPTION for reader in READERS)
     if source.is_folder:

@@ -12,9 +12,10 @@ import json
 import os
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -22,9 +23,12 @@ from typing import IO, Any, NoReturn
 
 from msg2.errors import InputError
 from msg2.formats.json_parser import parse_json
+from msg2.formats.unpacking import JSON_VALUES_PER_ROW, BoundedGzipFile, UnpackingBudget
 
 HEAD_BYTES = 64 * 1024
 """What is looked at to recognise a format."""
+MANY_FILES, SHORT_HEAD_BYTES = 1000, 2 * 1024
+"""Of the files of a folder that has more than so many, the heads are shorter: they all are kept in memory."""
 MAX_LINE = 10_000_000
 """Characters of the longest line; longer ones are refused before they fill the memory."""
 MAX_DOCUMENT = 256_000_000
@@ -36,6 +40,9 @@ class Source:
     """One existing file or folder; gzip is recognised by its magic bytes and opened transparently."""
 
     path: Path
+    head_bytes: int = field(default=HEAD_BYTES, compare=False, repr=False)
+    chosen_files: tuple[Source, ...] | None = field(default=None, compare=False, repr=False)
+    """Of a folder: the only files that are looked at."""
 
     @staticmethod
     def at(path: str | Path) -> Source:
@@ -61,12 +68,28 @@ class Source:
     @cached_property
     def files(self) -> tuple[Source, ...]:
         """The regular files directly in the folder, by name, hidden ones left out; none if this is a file."""
-        return tuple(Source(path) for path in self._entries if path.is_file())
+        if self.chosen_files is not None:
+            return self.chosen_files
+        files = [path for path in self._entries if path.is_file()]
+        head_bytes = HEAD_BYTES if len(files) <= MANY_FILES else SHORT_HEAD_BYTES
+        return tuple(Source(path, head_bytes) for path in files)
 
     @cached_property
     def folders(self) -> tuple[Source, ...]:
         """The folders directly in the folder, by name, hidden ones left out; none if this is a file."""
         return tuple(Source(path) for path in self._entries if path.is_dir())
+
+    def sample(self) -> Source:
+        """The same file or folder with at most `MANY_FILES` files of each suffix: enough to recognise it by."""
+        if len(self.files) <= MANY_FILES:
+            return self
+        counts: Counter[str] = Counter()
+        chosen = []
+        for file in self.files:
+            counts[file.path.suffix] += 1
+            if counts[file.path.suffix] <= MANY_FILES:
+                chosen.append(file)
+        return Source(self.path, chosen_files=tuple(chosen))
 
     @property
     def files_or_self(self) -> tuple[Source, ...]:
@@ -100,12 +123,12 @@ class Source:
 
     @contextmanager
     def open_binary(self) -> Iterator[IO[bytes]]:
-        """The bytes of the file as a stream, unpacked if it is gzip."""
+        """The bytes of the file as a stream, unpacked if it is gzip, as far as its `UnpackingBudget` reaches."""
         try:
             with self.path.open("rb") as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
-                with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
+                with BoundedGzipFile(raw, self.path) if packed else raw as stream:
                     yield stream  # type: ignore[misc]
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             hint = "copy or download the file again"
@@ -119,7 +142,7 @@ class Source:
         if self.is_folder:
             return b""
         with self.open_binary() as stream:
-            return stream.read(HEAD_BYTES)
+            return stream.read(self.head_bytes)
 
     # -- text ---------------------------------------------------------------------------------------------------
 
@@ -127,9 +150,12 @@ class Source:
         r"""The lines of UTF-8 text with their ends (`\n`, `\r\n` or `\r`; no other character ends a line)."""
         with self.open_binary() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             number = 0
+            budget: UnpackingBudget | None = getattr(stream, "budget", None)
             try:
                 while line := text.readline(MAX_LINE + 1):
                     number += 1
+                    if budget is not None:
+                        budget.require(rows=number)
                     if "\0" in line:
                         hint = "save it as UTF-8 text; UTF-16 and binary files are full of these"
                         raise InputError("has a NUL byte, which is no text", where=self.row(number), hint=hint)
@@ -201,6 +227,9 @@ class Source:
         """All of the text; for documents that have to be in memory as a whole."""
         with self.open_binary() as stream:
             content = stream.read(MAX_DOCUMENT + 1)
+            budget: UnpackingBudget | None = getattr(stream, "budget", None)
+        if budget is not None:
+            budget.require(rows=sum(map(content.count, (b",", b"[", b"{"))) // JSON_VALUES_PER_ROW)
         if len(content) > MAX_DOCUMENT:
             raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where=self.path, hint="split it")
         try:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msg2.errors import InputError
 from msg2.extras import optional_dependency
 from msg2.formats.delimited_reader import missing_column_error, number_rows, open_table
 from msg2.formats.json_parser import parse_json
 from msg2.formats.source import Source
+from msg2.formats.unpacking import UnpackingBudget
 from msg2.task import Segment
 from msg2.text import short_repr
 
@@ -162,12 +163,34 @@ def _is_parquet(source: Source) -> bool:
 
 def _parquet_file(source: Source, stream: Any) -> Any:
     with optional_dependency("reading Parquet", "parquet"):
-        import pyarrow
         from pyarrow import parquet
+    with _arrow_errors(source):
+        file = parquet.ParquetFile(stream)
+        texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+        budget = UnpackingBudget.for_file(source.path)
+        budget.require(
+            rows=file.metadata.num_rows,
+            unpacked=sum(
+                group.column(place).total_uncompressed_size for group in groups for place in range(group.num_columns)
+            ),
+        )
+        # A text that is there often is held once.
+        return parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
+
+
+@contextmanager
+def _arrow_errors(source: Source) -> Iterator[None]:
+    """What pyarrow makes of broken files: its own errors, and those of values that Python cannot hold."""
+    import pyarrow
+
     try:
-        return parquet.ParquetFile(stream)
-    except pyarrow.ArrowException as error:
-        raise InputError(f"is broken Parquet ({str(error).splitlines()[0]})", where=source.path) from None
+        yield
+    except (pyarrow.ArrowException, OverflowError, ValueError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"is broken Parquet ({said})", where=source.path) from None
 
 
 def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) -> Generator[TableRow]:
@@ -176,9 +199,26 @@ def _parquet_rows(source: Source, ignored: set[str], required: Sequence[str]) ->
         header = table.schema_arrow.names
         ignored.update(check_columns(header, required, str(source.path)))
         wanted = [name for name in header if name in COLUMNS]
-        rows = (row for batch in table.iter_batches(columns=wanted) for row in batch.to_pylist())
-        for number, row in enumerate(rows, start=1):
+        for number, row in enumerate(_parquet_values(source, table, wanted), start=1):
             yield parse_typed_row(source, number, row)
+
+
+def _parquet_values(source: Source, table: Any, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    batches = table.iter_batches(columns=columns)
+    while True:
+        with _arrow_errors(source):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            values = [_values(batch.column(name)) for name in columns]
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return cast(list[Any], column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if place is None else texts[place] for place in column.indices.to_pylist()]
 
 
 # -- shared -----------------------------------------------------------------------------------------------------
