@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
-from msg2.text import short_repr
+from msg2.text import name_fault, short_repr
 
 PREDICTED = "predicted"
 """The `source` of the labels that were added."""
@@ -41,8 +41,8 @@ class Segment:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.step:
-            raise InputError("a step has an empty name")
+        if fault := name_fault(self.step):
+            raise InputError(f"a step has {fault}")
         if (self.start is None) != (self.end is None):
             raise InputError(f"step {short_repr(self.step)} has a start or an end, but not both")
         if self.start is not None and self.end is not None:
@@ -104,8 +104,8 @@ class Video:
     sentences: tuple[Sentence, ...] = ()
 
     def __init__(self, id: str, segments: Iterable[Segment], sentences: Iterable[Sentence] = ()) -> None:
-        if not id:
-            raise InputError("a video has an empty id")
+        if fault := name_fault(id):
+            raise InputError(f"a video has {fault}")
         ordered = tuple(segments)
         timed = {segment.is_timed for segment in ordered}
         if len(timed) > 1:
@@ -177,6 +177,9 @@ class Task:
             for first, second in pairwise(names):
                 if first == second:
                     raise InputError(f"task {short_repr(name)} has the {kind} {short_repr(first)} twice")
+        for kind, name_ in (("task", name or "?"), *(("step", step) for step in ordered_steps)):
+            if fault := name_fault(name_):
+                raise InputError(f"a {kind} has {fault}")
         known = set(ordered_steps)
         for video in ordered_videos:
             for segment in video.segments:

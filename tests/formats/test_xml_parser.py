@@ -12,7 +12,7 @@ import pytest
 from msg2.errors import InputError
 from msg2.formats import read_all, unpacking
 from msg2.formats.source import Source
-from msg2.formats.xml_parser import root_name
+from msg2.formats.xml_parser import parse_xml, root_name
 
 HEAD = b"<log><trace><event>"
 EVENT = b'<event><string key="concept:name" value="a"/></event>'
@@ -94,3 +94,13 @@ def test_other_xml(tmp_path: Path) -> None:
     assert root_name(Source(path)) == "html"
     path.write_text("<<<")
     assert root_name(Source(path)) is None
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "utf-7", "shift_jis", "idna"])
+def test_an_encoding_that_nobody_knows(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "log.xes"
+    path.write_bytes(f'<?xml version="1.0" encoding="{encoding}"?><log></log>'.encode())
+    with pytest.raises(InputError, match=r"log\.xes"):
+        read_all(path)
+    with pytest.raises(InputError, match=r"log\.xes: is XML in an encoding that cannot be read .*\n  save it as UTF-8"):
+        parse_xml(Source.at(path), lambda *_: None, lambda _: None)

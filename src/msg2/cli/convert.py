@@ -34,6 +34,10 @@ def convert(
         float | None,
         typer.Option(metavar="X", help="To Label Studio: labels in frames, X a second; default: in seconds of sound."),
     ] = _DEFAULT.fps,
+    guard: Annotated[
+        bool,
+        typer.Option("--guard", help="To CSV, TSV: an apostrophe before names that a spreadsheet would run (= + - @)."),
+    ] = _DEFAULT.guard,
     *,
     reading: GivenOptions,
 ) -> None:
@@ -46,7 +50,7 @@ def convert(
     `msg2 convert filled.csv -o labels.label-studio.json --media "https://videos.example.org/{video}.mp4"`
     """
     with console.usage_errors():
-        options = WriteOptions(media, frames)
+        options = WriteOptions(media, frames, guard)
     if output.exists() and output.samefile(data):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
     match_suffix(output)

@@ -152,9 +152,10 @@ def _results(item: dict[str, Any], where: str) -> Iterator[tuple[dict[str, Any],
                 if isinstance(region, dict):
                     yield {"type": key, "value": region}, f"{where}.{key}[{position}]", {}
         return
-    kept = [annotation for annotation in _objects(item.get("annotations")) if not annotation.get("was_cancelled")]
+    annotations = _objects(item, "annotations", where)
+    kept = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     truth = [annotation for annotation in kept if annotation.get("ground_truth")]
-    chosen = truth or kept or _objects(item.get("predictions"))
+    chosen = truth or kept or _objects(item, "predictions", where)
     if len(chosen) > 1:
         hint = "keep one of them, or mark one as ground truth"
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
@@ -164,8 +165,11 @@ def _results(item: dict[str, Any], where: str) -> Iterator[tuple[dict[str, Any],
             yield result, path, {} if kept else _prediction_fields(annotation, result)
 
 
-def _objects(values: Any) -> list[dict[str, Any]]:
-    return [value for value in values or () if isinstance(value, dict)]
+def _objects(item: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    values = item.get(key) or []
+    if not isinstance(values, list):
+        raise InputError("is not a list", where=f"{where}.{key}")
+    return [value for value in values if isinstance(value, dict)]
 
 
 def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

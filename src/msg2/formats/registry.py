@@ -30,7 +30,7 @@ from msg2.formats import (
 )
 from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
 from msg2.formats.source import Source
-from msg2.formats.writing import WriteOptions, Writer
+from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.task import Task
 
@@ -235,6 +235,10 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
     """
     path, tasks = Path(path), [tasks] if isinstance(tasks, Task) else tasks
     suffix = match_suffix(path)
+    if options is not None and options.guard:
+        if suffix not in (".csv", ".tsv"):
+            raise InputError("is no table of text, whose names could be guarded", where=path, hint="leave out --guard")
+        tasks = [*map(guard_names, tasks)]
     try:
         contents = WRITERS[suffix](tasks, path, options or WriteOptions())
     except InputError as error:

@@ -18,7 +18,7 @@ from msg2.formats.json_parser import parse_json
 from msg2.formats.source import Source
 from msg2.formats.unpacking import UnpackingBudget
 from msg2.task import Segment
-from msg2.text import short_repr
+from msg2.text import name_fault, short_repr
 
 NAME_COLUMNS = ("task", "video", "step")
 NUMBER_COLUMNS = ("start", "end", "confidence")
@@ -299,8 +299,9 @@ def _make_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
     except InputError as error:
         raise error.at(source.row(number)) from None
     for name, text in (("video", video), ("task", task)):
-        if not text and name in value:
-            raise InputError(f"the {name} is empty", where=source.row(number))
+        if name in value and (fault := name_fault(text or "")):
+            what = f"the {name} has {fault}" if text else f"the {name} is empty"
+            raise InputError(what, where=source.row(number))
     # A table repeats a few names very often: equal ones are kept as one object.
     return TableRow(number, task and intern(task), video and intern(video), segment)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from msg2.task import Task
+from msg2.task import Task, Video
 from msg2.validation import require
 
 
@@ -20,12 +20,37 @@ class WriteOptions:
     fps: float | None = None
     """Frames per second, for Label Studio: labels in frames of the picture; None: in seconds along the sound."""
 
+    guard: bool = False
+    """Tables of text: an apostrophe before names that a spreadsheet would run as a formula (= + - @)."""
+
     def __post_init__(self) -> None:
         require(self.fps is None or 0 < self.fps < float("inf"), f"fps is {self.fps}, it must be a number above 0")
 
     def media_url(self, video: str) -> str:
         """The path or URL of the video with the id `video`."""
         return self.media.replace("{video}", video)
+
+
+def guard_names(task: Task) -> Task:
+    """The task with an apostrophe before every name that a spreadsheet would take for a formula.
+
+    >>> from msg2.task import Segment, Video
+    >>> guard_names(Task("t", ["=1+1", "fry"], [Video("v", [Segment("=1+1"), Segment("fry")])])).steps
+    ("'=1+1", 'fry')
+    """
+    videos = [
+        Video(
+            _guard(video.id),
+            [replace(s, step=_guard(s.step), source=s.source and _guard(s.source)) for s in video.segments],
+            video.sentences,
+        )
+        for video in task
+    ]
+    return Task(_guard(task.name), map(_guard, task.steps), videos, task.absent)
+
+
+def _guard(name: str) -> str:
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 FileContents: TypeAlias = Mapping[Path, str | bytes]

@@ -40,7 +40,7 @@ def root_name(source: Source) -> str | None:
         parser.Parse(source.head)
     except _RootReached as root:
         return str(root)
-    except expat.ExpatError:
+    except (expat.ExpatError, LookupError, ValueError):  # the last two: an encoding that Python does not know
         pass
     return None
 
@@ -83,6 +83,11 @@ def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextH
         raise InputError(what, where=source.row(error.lineno)) from None
     except InputError as error:
         raise error.at(source.row(parser.CurrentLineNumber)) from None
+    except (LookupError, ValueError) as error:
+        if isinstance(error, KeyError | IndexError):  # of a handler
+            raise
+        what = f"is XML in an encoding that cannot be read ({error})"
+        raise InputError(what, where=source.path, hint="save it as UTF-8") from None
 
 
 def _make_parser(start: StartHandler, end: TextHandler, text: TextHandler | None) -> expat.XMLParserType:
