@@ -33,7 +33,7 @@ SEGMENTS = st.builds(
         (lambda: Segment("a", 2.0, 1.0), "step 'a' ends at 1, before its start at 2"),
         (lambda: Segment("a", confidence=1.5), "step 'a' has the confidence 1.5"),
         (lambda: Segment("a", confidence=math.nan), "step 'a' has the confidence nan"),
-        (lambda: Video("", []), "a video has an empty name"),
+        (lambda: Video("", []), "a video has an empty id"),
         (lambda: Video("v", [Segment("a", 0, 1), Segment("b")]), "video 'v' has times on some of its segments only"),
         (lambda: Task("t", "aba", []), "task 't' has the step 'a' twice"),
         (lambda: Task("t", "a", [Video("v", []), Video("v", [])]), "task 't' has the video 'v' twice"),

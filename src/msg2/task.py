@@ -105,7 +105,7 @@ class Video:
 
     def __init__(self, id: str, segments: Iterable[Segment], sentences: Iterable[Sentence] = ()) -> None:
         if fault := name_fault(id):
-            raise InputError(f"a video has {fault}")
+            raise InputError(f"a video has {fault}" if id else "a video has an empty id")
         ordered = tuple(segments)
         timed = {segment.is_timed for segment in ordered}
         if len(timed) > 1:
