@@ -11,7 +11,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
 test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs experiments results requirements clean
+.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu fuzz docs experiments results requirements clean
 
 demo: .venv/.run  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
@@ -48,6 +48,10 @@ test-pythons: ## the tests on other versions of Python, where they are installed
 
 benchmark: .venv/.test  ## speed and growth, as ratios to always-before
 	$(BIN)/python -m benchmarks
+
+FUZZ := --count 1500 --seconds 1800 --seed $(shell date +%s)
+fuzz: .venv/.test  ## mutated files of every format; what is found is kept for the tests
+	$(BIN)/python -m benchmarks.fuzz $(FUZZ)
 
 benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GPU
 	$(BIN)/python -m benchmarks.gpu

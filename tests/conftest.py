@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -40,6 +41,15 @@ def _the_logger_as_it_was() -> Iterator[None]:
     yield
     logger.handlers, level, logger.propagate = before
     logger.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_as_they_were() -> Iterator[None]:
+    """The command line handles Ctrl-C for its process; in tests, for one test."""
+    before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    yield
+    signal.signal(signal.SIGINT, before[0])
+    sys.unraisablehook = before[1]
 
 
 # -- processes --------------------------------------------------------------------------------------------------

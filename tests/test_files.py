@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msg2 import files
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together, write_whole
 
@@ -77,15 +80,96 @@ def test_all_files_or_none(tmp_path: Path, bad: str) -> None:
 
 
 def test_an_interrupt_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(path: Path, data: bytes) -> int:
-        with path.open("wb") as stream:
-            stream.write(data[: len(data) // 2])
+    def interrupted(descriptor: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "new" / "a.txt", "whole")
+        write_whole(tmp_path / "a.txt", "whole")
     assert tree(tmp_path) == {}
+
+
+def test_what_is_renamed_is_on_the_disk_before_and_its_name_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[tuple[str, str]] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        happened.append(("sync", path.name if path.is_dir() else path.read_text()))
+        sync(descriptor)
+
+    def replaced(path: Path, target: Path) -> Path:
+        happened.append(("rename", target.name))
+        return replace(path, target)
+
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_together({tmp_path / "out" / "a.txt": "A", tmp_path / "out" / "b.txt": "B"})
+    renamed = [("rename", "a.txt"), ("rename", "b.txt")]
+    assert happened == [("sync", "A"), ("sync", "B"), *renamed, ("sync", "out")]
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for mode in (0o600, 0o640, 0o444):
+        path.touch()
+        path.chmod(mode)
+        write_whole(path, "new")
+        assert (stat.S_IMODE(path.stat().st_mode), path.read_text()) == (mode, "new")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_that_is_replaced_keeps_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.touch(mode=0o660)
+    os.chown(path, 65534, 65533)
+    write_whole(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (65534, 65533)
+
+
+def test_a_group_that_cannot_be_kept_gains_no_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.touch()
+    path.chmod(0o664)
+    old = path.stat()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    files._pass_on(os.stat_result([*old[:4], old.st_uid, old.st_gid + 1, *old[6:]]), path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+def test_leftovers_of_killed_processes_are_swept_and_those_of_others_stay(tmp_path: Path) -> None:
+    machine = files._machine()
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "a.txt"], env=os.environ | {"PYTHONPATH": SOURCES},
+        check=False,
+    )  # fmt: skip
+    (left,) = tmp_path.iterdir()
+    assert (killed.returncode, left.name[:15]) == (-9, f".msg2-{machine}-")
+    kept = {f".msg2-{machine}-{os.getpid()}-00000000", ".msg2-0badhost-1-00000000", ".msg2-01234567-1-00000000"}
+    for name in (*kept, ".msg2-01234567-2-00000000"):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / ".msg2-01234567-2-00000000", (0, 0))  # of another machine, but of long ago
+    folder = tmp_path / f".msg2-{machine}-{2**22 + 1}-00000000"
+    (folder / "content").mkdir(parents=True)
+    write_whole(tmp_path / "a.txt", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "a.txt"}
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from msg2.files import write_whole
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+write_whole(Path(sys.argv[1]), "half")
+"""
+SOURCES = str(Path(files.__file__).parents[1])
 
 
 @given(st.lists(st.text(max_size=80) | st.sampled_from(["a", "A", "a-2", "con", "../x", ""]), max_size=30))

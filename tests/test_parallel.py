@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 import weakref
+from multiprocessing.process import BaseProcess
 
 import pytest
 
+from msg2 import parallel
 from msg2.parallel import ENGINES, WorkerDied, process_engine
 
 EXIT = "__import__('os')._exit(3)"
@@ -123,6 +125,29 @@ def test_an_interrupt_in_the_middle_of_a_long_result(apart, moment: float) -> No
     assert program.stdout.readline() == "('1', '1')\n"
     time.sleep(moment)
     assert_interrupted(program, apart)
+
+
+def test_an_interrupt_while_processes_are_ended_leaves_none_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes before the first process has been told to end, which then would wait for work for ever."""
+    terminate = BaseProcess.terminate
+
+    def interrupted(process: BaseProcess) -> None:
+        signal.raise_signal(signal.SIGINT)
+        terminate(process)
+
+    monkeypatch.setattr(BaseProcess, "terminate", interrupted)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(process_engine(eval, ["1", "2", "3"], 2))
+    assert time.monotonic() - began < 20
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_PATIENCE", 0.2)
+    deaf = "[__import__('signal').signal(15, __import__('signal').SIG_IGN), 1][1]"
+    assert list(process_engine(eval, [deaf, "2", deaf, deaf], 2))
+    assert not multiprocessing.active_children()
 
 
 def test_a_process_that_dies_in_the_middle_of_its_answer_is_dead() -> None:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
+import socket
+import stat
+import sys
+import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from msg2.errors import InputError
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
 """Names that Windows keeps for devices, whatever the suffix."""
+_TEMPORARY = re.compile(r"\.msg2-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
+"""Names of temporary files: the machine and the process that write them, and a random number."""
+_ABANDONED_SECONDS = 24 * 3600
+"""Nobody writes one file for so long: a temporary one of this age is left over, whoever made it."""
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -37,7 +48,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
     """Write several files, all or none: they are put in place once every one of them is on the disk.
 
-    Missing folders are made; a link stays and its target is replaced; a device or pipe is written to as it is.
+    Missing folders are made; a link stays and its target is replaced; a device or pipe is written to as it is. A file
+    that is replaced passes its mode and, where that is allowed, its owner on. Temporary files that a killed process has
+    left in the same folders are removed.
     """
     with ExitStack() as undo:
         staged = {}
@@ -55,19 +68,90 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
             with _os_errors_at(target):
                 temporary.replace(target)
         undo.pop_all()
+    for folder in {target.parent for target in staged}:
+        _sync_folder(folder)
 
 
 def _stage(path: Path, data: bytes, undo: ExitStack) -> Path:
-    """`data` in a temporary file beside `path`; `undo` removes it, and the folders that were made for it."""
+    """`data` on the disk beside `path`; `undo` removes it, and the folders that were made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
         undo.callback(_ignore_missing, folder.rmdir)
+    replaced = None
     with suppress(FileNotFoundError):
-        path.lstat()  # a name that the disk refuses is refused here, before any file is replaced
-    temporary = path.with_name(f".msg2-{secrets.token_hex(8)}")
+        replaced = path.lstat()  # a name that the disk refuses is refused here, before any file is replaced
+    temporary = temporary_path(path.parent)
     undo.callback(_ignore_missing, temporary.unlink)
-    temporary.write_bytes(data)
+    rights = 0o666 if replaced is None else 0o600  # what nobody else could read, nobody else reads meanwhile
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(temporary, flags, rights), "wb") as file:
+        file.write(data)
+        file.flush()
+        if replaced is not None:
+            _pass_on(replaced, temporary)
+        os.fsync(file.fileno())
     return temporary
+
+
+def _pass_on(old: os.stat_result, file: Path) -> None:
+    """Give `file` the mode and the owner of the one that it replaces; a group that it cannot have gains no rights."""
+    mode, now = stat.S_IMODE(old.st_mode), file.stat()
+    if sys.platform != "win32" and (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.chown(file, old.st_uid, old.st_gid)
+        except OSError:
+            mode &= ~stat.S_IRWXG
+    with suppress(OSError):  # a file system without rights
+        file.chmod(mode)
+
+
+def temporary_path(folder: Path) -> Path:
+    """A new name in `folder` for what is renamed once it is whole; what killed processes have left there is removed."""
+    _sweep(folder)
+    return folder / f".msg2-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@cache
+def _machine() -> str:
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+@cache  # once per process: a store of thousands of files is written one by one
+def _sweep(folder: Path) -> None:
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            found = _TEMPORARY.fullmatch(entry.name)
+            if found is not None and _is_abandoned(entry, found[1], int(found[2])):
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    _ignore_missing(entry.unlink)
+
+
+def _is_abandoned(entry: Path, machine: str, process: int) -> bool:
+    if time.time() - entry.lstat().st_mtime > _ABANDONED_SECONDS:
+        return True
+    if machine != _machine() or sys.platform == "win32":
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it is there, and belongs to somebody else
+        pass
+    return False
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk; some file systems have no such thing."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _ignore_missing(remove: Callable[[], None]) -> None:

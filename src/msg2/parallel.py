@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, Protocol, TypeVar, cast
 
@@ -25,6 +26,9 @@ from msg2.extras import optional_dependency
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_PATIENCE = 5.0
+"""Seconds that a process has to end when it is asked to."""
 
 
 class WorkerDied(Exception):  # noqa: N818
@@ -100,10 +104,20 @@ def _start_worker(work: Callable[[Item], Result], ending: ExitStack) -> Connecti
     process = spawned.Process(target=_worker_loop, args=(work, theirs), daemon=True)
     with _interrupts_deferred():  # until it is known how to end the process
         process.start()
-        for end in (ours.close, process.join, process.terminate):  # the last one comes first
-            ending.callback(end)
+        ending.callback(ours.close)
+        ending.callback(_end_worker, process)  # this comes first
     theirs.close()
     return ours
+
+
+def _end_worker(process: BaseProcess) -> None:
+    """End a process and wait until it is over; an interrupt in between would leave one to be waited for for ever."""
+    with _interrupts_deferred():
+        process.terminate()
+        process.join(_PATIENCE)
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 @contextmanager
@@ -123,7 +137,7 @@ def _interrupts_deferred() -> Iterator[None]:
 def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
     """Answer with (None, result) or (error, None), in a process of its own."""
     _exit_with_parent()
-    with suppress(EOFError):  # nobody is left to work for
+    with suppress(EOFError, BrokenPipeError):  # nobody is left to work for
         while True:
             answer: tuple[Exception | None, Result | None]
             item = pipe.recv()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
-from msg2.text import short_repr
+from msg2.text import name_fault, short_repr
 
 PREDICTED = "predicted"
 """The `source` of the labels that were added."""
@@ -44,8 +44,8 @@ class Segment:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.step:
-            raise InputError("a step has an empty name")
+        if fault := name_fault(self.step):
+            raise InputError(f"a step has {fault}")
         if (self.start is None) != (self.end is None):
             raise InputError(f"step {short_repr(self.step)} has a start or an end, but not both")
         if self.start is not None and self.end is not None:
@@ -107,8 +107,8 @@ class Video:
     sentences: tuple[Sentence, ...] = ()
 
     def __init__(self, id: str, segments: Iterable[Segment], sentences: Iterable[Sentence] = ()) -> None:
-        if not id:
-            raise InputError("a video has an empty id")
+        if fault := name_fault(id):
+            raise InputError(f"a video has {fault}" if id else "a video has an empty id")
         ordered = tuple(segments)
         timed = {segment.is_timed for segment in ordered}
         if len(timed) > 1:
@@ -224,6 +224,9 @@ class Task:
             for first, second in pairwise(names):
                 if first == second:
                     raise InputError(f"task {short_repr(name)} has the {kind} {short_repr(first)} twice")
+        for kind, name_ in (("task", name or "?"), *(("step", step) for step in ordered_steps)):
+            if fault := name_fault(name_):
+                raise InputError(f"a {kind} has {fault}")
         known = set(ordered_steps)
         for video in ordered_videos:
             for segment in video.segments:
@@ -290,7 +293,8 @@ class Task:
         table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
         names = tuple(video.id for video in self.videos)
         timed = all(video.is_timed for video in self.videos)
-        return LabelColumns(names, table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T, timed)
+        row, which, start, end = table.T
+        return LabelColumns(names, row.astype(np.intp), which.astype(np.intp), start, end, timed)
 
     def __len__(self) -> int:
         return len(self._columns.videos if self._videos is None and self._columns is not None else self.videos)

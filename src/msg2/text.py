@@ -98,6 +98,42 @@ def _ems(character: str) -> float:
     return 0.66 if character.islower() or character.isdigit() else 0.84
 
 
+def name_fault(name: str) -> str | None:
+    """What is wrong with the name of a step, video or task, to be read after "has"; None where nothing is.
+
+    >>> name_fault("stir"), name_fault(" \\t"), name_fault("a\\0b")
+    (None, 'a name of white space only', 'a name with a NUL character')
+    """
+    if not name:
+        return "an empty name"
+    if "\0" in name:
+        return "a name with a NUL character"
+    if (not name.isprintable() and not any(map(_is_visible, name))) or name.isspace():
+        return "a name of white space only"
+    return None
+
+
+def _is_visible(character: str) -> bool:
+    return not character.isspace() and unicodedata.category(character) != "Cf"
+
+
+def fold_lookalikes(name: str) -> str:
+    """The same text for names that look the same: case, white space, Unicode form, invisible and borrowed letters.
+
+    >>> fold_lookalikes("Flip  br\u0435ad") == fold_lookalikes("flip\u200bbread")
+    True
+    """
+    latin = unicodedata.normalize("NFKC", name).translate(_BORROWED)
+    return "".join(character for character in latin if _is_visible(character)).casefold()
+
+
+_BORROWED = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅавекмносрутхіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχ",
+    "ABEKMHOPCTYXIJSabekmhocpytxijshdqwABEZHIKMNOPTYXaikvoptux",
+)
+"""Letters of the Cyrillic and the Greek alphabet that look like Latin ones."""
+
+
 def short_repr(text: str, limit: int = 60) -> str:
     """Quote `text` on one line: names are data and may be very long.
 

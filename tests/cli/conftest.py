@@ -46,7 +46,8 @@ Msg2 = Callable[..., Ran]
 
 @pytest.fixture
 def msg2(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Msg2:
-    """`msg2("infer", path, "-o", out)`: runs a command in this process."""
+    """`msg2("infer", path, "-o", out)`: runs a command in this process; what nobody foresaw fails the test."""
+    monkeypatch.setenv("MSG2_TRACEBACK", "1")
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["msg2", *map(str, arguments)])

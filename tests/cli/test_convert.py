@@ -63,3 +63,14 @@ def test_what_is_refused(msg2, table: Path, tmp_path: Path) -> None:
     assert ran.code == 2
     assert "fps is 0" in ran.err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_cells_that_a_spreadsheet_would_run_are_guarded(msg2, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("task,video,step\nt,@v,=cmd|'/c calc'!A1\nt,@v,-2 °C\nt,@v,a=b\n")
+    assert msg2("convert", data, "-o", tmp_path / "out.csv", "--guard").code == 0
+    cells = [row.split(",")[1:] for row in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert cells == [["'@v", "'=cmd|'/c calc'!A1"], ["'@v", "'-2 °C"], ["'@v", "a=b"]]
+    assert msg2("convert", data, "-o", tmp_path / "plain.csv").code == 0
+    assert (tmp_path / "plain.csv").read_text() == data.read_text()
+    assert "leave out --guard" in msg2("convert", data, "-o", tmp_path / "out.jsonl", "--guard").complaint

@@ -272,6 +272,40 @@ def test_a_reader_that_has_enough(shell, table: Path) -> None:
     assert shell("msg2 describe toast.csv >&-").stderr == ""
 
 
+# -- what nobody foresaw ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [KeyError("x\ny"), RecursionError("deep"), MemoryError(), AssertionError()])
+def test_an_error_that_nobody_foresaw_is_one_line(
+    msg2, table: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("msg2.cli.describe.summarize", fail)
+    monkeypatch.delenv("MSG2_TRACEBACK")
+    complaint = msg2("describe", table).complaint
+    said = "not enough memory" if isinstance(error, MemoryError) else f"nobody foresaw ({type(error).__name__}"
+    assert said in complaint
+    with pytest.raises(type(error)):
+        msg2("--traceback", "describe", table)
+
+
+def test_an_input_that_may_not_be_read_is_no_usage_error(msg2, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: str(path) != str(table))
+    monkeypatch.setattr(Path, "open", refuse)
+    for arguments in (
+        ("describe", table),
+        ("next", table),
+        ("convert", table, "-o", "x.eaf"),
+        ("merge", table, "-o", "x"),
+    ):
+        assert "cannot be read (Permission denied)" in msg2(*arguments).complaint
+
+
 # -- interruption -----------------------------------------------------------------------------------------------
 
 
@@ -297,6 +331,60 @@ def test_an_interrupt_is_one_line(command: Path, tmp_path: Path, jobs: str) -> N
     ended = interrupted(arguments, lambda: time.monotonic() > started + 1.2)
     assert ended == (130, "", "msg2: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["big.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["show", "toast.json", "-o", "toast.svg"]], ids=["import", "show"]
+)
+def test_an_interrupt_at_any_moment_is_one_line(command: Path, graph: Path, arguments: list[str]) -> None:
+    """From the start of the program to its end, Python's own first moments apart."""
+    began = time.monotonic()
+    subprocess.run([command, *arguments], cwd=graph.parent, check=True, capture_output=True)
+    whole = time.monotonic() - began
+    ends = set()
+    for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0):
+        due = time.monotonic() + 0.05 + share * whole
+        code, _, err = interrupted([command, *arguments], lambda due=due: time.monotonic() > due, cwd=graph.parent)
+        assert (code, err) in ((130, "msg2: interrupted\n"), (0, "")), share
+        ends.add(code)
+    assert 130 in ends
+
+
+def test_an_interrupt_that_python_cannot_raise_comes_again(command: Path) -> None:
+    """In a finalizer, Python prints a traceback and goes on."""
+    program = """
+import os, signal, time
+from msg2.cli import app
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+def run():
+    Finalized()
+    time.sleep(10)
+    print("not reached")
+app.get_command = lambda commands: run
+app.main()
+"""
+    ran = subprocess.run([command.with_name("python"), "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "msg2: interrupted\n")
+
+
+def test_an_interrupt_that_somebody_takes_for_a_failure(command: Path) -> None:
+    program = """
+import os, signal, time
+from msg2.cli import app
+def run():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+    except BaseException as error:
+        raise ImportError("numpy") from None
+app.get_command = lambda commands: run
+app.main()
+"""
+    ran = subprocess.run([command.with_name("python"), "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "msg2: interrupted\n")
 
 
 def test_a_worker_that_is_killed(msg2, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,3 +93,11 @@ def test_no_label_of_the_official_release_is_lost(data: Path) -> None:
     firsts = read_all(release)
     assert all(len(video.segments) == len(video.sequence()) for task in firsts for video in task)
     assert [[v.sequence() for v in task] for task in firsts] == [[v.sequence() for v in task] for task in kept]
+
+
+def test_a_field_that_is_too_long(tmp_path: Path) -> None:
+    (tmp_path / "annotations").mkdir()
+    (tmp_path / "tasks_primary.txt").write_text("1\nToast\nurl\n2\nfry,flip\n\n")
+    (tmp_path / "annotations" / "1_v.csv").write_text("1,0,1\n2," + "9" * 200_000 + ",3\n")
+    with pytest.raises(InputError, match=r"1_v\.csv, row 2: the row cannot be read \(field larger"):
+        read_all(tmp_path)

@@ -279,3 +279,12 @@ def fits(content: list[Any], interface: ElementTree.Element) -> None:
 def test_a_frame_rate_is_a_number_above_zero(fps: float) -> None:
     with pytest.raises(InputError, match="fps is"):
         WriteOptions(fps=fps)
+
+
+@pytest.mark.parametrize("value", [7, "text", {"a": 1}, True])
+@pytest.mark.parametrize("key", ["annotations", "predictions"])
+def test_annotations_that_are_no_list(tmp_path: Path, key: str, value: object) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"data": {"id": "v"}, key: value}]))
+    with pytest.raises(InputError, match=rf"\$\[0\]\.{key}: is not a list"):
+        read_all(path)

@@ -10,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from msg2.errors import InputError
-from msg2.formats import read, read_all
+from msg2.formats import matlab_file, read, read_all
 from msg2.task import Segment, Sentence, Task, Video
 
 NONE = np.zeros((0, 0))
@@ -106,6 +106,12 @@ def test_without_captions(folder: Path) -> None:
         ),
         ({"grammar": cells("a", "a", "b")}, r"data.mat: task 'make_tea' has the step 'a' twice"),
         ({"grammar": cells("a", "", "b")}, r"grammar\{2\}: has a step without a name"),
+        ({"grammar": cells("a", np.array([[np.nan]]), "b")}, r"grammar\{2\}: is not the name of a step, which is text"),
+        ({"grammar": cells("a", cells("q"), "b")}, r"grammar\{2\}: is not the name of a step, which is text"),
+        (
+            {"caption": cells(cells("x"), cells()), "caption_time": cells(cells("soon"), cells())},
+            r"caption\{1\}: has a caption that is not a text with its start and end",
+        ),
         ({"caption": cells(cells("x"))}, "captions and times of captions that do not match"),
     ],
 )
@@ -126,4 +132,10 @@ def test_broken_files(folder: Path) -> None:
         read(folder)
     (folder / "data.mat").write_bytes(b"MATLAB 7.3 MAT-file" + bytes(600))
     with pytest.raises(InputError, match=r"is a MATLAB 7.3 file\n  .*-v7"):
+        read(folder)
+
+
+def test_a_reader_that_crashes_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matlab_file, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    with pytest.raises(InputError, match=r"data.mat: is broken MATLAB data \(its reader has crashed\)"):
         read(folder)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats import read_all, source, xml_parser
+from msg2.formats import read_all, unpacking
 from msg2.formats.source import Source
-from msg2.formats.xml_parser import root_name
+from msg2.formats.xml_parser import parse_xml, root_name
 
 HEAD = b"<log><trace><event>"
 EVENT = b'<event><string key="concept:name" value="a"/></event>'
@@ -62,11 +62,11 @@ def test_a_billion_laughs(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "MAX_DOCUMENT", 1_000_000)
+    monkeypatch.setattr(unpacking, "LEAST_BYTES", 1_000_000)
     path = tmp_path / "log.xes.gz"
     path.write_bytes(gzip.compress(b"<log>" + b" " * 20_000_000 + b"</log>"))
-    assert "log.xes.gz: unpacks to more than 300 times its size" in refused(path)
-    monkeypatch.setattr(xml_parser, "MAX_RATIO", 2000)
+    assert "log.xes.gz: unpacks to more than 1 MB" in refused(path)
+    monkeypatch.setenv("MSG2_UNPACK", "20.5")
     assert "log.xes.gz: the log has no traces" in refused(path)
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb") as stream:
@@ -94,3 +94,13 @@ def test_other_xml(tmp_path: Path) -> None:
     assert root_name(Source(path)) == "html"
     path.write_text("<<<")
     assert root_name(Source(path)) is None
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "utf-7", "shift_jis", "idna"])
+def test_an_encoding_that_nobody_knows(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "log.xes"
+    path.write_bytes(f'<?xml version="1.0" encoding="{encoding}"?><log></log>'.encode())
+    with pytest.raises(InputError, match=r"log\.xes"):
+        read_all(path)
+    with pytest.raises(InputError, match=r"log\.xes: is XML in an encoding that cannot be read .*\n  save it as UTF-8"):
+        parse_xml(Source.at(path), lambda *_: None, lambda _: None)

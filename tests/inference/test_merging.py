@@ -228,3 +228,13 @@ def test_repeats_are_the_mean_of_a_majority() -> None:
     shares = [{"a": 0.1, "b": 0.5}, {"a": 0.3}, {}]
     found = merge_graphs([SubtaskGraph("t", "ab", {}, repeats=each) for each in shares])
     assert found.graph.repeats == {"a": 0.2}
+
+
+def test_what_would_be_thousands_of_clauses_is_refused() -> None:
+    pairs = [all_of([step(f"a{n}"), step(f"b{n}")]) for n in range(12)]
+    steps = ["z", *(f"{side}{n}" for side in "ab" for n in range(12))]
+    graphs = [SubtaskGraph("t", steps, {"z": any_of(pairs)}), SubtaskGraph("t", steps, {})]
+    with pytest.raises(InputError, match="graph 1: what 'z' needs is more than 64 statements"):
+        merge_graphs(graphs)
+    few = SubtaskGraph("t", steps, {"z": any_of(pairs[:3])})
+    assert are_equivalent(merge_graphs([few, few]).graph.precondition("z"), few.precondition("z"))

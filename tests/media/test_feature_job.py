@@ -89,7 +89,7 @@ CHANGES: dict[str, tuple[Callable[[Path, Path, Callable[..., Path]], object], li
     "corrupt file": (lambda _, store, __: next(store.glob("v1-*")).write_bytes(b"half"), ["v1"]),
     "flipped bit": (lambda _, store, __: _flipped(next(store.glob("v3-*"))), ["v3"]),
     "lost file": (lambda _, store, __: next(store.glob("v0-*")).unlink(), ["v0"]),
-    "leftovers": (lambda _, store, __: (store / ".msg2-0123456789abcdef").write_bytes(b"half"), []),
+    "leftovers": (lambda _, store, __: (store / "v0-0123456789abcdef.safetensors").write_bytes(b"half"), []),
 }  # fmt: skip
 
 

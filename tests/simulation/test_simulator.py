@@ -151,3 +151,8 @@ def test_edges_of_the_options() -> None:
     assert demonstration.labels == ("a",), "no other step to mistake it for"
     with pytest.raises(InputError, match="seed is -1"):
         simulate(lonely, SimulationOptions(), seed=-1)
+
+
+def test_more_videos_than_anybody_has() -> None:
+    with pytest.raises(InputError, match="it must be 0 to 10,000,000"):
+        SimulationOptions(videos=10**23)

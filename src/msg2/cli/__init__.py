@@ -1,15 +1,13 @@
 """The command line: the only package that prints, draws progress or exits."""
 
-import sys
+from msg2.cli.signals import end_at_once
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line, see `msg2.cli.app.main`; imported here, so that this too can be interrupted."""
-    try:
-        from msg2.cli import app
-    except KeyboardInterrupt:
-        sys.stderr.write("msg2: interrupted\n")
-        sys.exit(130)
+    end_at_once()
+    from msg2.cli import app
+
     app.main()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
-from types import FrameType
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from msg2.cli import (
     check,
@@ -34,6 +34,7 @@ from msg2.cli import (
     sweep,
     watch,
 )
+from msg2.cli.signals import INTERRUPTED, Interrupted, InterruptHandler, end_at_once
 from msg2.errors import InputError
 
 app = typer.Typer(
@@ -48,6 +49,8 @@ app = typer.Typer(
 
 _DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
 _VIDEO, _STUDY = "From videos to labels", "Try and measure"
+_TRACEBACK = "MSG2_TRACEBACK"
+"""Variable of the environment: errors that nobody foresaw are shown with their traceback."""
 
 app.command("demo", rich_help_panel=_STUDY)(demo.demo)
 app.command("describe", rich_help_panel=_DATA)(describe.describe)
@@ -81,10 +84,23 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _traceback(wanted: bool) -> None:
+    if wanted:
+        os.environ[_TRACEBACK] = "1"
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    traceback: Annotated[
+        bool,
+        typer.Option(
+            "--traceback",
+            callback=_traceback,
+            help=f"Show where in msg2 an unforeseen error came from ({_TRACEBACK}=1).",
+        ),
     ] = False,
 ) -> None:
     """Learn how a task works from many imperfect demonstrations of it.
@@ -128,25 +144,53 @@ def main(commands: typer.Typer = app, program: str = "msg2") -> None:
     program : str
         The name in front of errors.
     """
-    signal.signal(signal.SIGINT, _interrupt)
+    interrupts = InterruptHandler()
     console.accept_any_text()
     try:
-        commands()
+        status = _run(commands, program, interrupts)
+    except Interrupted:
+        status = INTERRUPTED
+    finally:
+        end_at_once()
+    if status == INTERRUPTED:
+        console.print_note(f"{program}: interrupted")
+    sys.exit(status)
+
+
+def _run(commands: typer.Typer, program: str, interrupts: InterruptHandler) -> int:
+    """The exit status of a command that has failed; one that ends by itself leaves the program."""
+    try:
+        command = get_command(commands)
+        _leave_checks_to_readers(command)
+        command()
     except InputError as error:
         console.print_note(f"{program}: {error}")
-        sys.exit(1)
     except OSError as error:  # the result cannot be written, to a full disk for one
         console.print_note(f"{program}: {InputError(error.strerror or str(error), where=error.filename)}")
         console.discard_output()
-        sys.exit(1)
-    except _Interrupted:
-        console.print_note(f"{program}: interrupted")
-        sys.exit(130)
+    except Exception as error:
+        if interrupts.asked:  # somebody took the interrupt for a failure
+            return INTERRUPTED
+        if os.environ.get(_TRACEBACK):
+            raise
+        console.print_note(f"{program}: {_foreseen_by_nobody(error)}")
+    return 1
 
 
-class _Interrupted(BaseException):
-    """Ctrl-C; a type of its own, since Typer would turn KeyboardInterrupt into exit 1."""
+def _leave_checks_to_readers(command: object) -> None:
+    """A path that may not be read is wrong input, not wrong usage: whoever reads it says so."""
+    for parameter in getattr(command, "params", ()):
+        described = getattr(parameter, "type_descriptor", None)  # older versions of Typer have a type of Click's
+        kind = getattr(parameter, "type", None) if described is None else described.parameter_info
+        if kind is not None and hasattr(kind, "readable"):
+            kind.readable = False
+    for subcommand in getattr(command, "commands", {}).values():
+        _leave_checks_to_readers(subcommand)
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise _Interrupted
+def _foreseen_by_nobody(error: Exception) -> InputError:
+    if isinstance(error, MemoryError):
+        return InputError("there is not enough memory for this", hint="take less data, or fewer --jobs")
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    hint = "please report it with what `msg2 --traceback` and the rest of the command print"
+    return InputError(f"an error that nobody foresaw ({said})", hint=hint)

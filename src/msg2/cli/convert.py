@@ -35,6 +35,10 @@ def convert(
         float | None,
         typer.Option(metavar="X", help="To Label Studio: labels in frames, X a second; default: in seconds of sound."),
     ] = _DEFAULT.fps,
+    guard: Annotated[
+        bool,
+        typer.Option("--guard", help="To CSV, TSV: an apostrophe before names that a spreadsheet would run (= + - @)."),
+    ] = _DEFAULT.guard,
     *,
     reading: GivenOptions,
 ) -> None:
@@ -49,7 +53,7 @@ def convert(
     """
     original = Source.of_data(data)
     with console.usage_errors():
-        options = WriteOptions(media, frames, original)
+        options = WriteOptions(media, frames, original, guard)
     refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, task, repeats="keep", **reading)

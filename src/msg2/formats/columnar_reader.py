@@ -19,7 +19,7 @@ from msg2.errors import InputError
 from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
 from msg2.formats.source import Source
-from msg2.formats.table_rows import is_in_milliseconds
+from msg2.formats.table_rows import is_in_milliseconds, open_parquet
 from msg2.task import LabelColumns, Segment, Task, Video
 
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
@@ -112,12 +112,8 @@ def _read_columns(file: Source, columns: Mapping[str, str]) -> TableColumns:
 
 
 def _read_parquet(file: Source, columns: Mapping[str, str]) -> Any:
-    from pyarrow import parquet
-
-    wanted = list(columns.values())
-    names = [columns[role] for role in _NAMES if role in columns]
     with file.open_binary() as stream:
-        return parquet.ParquetFile(stream, read_dictionary=names).read(columns=wanted)
+        return open_parquet(file, stream).read(columns=list(columns.values()))
 
 
 def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
+from msg2.formats.delimited_reader import read_cells
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, count_unsorted, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Segment, Step
@@ -117,7 +118,7 @@ def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
 
 
 def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
-    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
+    for row, cells in enumerate(read_cells(file, csv.reader(list(file.lines()))), start=1):
         if not cells:
             continue
         if len(cells) != 3:
@@ -140,7 +141,7 @@ def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: Se
     if file is None:
         return
     listed: set[tuple[str, str]] = set()
-    for row, cells in enumerate(csv.reader(list(file.lines())), start=1):
+    for row, cells in enumerate(read_cells(file, csv.reader(list(file.lines()))), start=1):
         if len(cells) >= 2 and cells[0] in entries:
             video = (entries[cells[0]].name, cells[1])
             if video in listed:

@@ -6,7 +6,6 @@ Every label counts, repeats included.
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
 from msg2.task import DRAFT, PREDICTED, Step, Task, Video
-from msg2.text import join_names
+from msg2.text import fold_lookalikes, join_names
 
 LONG_VIDEO_HOURS = 6.0
 """A label that ends later than this is suspicious."""
@@ -230,14 +229,14 @@ def _compare(first: str, second: str, own: Task, other: Task) -> PairAgreement:
 
 
 def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Groups of names that differ only by case, spaces or Unicode form.
+    """Groups of names that differ only by case, spaces, Unicode form, invisible characters or borrowed letters.
 
     >>> lookalikes(["flip bread", "Flip  bread", "fry"])
     (('Flip  bread', 'flip bread'),)
     """
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
-        groups.setdefault("".join(unicodedata.normalize("NFKC", name).split()).casefold(), []).append(name)
+        groups.setdefault(fold_lookalikes(name), []).append(name)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 

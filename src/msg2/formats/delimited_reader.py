@@ -78,7 +78,7 @@ def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
         blank = ["\n"] * (number - 1)  # so that lines are still counted as an editor counts them
         dialect: dict[str, Any] = {"delimiter": separator[0], "skipinitialspace": separator.endswith(" ")}
         table = csv.reader(chain(blank, [first], lines), strict=True, **dialect)
-        header = next(cells for cells in _read_cells(source, table) if cells)
+        header = next(cells for cells in read_cells(source, table) if cells)
         yield CellTable(tuple(header), table.line_num, separator, number_rows(source, table, len(header)))
 
 
@@ -99,8 +99,21 @@ def _sheet_rows(source: Source, rows: SheetRows, width: int) -> Iterator[tuple[i
         yield line, (cells + [""] * width)[:width]
 
 
-def _read_cells(source: Source, table: Any) -> Iterator[list[str]]:
-    """The rows of a `csv.reader`; its errors become InputErrors that name the row."""
+def read_cells(source: Source, table: Any) -> Iterator[list[str]]:
+    """The rows of a `csv.reader`; its errors become InputErrors that name the row.
+
+    Parameters
+    ----------
+    source : Source
+        The file, for errors.
+    table : csv.reader
+        Its rows.
+
+    Yields
+    ------
+    list of str
+        The cells of a row.
+    """
     line = table.line_num
     try:
         for cells in table:
@@ -134,7 +147,7 @@ def number_rows(source: Source, table: Any, width: int) -> Iterator[tuple[int, l
         Where a row has more or fewer cells, or cannot be read.
     """
     line = table.line_num + 1
-    for cells in _read_cells(source, table):
+    for cells in read_cells(source, table):
         if cells and len(cells) != width:
             what = f"there are {width} columns, but the row has {len(cells)}"
             raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msg2.errors import InputError
 from msg2.formats.source import Source
 from msg2.task import Segment, Step
-from msg2.text import join_counts, join_names, short_repr
+from msg2.text import join_counts, join_names, name_fault, short_repr
 
 STEP, TIME, PHASE, INSTANCE = "concept:name", "time:timestamp", "lifecycle:transition", "concept:instance"
 """The names that the XES standard gives to what is read of an event."""
@@ -90,8 +90,8 @@ def make_event(time: int, step: Step, transition: str = "", instance: str = "", 
     InputError
         Where the name of the step is empty.
     """
-    if not step:
-        raise InputError("an event has an empty name")
+    if fault := name_fault(step):
+        raise InputError(f"an event has {fault}")
     return Event(time, _PHASES.get(transition.casefold(), _OTHER), step, instance, began)
 
 

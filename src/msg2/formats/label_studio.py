@@ -182,9 +182,10 @@ def _results(
                 if isinstance(region, dict):
                     yield {"type": key, "value": region}, f"{where}.{key}[{position}]", own
         return
-    kept = [annotation for annotation in _objects(item.get("annotations")) if not annotation.get("was_cancelled")]
+    annotations = _objects(item, "annotations", where)
+    kept = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     truth = [annotation for annotation in kept if annotation.get("ground_truth")]
-    chosen = (kept if every_annotator else truth) or kept or _objects(item.get("predictions"))
+    chosen = (kept if every_annotator else truth) or kept or _objects(item, "predictions", where)
     if len(chosen) > 1 and not (every_annotator and kept):
         hint = "keep one of them, or mark one as ground truth; `msg2 describe` shows how far they agree"
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
@@ -202,8 +203,11 @@ def _annotator(value: Any) -> str | None:
     return str(value) if value or value == 0 else None
 
 
-def _objects(values: Any) -> list[dict[str, Any]]:
-    return [value for value in values or () if isinstance(value, dict)]
+def _objects(item: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    values = item.get(key) or []
+    if not isinstance(values, list):
+        raise InputError("is not a list", where=f"{where}.{key}")
+    return [value for value in values if isinstance(value, dict)]
 
 
 def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

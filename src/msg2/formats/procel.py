@@ -10,14 +10,11 @@ import logging
 import re
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from msg2.errors import InputError, errors_at
+from msg2.formats.matlab_file import read_variables
 from msg2.formats.reading import ReadOptions, ReadResult, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Segment, Sentence, Step, Task, Video
-from msg2.text import short_repr
 
 DESCRIPTION = "ProceL (data.mat)"
 
@@ -61,11 +58,10 @@ def _data_files(source: Source) -> list[Source]:
 
 
 def _read_task(file: Source) -> Task:
-    content = _read_content(file)
-    grammar = [_cell_text(cell) for cell in _cell_list(content["grammar"])]
-    if "" in grammar:
-        raise InputError("has a step without a name", where=f"{file.path}, grammar{{{grammar.index('') + 1}}}")
-    times = [_cell_list(video) for video in _cell_list(content["key_steps_time"])]
+    read = read_variables(file, ("grammar", "key_steps_time"), ("caption", "caption_time"))
+    content = {variable: _cells(value) for variable, value in read.items()}
+    grammar = [_step_name(cell, f"{file.path}, grammar{{{k}}}") for k, cell in enumerate(content["grammar"], start=1)]
+    times = [_cells(video) for video in content["key_steps_time"]]
     ids = _video_ids(file, len(times))
     name = file.path.resolve().parent.name if file.path.name == _DATA else file.stem
     captions = _read_captions(file, content, len(times))
@@ -80,46 +76,43 @@ def _read_task(file: Source) -> Task:
         return Task(name, grammar, videos)
 
 
-def _read_content(file: Source) -> dict[str, Any]:
-    if file.head.startswith(b"MATLAB 7.3"):
-        raise InputError("is a MATLAB 7.3 file", where=file.path, hint="save it from MATLAB with the option -v7")
-    from scipy.io import loadmat
-
-    with file.open_binary() as stream:
-        try:
-            content: dict[str, Any] = loadmat(stream)
-        except Exception as error:  # broken files raise almost anything in there
-            raise InputError(f"is broken MATLAB data ({short_repr(str(error))})", where=file.path) from None
-    for name in ("grammar", "key_steps_time"):
-        if name not in content:
-            there = ", ".join(sorted(key for key in content if not key.startswith("__")))
-            raise InputError(f"has no variable {name!r}", where=file.path, hint=f"its variables are: {there}")
-    return content
+def _step_name(cell: Any, at: str) -> Step:
+    if cell in ("", []):
+        raise InputError("has a step without a name", where=at)
+    if not isinstance(cell, str):
+        raise InputError("is not the name of a step, which is text", where=at)
+    return cell
 
 
-def _cell_segments(step: Step, cell: NDArray[Any], at: str) -> list[Segment]:
-    if cell.size == 0:
-        return []
-    if cell.ndim != 2 or cell.shape[1] != 2 or cell.dtype.kind not in "iuf":
+def _cell_segments(step: Step, cell: Any, at: str) -> list[Segment]:
+    rows = _cells(cell)
+    if cell is None or not all(_is_span(row) for row in rows):
         raise InputError("is not an array of [start, end] rows", where=at)
-    return [timed_segment(step, start, end, at) for start, end in cell]
+    return [timed_segment(step, start, end, at) for start, end in rows]
 
 
-def _read_captions(file: Source, content: dict[str, Any], videos: int) -> list[list[Sentence]]:
+def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> list[list[Sentence]]:
     """The narration of every video; none where the file has no captions with times."""
     if not {"caption", "caption_time"} <= content.keys():
         return [[] for _ in range(videos)]
-    texts, times = ([_cell_list(video) for video in _cell_list(content[name])] for name in ("caption", "caption_time"))
+    texts, times = ([_cells(video) for video in content[name]] for name in ("caption", "caption_time"))
     if not len(texts) == len(times) == videos or [len(one) for one in texts] != [len(one) for one in times]:
         raise InputError("has captions and times of captions that do not match", where=file.path)
     return [
         [
-            Sentence(_cell_text(text).strip(), float(time.flat[0]), float(time.flat[1]))
+            _read_sentence(text, time, f"{file.path}, caption{{{number}}}")
             for text, time in zip(of_video, at, strict=True)
-            if text.size and time.size == 2
+            if text and time
         ]
-        for of_video, at in zip(texts, times, strict=True)
+        for number, (of_video, at) in enumerate(zip(texts, times, strict=True), start=1)
     ]
+
+
+def _read_sentence(text: Any, time: Any, at: str) -> Sentence:
+    numbers = [number for row in _cells(time) for number in _cells(row)]
+    if not isinstance(text, str) or not _is_span(numbers):
+        raise InputError("has a caption that is not a text with its start and end", where=at)
+    return Sentence(text.strip(), *map(float, numbers))
 
 
 def _video_ids(file: Source, count: int) -> list[str]:
@@ -134,10 +127,11 @@ def _video_ids(file: Source, count: int) -> list[str]:
     return [f"{number:0{len(str(count))}}" for number in range(1, count + 1)]
 
 
-def _cell_list(value: Any) -> list[NDArray[Any]]:
-    """The cells of a MATLAB cell array of one dimension."""
-    return [np.asarray(cell) for cell in np.asarray(value).ravel()]
+def _cells(value: Any) -> list[Any]:
+    """The cells of a cell array, or the rows of a matrix; none of what is neither."""
+    return value if isinstance(value, list) else []
 
 
-def _cell_text(cell: NDArray[Any]) -> str:
-    return str(cell.ravel()[0]) if cell.size else ""
+def _is_span(row: Any) -> bool:
+    """Whether this is a start and an end."""
+    return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in row)

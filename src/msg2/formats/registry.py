@@ -34,7 +34,7 @@ from msg2.formats import (
 from msg2.formats.column_roles import format_columns, is_event_log, parse_columns
 from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
 from msg2.formats.source import ZIP, Source
-from msg2.formats.writing import WriteOptions, Writer
+from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.task import Task
 
@@ -181,8 +181,9 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
         raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
     if columns is not None and step_table.can_read(source):
         return event_csv if is_event_log(parse_columns(columns)) else step_table
+    sample = source.sample()
     for reader in READERS:
-        if reader.can_read(source):
+        if reader.can_read(sample):
             return reader
     hint = "msg2 reads: " + "; ".join(reader.DESCRIPTION for reader in READERS)
     if source.is_folder:
@@ -266,6 +267,10 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
     """
     path, tasks = Path(path), [tasks] if isinstance(tasks, Task) else tasks
     suffix = match_suffix(path)
+    if options is not None and options.guard:
+        if suffix not in (".csv", ".tsv"):
+            raise InputError("is no table of text, whose names could be guarded", where=path, hint="leave out --guard")
+        tasks = [*map(guard_names, tasks)]
     try:
         contents = WRITERS[suffix](tasks, path, options or WriteOptions())
     except InputError as error:

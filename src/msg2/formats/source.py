@@ -14,9 +14,10 @@ import os
 import stat
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
@@ -24,10 +25,13 @@ from typing import IO, Any, NoReturn
 
 from msg2.errors import InputError
 from msg2.formats.json_parser import parse_json
+from msg2.formats.unpacking import JSON_VALUES_PER_ROW, BoundedGzipFile, UnpackingBudget
 from msg2.formats.zip_entry import ZipEntry
 
 HEAD_BYTES = 64 * 1024
 """What is looked at to recognise a format."""
+MANY_FILES, SHORT_HEAD_BYTES = 1000, 2 * 1024
+"""Of the files of a folder that has more than so many, the heads are shorter: they all are kept in memory."""
 ZIP = b"PK\x03\x04"
 """What zip archives, and with them Excel workbooks, begin with."""
 MAX_LINE = 10_000_000
@@ -44,6 +48,9 @@ class Source:
     """Where it is; of what is in an archive, the path of that and the path in it."""
     content: bytes | ZipEntry | None = field(default=None, repr=False, compare=False)
     """What it holds, where it does not lie on the disk."""
+    head_bytes: int = field(default=HEAD_BYTES, compare=False, repr=False)
+    chosen_files: tuple[Source, ...] | None = field(default=None, compare=False, repr=False)
+    """Of a folder: the only files that are looked at."""
 
     @staticmethod
     def at(path: str | Path) -> Source:
@@ -83,12 +90,29 @@ class Source:
     @cached_property
     def files(self) -> tuple[Source, ...]:
         """The regular files directly in the folder, by name, hidden ones left out; none if this is a file."""
-        return tuple(entry for entry in self._entries if not entry.is_folder)
+        if self.chosen_files is not None:
+            return self.chosen_files
+        files = [entry for entry in self._entries if not entry.is_folder]
+        if len(files) > MANY_FILES:
+            files = [replace(file, head_bytes=SHORT_HEAD_BYTES) for file in files]
+        return tuple(files)
 
     @cached_property
     def folders(self) -> tuple[Source, ...]:
         """The folders directly in the folder, by name, hidden ones left out; none if this is a file."""
         return tuple(entry for entry in self._entries if entry.is_folder)
+
+    def sample(self) -> Source:
+        """The same file or folder with at most `MANY_FILES` files of each suffix: enough to recognise it by."""
+        if len(self.files) <= MANY_FILES:
+            return self
+        counts: Counter[str] = Counter()
+        chosen = []
+        for file in self.files:
+            counts[file.path.suffix] += 1
+            if counts[file.path.suffix] <= MANY_FILES:
+                chosen.append(file)
+        return replace(self, chosen_files=tuple(chosen))
 
     @property
     def files_or_self(self) -> tuple[Source, ...]:
@@ -129,12 +153,12 @@ class Source:
 
     @contextmanager
     def open_binary(self) -> Iterator[IO[bytes]]:
-        """The bytes of the file as a stream, unpacked if it is gzip."""
+        """The bytes of the file as a stream, unpacked if it is gzip, as far as its `UnpackingBudget` reaches."""
         try:
             with self._open_raw() as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
-                with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
+                with BoundedGzipFile(raw, self.unpacking_budget) if packed else raw as stream:
                     yield stream  # type: ignore[misc]
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             hint = "copy or download the file again"
@@ -148,11 +172,12 @@ class Source:
         return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
 
     @property
-    def packed_size(self) -> int:
-        """Bytes of the file as it lies on the disk, or in its archive."""
+    def unpacking_budget(self) -> UnpackingBudget:
+        """What the file may hold, by its size on the disk, or in its archive."""
         if isinstance(self.content, ZipEntry):
-            return self.content.packed_size
-        return self.path.stat().st_size if self.content is None else len(self.content)
+            return UnpackingBudget.for_size(self.path, self.content.packed_size)
+        size = self.path.stat().st_size if self.content is None else len(self.content)
+        return UnpackingBudget.for_size(self.path, size)
 
     @cached_property
     def head(self) -> bytes:
@@ -160,7 +185,7 @@ class Source:
         if self.is_folder:
             return b""
         with self.open_binary() as stream:
-            return stream.read(HEAD_BYTES)
+            return stream.read(self.head_bytes)
 
     # -- text ---------------------------------------------------------------------------------------------------
 
@@ -168,9 +193,12 @@ class Source:
         r"""The lines of UTF-8 text with their ends (`\n`, `\r\n` or `\r`; no other character ends a line)."""
         with self.open_binary() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             number = 0
+            budget: UnpackingBudget | None = getattr(stream, "budget", None)
             try:
                 while line := text.readline(MAX_LINE + 1):
                     number += 1
+                    if budget is not None:
+                        budget.require(rows=number)
                     if "\0" in line:
                         hint = "save it as UTF-8 text; UTF-16 and binary files are full of these"
                         raise InputError("has a NUL byte, which is no text", where=self.row(number), hint=hint)
@@ -249,6 +277,9 @@ class Source:
         """All of the bytes, at most `MAX_DOCUMENT`."""
         with self.open_binary() as stream:
             content = stream.read(MAX_DOCUMENT + 1)
+            budget: UnpackingBudget | None = getattr(stream, "budget", None)
+        if budget is not None:
+            budget.require(rows=sum(map(content.count, (b",", b"[", b"{"))) // JSON_VALUES_PER_ROW)
         if len(content) > MAX_DOCUMENT:
             raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where=self.path, hint="split it")
         return content

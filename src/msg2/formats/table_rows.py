@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from sys import intern
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from msg2.errors import InputError, errors_at
 from msg2.extras import optional_dependency
@@ -19,7 +19,7 @@ from msg2.formats.reading import ReadNotes
 from msg2.formats.source import Source
 from msg2.formats.time_text import NumberParser
 from msg2.task import Segment
-from msg2.text import short_repr
+from msg2.text import name_fault, short_repr
 
 NAME_COLUMNS = ("task", "video", "step")
 NUMBER_COLUMNS = ("start", "end", "confidence")
@@ -54,7 +54,7 @@ def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
     """
     if _is_parquet(source):
         with source.open_binary() as stream:
-            return match_step_columns(_parquet_file(source, stream).schema_arrow.names, given, str(source.path))
+            return match_step_columns(open_parquet(source, stream).schema_arrow.names, given, str(source.path))
     if source.is_json_lines:
         return match_step_columns(tuple(next(_json_objects(source))[1]), given, source.row(1))
     with open_table(source, lambda cells: is_header(cells, given)) as table:
@@ -235,28 +235,85 @@ def _is_parquet(source: Source) -> bool:
     return source.head.startswith(b"PAR1")
 
 
-def _parquet_file(source: Source, stream: Any) -> Any:
+def open_parquet(source: Source, stream: IO[bytes]) -> Any:
+    """Open a Parquet file, as far as its `UnpackingBudget` reaches.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    stream : binary stream
+        Its bytes.
+
+    Returns
+    -------
+    pyarrow.parquet.ParquetFile
+        Texts as dictionaries.
+
+    Raises
+    ------
+    InputError
+        Where it is broken, or claims to hold more than is allowed.
+    """
     with optional_dependency("reading Parquet", "parquet"):
-        import pyarrow
         from pyarrow import parquet
+    with _arrow_errors(source):
+        file = parquet.ParquetFile(stream)
+        texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+        source.unpacking_budget.require(
+            rows=file.metadata.num_rows,
+            unpacked=sum(
+                group.column(place).total_uncompressed_size for group in groups for place in range(group.num_columns)
+            ),
+        )
+        # A text that is there often is held once.
+        return parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
+
+
+@contextmanager
+def _arrow_errors(source: Source) -> Iterator[None]:
+    """What pyarrow makes of broken files: its own errors, and those of values that Python cannot hold."""
+    import pyarrow
+
     try:
-        return parquet.ParquetFile(stream)
-    except pyarrow.ArrowException as error:
-        raise InputError(f"is broken Parquet ({str(error).splitlines()[0]})", where=source.path) from None
+        yield
+    except (pyarrow.ArrowException, OverflowError, ValueError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"is broken Parquet ({said})", where=source.path) from None
 
 
 def _parquet_rows(
     source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
 ) -> Generator[TableRow]:
     with source.open_binary() as stream:
-        table = _parquet_file(source, stream)
+        table = open_parquet(source, stream)
         header = table.schema_arrow.names
         mapping = check_columns(match_step_columns(header, given, str(source.path)), header, required, str(source.path))
         notes.add(mapping)
         roles = {column: role for role, column in mapping.columns.items()}
-        rows = (row for batch in table.iter_batches(columns=list(roles)) for row in batch.to_pylist())
-        for number, row in enumerate(rows, start=1):
+        for number, row in enumerate(_parquet_values(source, table, list(roles)), start=1):
             yield parse_typed_row(source, number, {roles[column]: value for column, value in row.items()})
+
+
+def _parquet_values(source: Source, table: Any, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    batches = table.iter_batches(columns=columns)
+    while True:
+        with _arrow_errors(source):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            values = [_values(batch.column(name)) for name in columns]
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return cast(list[Any], column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if place is None else texts[place] for place in column.indices.to_pylist()]
 
 
 # -- shared -----------------------------------------------------------------------------------------------------
@@ -337,8 +394,9 @@ def _make_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
     except InputError as error:
         raise error.at(source.row(number)) from None
     for name, text in (("video", video), ("task", task)):
-        if not text and name in value:
-            raise InputError(f"the {name} is empty", where=source.row(number))
+        if name in value and (fault := name_fault(text or "")):
+            what = f"the {name} has {fault}" if text else f"the {name} is empty"
+            raise InputError(what, where=source.row(number))
     # A table repeats a few names very often: equal ones are kept as one object.
     return TableRow(number, task and intern(task), video and intern(video), segment, open_ended)
 

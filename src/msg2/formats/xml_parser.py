@@ -1,7 +1,7 @@
 """XML, read once and in small pieces: nothing in it is fetched or expanded, and nothing grows without end.
 
 Documents that define entities are refused (they are how a small file becomes a large one, or reads another file), as
-are values and nesting beyond any use, and archives that unpack to hundreds of times their size.
+are values and nesting beyond any use.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from msg2.text import short_repr
 CHUNK = 64 * 1024
 MAX_DEPTH = 100
 """Elements within elements; the formats that we read have up to ten."""
-MAX_RATIO = 300
-"""A gzip file may unpack to this many times its size, once it is larger than `source.MAX_DOCUMENT`: logs reach 60."""
 _TOO_LONG = "has a value of more than {:,} characters"
 
 StartHandler: TypeAlias = Callable[[str, dict[str, str]], None]
@@ -42,7 +40,7 @@ def root_name(source: Source) -> str | None:
         parser.Parse(source.head)
     except _RootReached as root:
         return str(root)
-    except expat.ExpatError:
+    except (expat.ExpatError, LookupError, ValueError):  # the last two: an encoding that Python does not know
         pass
     return None
 
@@ -71,7 +69,7 @@ def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextH
         Where the file is not valid XML or not safe to read; an error of a handler without a place gets the line.
     """
     parser = _make_parser(start, end, text)
-    fed, most = 0, max(source_module.MAX_DOCUMENT, MAX_RATIO * source.packed_size)
+    fed = 0
     try:
         with source.open_binary() as stream:
             while chunk := stream.read(CHUNK):
@@ -79,14 +77,17 @@ def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextH
                 fed += len(chunk)
                 if fed - parser.CurrentByteIndex > source_module.MAX_LINE:
                     raise InputError(_TOO_LONG.format(source_module.MAX_LINE))
-                if fed > most:
-                    raise InputError(f"unpacks to more than {MAX_RATIO} times its size", where=source.path)
             parser.Parse(b"", True)
     except expat.ExpatError as error:
         what = f"is not valid XML: {expat.errors.messages[error.code]} (column {error.offset + 1})"
         raise InputError(what, where=source.row(error.lineno)) from None
     except InputError as error:
         raise error.at(source.row(parser.CurrentLineNumber)) from None
+    except (LookupError, ValueError) as error:
+        if isinstance(error, KeyError | IndexError):  # of a handler
+            raise
+        what = f"is XML in an encoding that cannot be read ({error})"
+        raise InputError(what, where=source.path, hint="save it as UTF-8") from None
 
 
 def _make_parser(start: StartHandler, end: TextHandler, text: TextHandler | None) -> expat.XMLParserType:

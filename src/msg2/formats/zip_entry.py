@@ -18,6 +18,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from msg2.errors import InputError
 from msg2.formats.downloads.resumable_download import MAX_BYTES
 from msg2.formats.downloads.zip_archive import MAX_FILES
+from msg2.formats.unpacking import UnpackingBudget
 
 _BROKEN = (BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, ValueError)
 """What `zipfile` raises on archives that are cut off, changed, encrypted, or packed in a way that it does not know."""
@@ -61,7 +62,10 @@ class ZipEntry:
         files = {name: member for name, member in files.items() if not _is_hidden(name)}
         if not files:
             raise InputError("is an empty archive", where=shown)
-        if len(files) > MAX_FILES or sum(member.file_size for member in files.values()) > MAX_BYTES:
+        total = sum(member.file_size for member in files.values())
+        size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
+        UnpackingBudget.for_size(shown, size).require(unpacked=total)
+        if len(files) > MAX_FILES or total > MAX_BYTES:
             what = f"unpacks to more than {MAX_FILES:,} files or {MAX_BYTES // 10**9} GB"
             raise InputError(what, where=shown, hint="unpack it and give the folder")
         root = ZipEntry(archive, shown, files)

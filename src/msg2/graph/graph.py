@@ -26,7 +26,7 @@ from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.graph.related_pairs import edge_pairs_with_support
 from msg2.graph.support import Edge, PairKind, StepEvidence, Support
 from msg2.task import Step
-from msg2.text import short_repr
+from msg2.text import name_fault, short_repr
 
 if TYPE_CHECKING:
     import networkx
@@ -506,7 +506,7 @@ class SubtaskGraph:
         task = _expect(value, "task", str, "a text")
         steps = _expect(value, "steps", list, "a list of step names")
         for position, name in enumerate(steps):
-            if not isinstance(name, str) or not name:
+            if not isinstance(name, str) or name_fault(name):
                 raise InputError("is not a step name", where=f"$.steps[{position}]")
             if steps.index(name) < position:
                 raise InputError(f"{short_repr(name)} is there twice", where=f"$.steps[{position}]")

@@ -27,6 +27,8 @@ from msg2.text import short_repr
 
 VoteOutcome: TypeAlias = Literal["kept", "dropped", "tie", "contradiction"]
 """More than half of the graphs say so; fewer; exactly half; most, but clearer majorities exclude it."""
+MAX_CLAUSES = 64
+"""Clauses of a precondition that are voted on, one by one and with what each of them implies."""
 VoteKind: TypeAlias = Literal["needs", "after", "exclusive", "optional"]
 
 
@@ -87,6 +89,8 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     """
     if not graphs:
         raise InputError("there are no graphs to merge")
+    for number, graph in enumerate(graphs, start=1):
+        _require_few_clauses(graph, f"graph {number}")
     said = [
         _to_conjunctive_normal_form(_with_names_of_first(graph, graphs[0], number))
         for number, graph in enumerate(graphs, start=1)
@@ -111,6 +115,21 @@ def conjunctive_normal_form(formula: Formula) -> tuple[Formula, ...]:
         any_of(negation(step(name)) if value else step(name) for name, value in term)
         for term in disjunctive_normal_form(negation(formula))
     )
+
+
+def _require_few_clauses(graph: SubtaskGraph, where: str) -> None:
+    for name, formula in graph.preconditions.items():
+        if _count_clauses(formula) > MAX_CLAUSES:
+            what = f"what {short_repr(name)} needs is more than {MAX_CLAUSES} statements that could be voted on"
+            raise InputError(what, where=where, hint="write it with fewer alternatives of several steps")
+
+
+def _count_clauses(formula: Formula, negated: bool = False) -> int:
+    """At most so many clauses has the conjunctive normal form: those of an AND add up, those of an OR multiply."""
+    if formula.kind == "not":
+        return _count_clauses(formula.operands[0], not negated)
+    counts = [_count_clauses(operand, negated) for operand in formula.operands]
+    return sum(counts) if (formula.kind == "all") != negated and counts else math.prod(counts)
 
 
 def _with_names_of_first(graph: SubtaskGraph, first: SubtaskGraph, number: int) -> SubtaskGraph:

@@ -262,8 +262,8 @@ def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, Stor
 
 # -- writing ----------------------------------------------------------------------------------------------------
 
-_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors|\.msg2-[0-9a-f]{16}")
-"""Names of the files that a store writes, and of their temporary ones."""
+_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")
+"""Names of the files that a store writes."""
 
 
 class Provenance(NamedTuple):

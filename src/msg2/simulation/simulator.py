@@ -42,7 +42,7 @@ class SimulationOptions:
     noise: NoiseOptions = field(default_factory=NoiseOptions)
 
     def __post_init__(self) -> None:
-        require(self.videos >= 0, f"videos is {self.videos}, it must be 0 or more")
+        require(0 <= self.videos <= 10_000_000, f"videos is {self.videos}, it must be 0 to 10,000,000")
         require_probability("both-branches", self.both_branches)
         require(0 < self.step_seconds < float("inf"), f"step-seconds is {self.step_seconds}, it must be above 0")
         require(0 <= self.gap_seconds < float("inf"), f"gap-seconds is {self.gap_seconds}, it must be 0 or more")

@@ -6,10 +6,10 @@ import shutil
 import stat
 import zlib
 from pathlib import Path, PurePosixPath
-from tempfile import mkdtemp
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
+from msg2.files import temporary_path
 from msg2.formats.downloads.resumable_download import MAX_BYTES
 from msg2.text import short_repr
 
@@ -39,10 +39,10 @@ def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_
     InputError
         Where the archive is broken, holds links or paths that lead elsewhere, or more than is allowed.
     """
-    staging = Path(mkdtemp(prefix=".msg2-", dir=folder.parent))
+    staging = temporary_path(folder.parent)
     content = staging / "content"
     try:
-        content.mkdir()
+        content.mkdir(parents=True)
         with ZipFile(archive) as packed:
             members = [member for member in packed.infolist() if not member.is_dir()]
             if len(members) > max_files:
