@@ -10,10 +10,13 @@ import typer
 from msg2 import drawing, metrics
 from msg2.cli import console
 from msg2.cli.data_options import GraphFile, read_as_recorded, takes_reading_options, without_none
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.generated_options import GivenOptions, refuse_given, takes_fields
 from msg2.formats import read_graph
 
+_METAVARS = {"direction": None, "font_size": "POINTS", "width": "LENGTH", "legend": None, "dpi": "N"}
 
+
+@takes_fields(drawing.PictureOptions, "picture", _METAVARS)
 @takes_reading_options("repeats", "overlap", "order")
 def show(
     graph: GraphFile,
@@ -34,6 +37,7 @@ def show(
     ] = None,
     *,
     reading: GivenOptions,
+    picture: GivenOptions,
 ) -> None:
     """Draw a graph, or write it in another format.
 
@@ -41,8 +45,11 @@ def show(
     graph, or tick off the steps of a checklist.
 
     Examples: `msg2 show graph.json -o graph.svg --compare truth.json`,
+    `msg2 show graph.json -o figure.pdf --width 8.4cm --direction TB`,
     `msg2 show graph.json -o page.html --data steps.csv --media videos`
     """
+    with console.usage_errors():
+        options = drawing.PictureOptions(**picture)
     learnt, truth, videos = read_graph(graph), None, None
     if compare is not None:
         truth = read_graph(compare)
@@ -53,4 +60,5 @@ def show(
     else:
         videos = read_as_recorded(learnt, data, **reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)
-    console.print_line(str(drawing.show(learnt, output, videos=videos, compare=truth, media=addresses)))
+    written = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses, picture=options)
+    console.print_line(str(written))
