@@ -20,8 +20,10 @@ from msg2.drawing.picture_options import PictureOptions
 from msg2.drawing.video_links import find_video_links
 from msg2.errors import InputError
 from msg2.files import write_together
+from msg2.formats.bpmn import to_bpmn
 from msg2.formats.graphml import to_graphml
 from msg2.formats.pddl import problem_path, to_pddl, to_pddl_problem
+from msg2.formats.pnml import to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
@@ -30,6 +32,8 @@ __all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show"
 _PAGE = ".html"
 _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".graphml": to_graphml,
+    ".bpmn": to_bpmn,
+    ".pnml": to_pnml,
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }
@@ -107,9 +111,8 @@ def _refuse_other_options(options: PictureOptions, path: Path) -> None:
     for field in fields(options):
         formats = OPTION_SUFFIXES[field.name]
         if getattr(options, field.name) != field.default and path.suffix.lower() not in formats:
-            raise InputError(
-                f"has no {field.name.replace('_', ' ')}", where=path, hint=f"only {' '.join(formats)} have"
-            )
+            hint = f"only these do: {' '.join(formats)}"
+            raise InputError(f"takes no {field.name.replace('_', ' ')}", where=path, hint=hint)
 
 
 def html_page(
