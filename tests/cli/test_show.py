@@ -108,3 +108,12 @@ def test_options_that_a_format_does_not_have(msg2, graph: Path, tmp_path: Path) 
     for options in (["--width", "8"], ["--width", "0cm"], ["--dpi", "3"], ["--font-size", "0"], ["--direction", "RL"]):
         assert msg2("show", graph, "-o", tmp_path / "x.png", *options).code == 2
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_what_directly_follows_what(msg2, graph: Path, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "data.svg"
+    assert msg2("show", table, "-o", out, "--view", "directly-follows").code == 0
+    assert "whisk" in out.read_text()
+    assert "is a graph, not data" in msg2("show", graph, "-o", out, "--view", "directly-follows").complaint
+    assert msg2("show", table, "-o", out, "--view", "directly-follows", "--compare", graph).code == 2
+    assert msg2("show", graph, "-o", out, "--task", "toast").code == 2

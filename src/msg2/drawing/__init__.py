@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from msg2.drawing.diagram import build_diagram
+from msg2.drawing.directly_follows import directly_follows_dot
 from msg2.drawing.dot import to_dot
 from msg2.drawing.graph_page import render_page
 from msg2.drawing.graphviz_renderer import render_svg
-from msg2.drawing.picture import OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render
+from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render
 from msg2.drawing.picture_options import PictureOptions
 from msg2.drawing.video_links import find_video_links
 from msg2.errors import InputError
@@ -27,7 +28,7 @@ from msg2.formats.pnml import to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
-__all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show", "svg"]
+__all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show", "show_directly_follows", "svg"]
 
 _PAGE = ".html"
 _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
@@ -103,6 +104,36 @@ def show(
         content = _FILES[suffix](graph)
     beside = {problem_path(path): to_pddl_problem(graph)} if suffix == ".pddl" else {}
     write_together({path: content, **beside})
+    return path
+
+
+def show_directly_follows(task: Task, path: Path, picture: PictureOptions | None = None) -> Path:
+    """Draw how often one step of the data came right after another; see `msg2.drawing.directly_follows`.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    path : Path
+        The file to write: .svg, .png, .pdf or .dot.
+    picture : PictureOptions, optional
+        Direction and size.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        Where the format cannot show it, or the file cannot be written.
+    """
+    suffix, options = path.suffix.lower(), picture or PictureOptions()
+    if suffix not in DOT_RENDERERS:
+        raise InputError("cannot show what directly follows what", where=path, hint=f"use {' '.join(DOT_RENDERERS)}")
+    _refuse_other_options(options, path)
+    write_together({path: DOT_RENDERERS[suffix](directly_follows_dot(task, options), options)})
     return path
 
 

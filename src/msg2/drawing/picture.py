@@ -38,7 +38,7 @@ def render(build: Callable[[int | None], Diagram], suffix: str, options: Picture
     """
     if suffix == ".mmd":
         return to_mermaid(build(None), options.direction)
-    return _RENDERERS[suffix](fitting_dot(build, options), options)
+    return DOT_RENDERERS[suffix](fitting_dot(build, options), options)
 
 
 def fitting_dot(build: Callable[[int | None], Diagram], options: PictureOptions) -> str:
@@ -67,19 +67,20 @@ def fitting_dot(build: Callable[[int | None], Diagram], options: PictureOptions)
     return candidates[scales.index(largest)]
 
 
-_RENDERERS: Mapping[str, Callable[[str, PictureOptions], str | bytes]] = {
+DOT_RENDERERS: Mapping[str, Callable[[str, PictureOptions], str | bytes]] = {
     ".svg": lambda dot, _: render_svg(dot),
     ".png": lambda dot, options: render_png(dot, options.dpi),
     ".pdf": lambda dot, _: render_pdf(dot),
     ".dot": lambda dot, _: dot,
 }
-PICTURE_SUFFIXES = (*_RENDERERS, ".mmd")
+"""Suffix of a file -> what makes its content of DOT text."""
+PICTURE_SUFFIXES = (*DOT_RENDERERS, ".mmd")
 """The formats of pictures, by the suffix of the file."""
 OPTION_SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "direction": (".html", *PICTURE_SUFFIXES),
-    "font_size": tuple(_RENDERERS),
-    "width": tuple(_RENDERERS),
-    "legend": tuple(_RENDERERS),
+    "font_size": tuple(DOT_RENDERERS),
+    "width": tuple(DOT_RENDERERS),
+    "legend": tuple(DOT_RENDERERS),
     "dpi": (".png",),
 }
 """Field of `PictureOptions` -> the formats that it means something to."""
