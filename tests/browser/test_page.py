@@ -144,6 +144,7 @@ def test_pan_and_zoom(coffee_page: Any) -> None:
     def box() -> list[float]:
         return [float(side) for side in coffee_page.locator("#graph svg").get_attribute("viewBox").split()]
 
+    coffee_page.keyboard.press("0")
     whole = box()
     frame = coffee_page.locator("#graph").bounding_box()
     x, y = frame["x"] + 200, frame["y"] + 100

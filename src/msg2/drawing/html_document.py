@@ -74,7 +74,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
         for first, *rest in rows
     )
-    return f'<div class="scroll" {SCROLLED}>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n'
+    whole = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    return f'<div class="scroll" {SCROLLED}>\n{whole}\n</div>\n'
 
 
 def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:

@@ -3,8 +3,8 @@
 const DRAWN = (({ x, y, width, height }) => ({ x, y, width, height }))(PICTURE.viewBox.baseVal);
 const WHOLE = withoutLegend();
 const LIFE = 4 / 3; // pixels per unit of a picture as large as in print
-// Names are 11 units high: all is shown at once only where they are at least 12 pixels high, else a part of it.
-const [LEGIBLE, READABLE] = [12 / 11, 13 / 11];
+// Names are 11 units high: all is shown at once where they are 10.5 pixels high or more, else a part of it at 13.
+const [LEGIBLE, READABLE] = [10.5 / 11, 13 / 11];
 const view = { scale: 1, x: 0, y: 0, moved: false, paper: false };
 
 /** The part of the picture with boxes and arrows: the page has a legend of its own. */
