@@ -78,6 +78,7 @@ def test_a_step_and_an_arrow_tell_why_they_are_there(coffee_page: Any) -> None:
     graph, task, _ = coffee()
     assert not coffee_page.locator("#panel").is_visible()
     for number, name in enumerate(graph.transitive_reduction().steps):
+        coffee_page.locator(f"#s{number} a").focus()  # that brings it into view
         coffee_page.locator(f"#s{number} text").first.click()
         text, evidence = panel(coffee_page), graph.evidence[name]
         assert text.startswith(name)
