@@ -34,7 +34,7 @@ function showAround(step, reach) {
   const shown = hide();
   at("around").hidden = !reach;
   at("around-words").textContent = reach ? `${plural(shown.size, "step")} around ${STEPS[step].name}` : "";
-  if (reach) zoomTo([...shown].map((one) => BOXES[one]), BOXES[step], 0.75 * LEGIBLE);
+  if (reach) zoomTo([...shown].map((one) => BOXES[one]), BOXES[step], LEGIBLE);
   else fit(true);
   say(reach ? at("around-words").textContent : "All steps");
 }
