@@ -2,6 +2,7 @@
 
     python benchmarks/pm4py_peer.py trees LOGS.json TREES.json            for `python -m experiments kinds`
     python benchmarks/pm4py_peer.py fitness TRACES.json FITNESS.json      for `python -m experiments contest`
+    python benchmarks/pm4py_peer.py models MODELS.json ACCEPTED.json      for the tests of BPMN and PNML
 
 pm4py has a licence (AGPL) that msg2 does not, and is never a dependency: this file is the only one that imports it, it
 imports nothing of msg2, and the two exchange plain JSON. LOGS.json is {"thresholds": [...], "logs": [[[activity, ...],
@@ -12,6 +13,9 @@ TRACES.json is {"thresholds": [...], "log": [[activity, ...], ...], "traces": [[
 FITNESS.json is a list per threshold, of {"seconds": ..., "replay": [...], "replay_seconds": ..., "alignment": [...],
 "alignment_seconds": ...}: the seconds of mining; the fitness of each trace by token replay; and that of the first N of
 them by alignments, null where one takes longer than `ALIGN_SECONDS`.
+
+MODELS.json is a list of {"file": ..., "traces": [[activity, ...], ...]}, the file BPMN or PNML. ACCEPTED.json is a list
+per file: whether the model allows each trace.
 """
 
 from __future__ import annotations
@@ -106,12 +110,35 @@ def judge_all(given: dict[str, list]) -> list[object]:
     return [fitness(log, threshold, given["traces"], given["aligned"]) for threshold in given["thresholds"]]
 
 
+def accepted(file: str, traces: list[list[str]]) -> list[bool]:
+    """Open a model and say which traces it allows from its beginning to its end.
+
+    Parameters
+    ----------
+    file : str
+        BPMN or PNML.
+    traces : list of list of str
+        The traces.
+
+    Returns
+    -------
+    list of bool
+    """
+    net = pm4py.convert_to_petri_net(pm4py.read_bpmn(file)) if file.endswith(".bpmn") else pm4py.read_pnml(file)
+    return [one["fitness"] == 1 for one in alignment.apply(event_log(traces), *net)]
+
+
+def open_all(given: list[dict]) -> list[list[bool]]:
+    """Open every model."""
+    return [accepted(one["file"], one["traces"]) for one in given]
+
+
 def main() -> None:
     """Do what the first argument says."""
     command, given_file, found_file = sys.argv[1:]
     warnings.simplefilter("ignore")  # that logs should be data frames, which know no empty case
     given = json.loads(Path(given_file).read_text(encoding="utf-8"))
-    found = {"trees": mine_all, "fitness": judge_all}[command](given)
+    found = {"trees": mine_all, "fitness": judge_all, "models": open_all}[command](given)
     Path(found_file).write_text(json.dumps(found), encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ def browser() -> Iterator[Any]:
         found = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, which looks for what shuts people out of a page: `axe.run()`."""
+    found = find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        _without("axe-playwright-python, which carries axe-core, is not installed")
+    return Path(found.origin).with_name("axe.min.js").read_text("utf-8")
 
 
 @pytest.fixture

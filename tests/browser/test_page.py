@@ -78,6 +78,7 @@ def test_a_step_and_an_arrow_tell_why_they_are_there(coffee_page: Any) -> None:
     graph, task, _ = coffee()
     assert not coffee_page.locator("#panel").is_visible()
     for number, name in enumerate(graph.transitive_reduction().steps):
+        coffee_page.locator(f"#s{number} a").focus()  # that brings it into view
         coffee_page.locator(f"#s{number} text").first.click()
         text, evidence = panel(coffee_page), graph.evidence[name]
         assert text.startswith(name)
@@ -144,6 +145,7 @@ def test_pan_and_zoom(coffee_page: Any) -> None:
     def box() -> list[float]:
         return [float(side) for side in coffee_page.locator("#graph svg").get_attribute("viewBox").split()]
 
+    coffee_page.keyboard.press("0")
     whole = box()
     frame = coffee_page.locator("#graph").bounding_box()
     x, y = frame["x"] + 200, frame["y"] + 100
@@ -273,9 +275,9 @@ def test_the_panel_tells_the_kinds(open_page: Open) -> None:
     assert "After, if done sugar 12 of 20" in stir
     assert "Done again in 30 % of the runs" in stir
     assert "Comes before, if done taste" in stir
-    assert "Leads to" not in stir
+    assert "Needed by" not in stir
     assert "Never together with open (both in 2 of 50 videos)" in choose(page, "grind")
-    assert "Leads to pour" in panel(page)
+    assert "One of the ways to pour" in panel(page)
     assert "near" in page.locator("#x0_0").get_attribute("class")
     sugar = choose(page, "sugar")
     assert "May be left out 36 of 60 videos do without it." in sugar
@@ -353,6 +355,198 @@ def test_search(coffee_page: Any) -> None:
     assert "water" in panel(coffee_page).split(" Needs")[0]
     coffee_page.locator("#search").press("Escape")
     assert coffee_page.locator("g.found").count() == 0
+
+
+# -- large graphs ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def large() -> SubtaskGraph:
+    return random_world(RandomWorldOptions(steps=60, depth=10, or_rate=0.3), 1).graph
+
+
+@cache
+def large_html() -> str:
+    return drawing.html_page(large())
+
+
+def visible_steps(page: Any) -> set[str]:
+    return {str(box.locator("title").first.text_content()) for box in page.locator("#graph g.step:not(.hidden)").all()}
+
+
+def links_of(page: Any, title: str) -> set[str]:
+    """The steps that the panel names under a heading."""
+    fact = page.locator("#panel .fact").filter(has=page.locator("h3", has_text=re.compile(f"^{title}$")))
+    return set(fact.locator(".link").all_inner_texts())
+
+
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
+def test_what_does_step_41_need_and_who_needs_it(open_page: Open, device: dict[str, Any]) -> None:
+    """In three actions: into the search, its name, Enter."""
+    page = open_page(large_html(), **device)
+    page.locator("#search").click()
+    page.keyboard.type("step 41")
+    page.keyboard.press("Enter")
+    graph = large()
+    assert links_of(page, "Needs") == graph.parents("step 41") != set()
+    by = {name for name in graph.steps if "step 41" in graph.parents(name)}
+    assert links_of(page, "Needed by") | links_of(page, "One of the ways to") == by != set()
+    box, frame = page.locator("g.chosen").bounding_box(), page.locator("#graph").bounding_box()
+    assert frame["x"] < box["x"]
+    assert box["x"] + box["width"] < frame["x"] + frame["width"]
+    assert frame["y"] < box["y"]
+    assert box["y"] + box["height"] < frame["y"] + frame["height"]
+
+
+def test_needed_by_tells_a_need_from_one_of_several_ways(open_page: Open) -> None:
+    page = open_page(drawing.html_page(kinds()))
+    choose(page, "boil")
+    assert (links_of(page, "Needed by"), links_of(page, "One of the ways to")) == ({"pour"}, set())
+    choose(page, "open")
+    assert (links_of(page, "Needed by"), links_of(page, "One of the ways to")) == (set(), {"pour"})
+
+
+def test_a_step_in_the_picture_answers_with_one_click(open_page: Open) -> None:
+    page = open_page(large_html(), viewport={"width": 1280, "height": 800})
+    number = large().transitive_reduction().steps.index("step 57")
+    page.locator(f"#s{number} text").first.click()
+    assert links_of(page, "Needs") == large().parents("step 57")
+
+
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
+def test_sixty_steps_are_readable_without_glasses(open_page: Open, device: dict[str, Any]) -> None:
+    """Names are at least 12 pixels high when the page opens, and after a search; small ones, of operators, 10."""
+    page = open_page(large_html(), **device)
+    heights = """all => all.map((text) => {
+      const { a } = text.getScreenCTM();
+      return parseFloat(text.getAttribute("font-size")) * a;
+    })"""
+    for _ in range(2):
+        assert min(page.locator("#graph g.step text").evaluate_all(heights)) >= 12
+        assert min(page.locator("#graph g.node text").evaluate_all(heights)) >= 9.5
+        page.locator("#zoom-fit").click()
+        page.locator("#search").fill("step 05")
+    assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('.legend')).fontSize)") >= 12
+
+
+def test_a_search_zooms_to_the_step(open_page: Open) -> None:
+    page = open_page(large_html(), viewport={"width": 1280, "height": 800})
+    page.locator("#zoom-fit").click()
+    small = page.locator("#s59").bounding_box()
+    name = large().transitive_reduction().steps[59]
+    page.locator("#search").fill(name)
+    box, frame = page.locator("#s59").bounding_box(), page.locator("#graph").bounding_box()
+    assert box["width"] > 1.5 * small["width"]
+    assert box["x"] + box["width"] / 2 == pytest.approx(frame["x"] + frame["width"] / 2, abs=3)
+    assert box["y"] + box["height"] / 2 == pytest.approx(frame["y"] + frame["height"] / 2, abs=3)
+
+
+def test_the_surroundings_of_a_step(open_page: Open) -> None:
+    page = open_page(large_html(), viewport={"width": 1280, "height": 800})
+    graph = large().transitive_reduction()
+    page.locator("#search").fill("step 41")
+    page.keyboard.press("Enter")
+    near = {"step 41"}
+    for reach in (1, 2):
+        near |= {
+            other
+            for name in near
+            for other in graph.steps
+            if other in graph.parents(name) or name in graph.parents(other)
+        }
+        page.locator("#panel .group button").nth(reach - 1).click()
+        assert visible_steps(page) == near
+        drawn = {
+            (arrow.before, arrow.after)
+            for arrow in build_diagram(graph).arrows
+            if arrow.before and page.locator(f"#{arrow.id}:not(.hidden)").count()
+        }
+        assert drawn == {pair for pair in graph.edge_pairs() if {*pair} <= near}
+        assert page.locator("#around-words").inner_text() == f"{len(near)} steps around step 41"
+    other = (graph.steps[0] not in near and graph.steps[0]) or next(name for name in graph.steps if name not in near)
+    page.locator("#search").fill(other)  # a search looks everywhere
+    assert len(visible_steps(page)) == 60
+    page.keyboard.press("Enter")
+    page.locator("#panel .group button").first.click()
+    assert len(visible_steps(page)) < 60
+    page.locator("#all-steps").click()
+    assert len(visible_steps(page)) == 60
+    assert not page.locator("#around").is_visible()
+
+
+def test_full_screen(open_page: Open) -> None:
+    page = open_page(large_html(), viewport={"width": 1280, "height": 800})
+    before = page.locator("#graph").bounding_box()["height"]
+    page.locator("#full-screen").click()
+    page.wait_for_function("document.fullscreenElement?.className === 'stage'")
+    expect(page.locator("#full-screen")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function("document.getElementById('graph').clientHeight > 500")
+    page.locator("#full-screen").click()
+    page.wait_for_function("!document.fullscreenElement")
+    expect(page.locator("#full-screen")).to_have_attribute("aria-pressed", "false")
+    assert page.locator("#graph").bounding_box()["height"] == pytest.approx(before, abs=2)
+
+
+def test_keys_follow_the_direction_of_the_picture(open_page: Open) -> None:
+    graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+    page = open_page(drawing.html_page(graph, picture=drawing.PictureOptions(direction="TB")))
+    page.locator("#s0 a").focus()
+    focused = "document.activeElement.closest('g.node').id"
+    for key, expected in (("ArrowDown", "s1"), ("ArrowDown", "s2"), ("ArrowUp", "s1"), ("ArrowRight", "s1")):
+        page.keyboard.press(key)
+        assert page.evaluate(focused) == expected
+    assert page.locator("#s0").bounding_box()["y"] < page.locator("#s2").bounding_box()["y"]
+
+
+# -- accessibility --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_nothing_serious(open_page: Open, axe: str, theme: str, device: dict[str, Any]) -> None:
+    graph, task, truth = coffee()
+    page = open_page(
+        drawing.html_page(graph, task, compare=truth), color_scheme=theme, reduced_motion="reduce", **device
+    )
+
+    def found() -> list[tuple[str, str, str]]:
+        return [
+            (one["id"], one["impact"], one["nodes"][0]["html"][:200])
+            for one in page.evaluate("axe.run()")["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+
+    page.evaluate(axe)
+    assert found() == []
+    page.locator("#s3 a").focus()
+    page.keyboard.press("Enter")
+    page.locator("#videos summary").focus()
+    page.keyboard.press("Enter")
+    assert found() == []
+    page.keyboard.press("Escape")
+    page.locator("#follow").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#checklist").is_visible()
+    assert found() == []
+
+
+def test_axe_can_find_something(open_page: Open, axe: str) -> None:
+    page = open_page('<!DOCTYPE html><html lang="en"><title>t</title><img src="data:,"><p style="color:#ddd">faint</p>')
+    page.evaluate(axe)
+    ids = {one["id"] for one in page.evaluate("axe.run()")["violations"]}
+    assert {"image-alt", "color-contrast"} <= ids
+
+
+def test_everything_is_reached_by_keyboard(open_page: Open) -> None:
+    page = open_page(coffee_html(), viewport={"width": 1280, "height": 800})
+    controls = "[...document.querySelectorAll('button, input, select, summary, #graph g.step a, .scroll')]"
+    usable = "(one) => one.checkVisibility({ visibilityProperty: true }) && !one.disabled"
+    wanted = page.evaluate(f"{controls}.filter({usable}).length")
+    reached = set()
+    for _ in range(wanted + 60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(f"{controls}.indexOf(document.activeElement)"))
+    assert len(reached - {-1}) == wanted > 40
 
 
 # -- videos -------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def test_every_format(msg2, graph: Path, tmp_path: Path, suffix: str) -> None:
     ran = msg2("show", graph, "-o", out)
     assert (ran.code, ran.out, ran.err) == (0, f"{out}\n", "")
     first = out.read_bytes()
-    assert b"whisk" in first or suffix == ".png"
+    assert b"whisk" in first or suffix in (".png", ".pdf")
     assert msg2("show", graph, "-o", out).code == 0
     assert out.read_bytes() == first
 
@@ -32,7 +32,7 @@ def test_a_comparison_is_coloured(msg2, graph: Path, truth: Path, tmp_path: Path
 
 
 def test_formats_that_cannot(msg2, graph: Path, tmp_path: Path) -> None:
-    assert "no format msg2 can write" in msg2("show", graph, "-o", tmp_path / "toast.pdf").complaint
+    assert "no format msg2 can write" in msg2("show", graph, "-o", tmp_path / "toast.gif").complaint
     assert "without a suffix" in msg2("show", graph, "-o", tmp_path / "toast").complaint
     assert "cannot show a comparison" in msg2("show", graph, "-o", tmp_path / "t.pddl", "--compare", graph).complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toast.csv", "toast.json"]
@@ -77,3 +77,43 @@ def test_what_does_not_go_together(msg2, graph: Path, table: Path, tmp_path: Pat
         in msg2("show", graph, "-o", tmp_path / "x.html", "--data", table, "--media", tmp_path).complaint
     )
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_pictures_for_papers(msg2, graph: Path, tmp_path: Path) -> None:
+    plain, narrow = tmp_path / "plain.svg", tmp_path / "narrow.svg"
+    assert msg2("show", graph, "-o", plain).code == 0
+    assert msg2("show", graph, "-o", narrow, "--width", "4cm", "--direction", "TB", "--font-size", "9").code == 0
+    widths = [
+        int(found[1]) for path in (plain, narrow) if (found := re.search(r'<svg width="(\d+)pt', path.read_text()))
+    ]
+    assert widths[1] <= 4 / 2.54 * 72 + 1 < widths[0]
+    assert "can be done at once" not in plain.read_text()
+    assert msg2("show", graph, "-o", plain, "--legend").code == 0
+    assert "can be done at once" in plain.read_text()
+    assert msg2("show", graph, "-o", tmp_path / "toast.mmd", "--direction", "TB").code == 0
+    assert (tmp_path / "toast.mmd").read_text().startswith("flowchart TB\n")
+
+
+def test_options_that_a_format_does_not_have(msg2, graph: Path, tmp_path: Path) -> None:
+    for name, *options in (
+        ("x.svg", "--dpi", "300"),
+        ("x.html", "--font-size", "9"),
+        ("x.mmd", "--width", "8cm"),
+        ("x.pddl", "--direction", "TB"),
+        ("x.html", "--no-legend"),
+    ):
+        assert f"takes no {options[0].removeprefix('--no-').removeprefix('--').replace('-', ' ')}" in (
+            msg2("show", graph, "-o", tmp_path / name, *options).complaint
+        )
+    for options in (["--width", "8"], ["--width", "0cm"], ["--dpi", "3"], ["--font-size", "0"], ["--direction", "RL"]):
+        assert msg2("show", graph, "-o", tmp_path / "x.png", *options).code == 2
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_what_directly_follows_what(msg2, graph: Path, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "data.svg"
+    assert msg2("show", table, "-o", out, "--view", "directly-follows").code == 0
+    assert "whisk" in out.read_text()
+    assert "is a graph, not data" in msg2("show", graph, "-o", out, "--view", "directly-follows").complaint
+    assert msg2("show", table, "-o", out, "--view", "directly-follows", "--compare", graph).code == 2
+    assert msg2("show", graph, "-o", out, "--task", "toast").code == 2

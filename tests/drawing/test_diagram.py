@@ -20,7 +20,7 @@ from msg2.drawing.diagram import build_diagram
 from msg2.drawing.dot import to_dot
 from msg2.drawing.graphviz_renderer import render_svg
 from msg2.errors import InputError
-from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer
 from msg2.text import escape_control_characters, one_line, truncate, width_in_ems, wrap
 
@@ -60,9 +60,9 @@ def overlapping(svg: str) -> list[tuple[str, str]]:
 def test_every_step_and_operator_is_drawn_once(cpr: SubtaskGraph) -> None:
     svg = drawing.svg(cpr)
     labels = sorted(shown(group) for group in groups(svg, "node"))
-    operators = ["&", "&", "&", "|", "|", "¬"]
+    operators = ["and", "or", "or", "not"]  # two of the three "and" join steps only, and are left out
     assert labels == sorted([*(name.replace(" ", "") for name in cpr.steps), *operators])
-    assert len(groups(svg, "edge")) == len(cpr.to_networkx().edges)
+    assert len(groups(svg, "edge")) == len(cpr.to_networkx().edges) - 2
     assert not overlapping(svg)
 
 
@@ -103,7 +103,32 @@ def test_the_reduction_is_drawn_unless_told_otherwise() -> None:
     graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
     assert len(build_diagram(graph).arrows) == 2
     assert build_diagram(graph).omitted_edges == 1
-    assert len(build_diagram(graph, reduce=False).arrows) == 4
+    assert len(build_diagram(graph, reduce=False).arrows) == 3
+
+
+def test_an_and_is_drawn_only_beside_or_inside_of_an_or() -> None:
+    a, b, c, d = map(step, "abcd")
+    cases = [
+        (all_of([a, b]), []),
+        (all_of([a, b, negation(c)]), ["not"]),
+        (any_of([a, b]), ["or"]),
+        (all_of([a, any_of([b, c])]), ["and", "or"]),
+        (any_of([all_of([a, b]), c]), ["and", "or"]),
+        (any_of([all_of([a, any_of([b, c])]), d]), ["and", "or", "or"]),
+        (all_of([a, negation(all_of([b, c]))]), ["and", "not"]),
+    ]
+    for formula, expected in cases:
+        graph = SubtaskGraph("t", "abcde", {"e": formula})
+        diagram = build_diagram(graph, reduce=False)
+        assert sorted(box.name for box in diagram.boxes if box.kind != "step") == expected, formula
+        # Every step of the formula still leads to e, and nothing hangs in the air.
+        into = {arrow.target: arrow for arrow in diagram.arrows}
+        for name in formula.steps:
+            (here,) = [arrow for arrow in diagram.arrows if arrow.before == name]
+            while here.target != "s4":
+                assert here.is_alternative == (here.target in {box.id for box in diagram.boxes if box.kind == "any"})
+                (here,) = [arrow for arrow in diagram.arrows if arrow.source == here.target]
+        assert {arrow.source for arrow in diagram.arrows} | set(into) <= {box.id for box in diagram.boxes}
 
 
 # -- more than "needs" ------------------------------------------------------------------------------------------------
@@ -159,7 +184,10 @@ def test_exclusive_steps_are_joined_and_stay_where_they_are(size: int) -> None:
     names = [f"way {number}" for number in range(size)]
     needs = {name: step("start") for name in names} | {"end": any_of(map(step, names))}
     plain = SubtaskGraph("t", ["start", *names, "end"], needs)
-    without, svg = drawing.svg(plain), drawing.svg(replace(plain, exclusive=[names]))
+    without, svg = (
+        drawing.svg(one, picture=drawing.PictureOptions(legend=False))
+        for one in (plain, replace(plain, exclusive=[names]))
+    )
     bars = edges(svg, "exclusive")
     assert len(bars) == {2: 1, 3: 3, 6: 6}[size]  # many steps are joined through a few words
     assert {bar.findtext(f"{SVG}title") for bar in bars} == {f"only one of these: {', '.join(names)}"}
@@ -248,10 +276,7 @@ def test_comparison_through_operators() -> None:
         ("d → b", "missing"),
     }
     # An operator leads on in black as long as something true passes through it.
-    assert {(a.text, a.status) for a in drawn.arrows if a.text.startswith("→")} == {
-        ("→ c", "common"),
-        ("→ d", "redundant"),
-    }
+    assert {(a.text, a.status) for a in drawn.arrows if a.text.startswith("→")} == {("→ c", "common")}
     svg = drawing.svg(graph, compare=truth)
     assert "missing" in "".join(ET.fromstring(svg).itertext())
     assert "missing" not in drawing.svg(graph)

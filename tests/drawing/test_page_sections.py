@@ -60,5 +60,5 @@ def test_a_page_with_both_graphs() -> None:
     page = drawing.html_page(truth, sections=section)
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert page.count("<svg") == 2
+    assert page.count("<figure") == 2
     assert page.index("</table>") < page.index(section) < page.index("</body>")

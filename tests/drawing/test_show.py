@@ -43,7 +43,9 @@ def test_small_graphs_have_every_format(suffix: str, size: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["graph.gif", "graph", "graph.svg.bak"])
 def test_unknown_suffix(name: str, cpr: SubtaskGraph, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"use one of \.html \.svg \.png \.dot \.mmd \.graphml \.pddl \.json"):
+    with pytest.raises(
+        InputError, match=r"use one of \.html \.svg \.png \.pdf \.dot \.mmd \.graphml \.bpmn \.pnml \.pddl \.json"
+    ):
         cpr.show(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

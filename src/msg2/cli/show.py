@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from msg2 import drawing, metrics
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, read_as_recorded, takes_reading_options, without_none
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.data_options import TaskName, read_as_recorded, read_tasks, takes_reading_options, without_none
+from msg2.cli.generated_options import GivenOptions, refuse_given, takes_fields
 from msg2.formats import read_graph
+from msg2.formats.reading import choose_task
+
+_METAVARS = {"direction": None, "font_size": "POINTS", "width": "LENGTH", "legend": None, "dpi": "N"}
 
 
+@takes_fields(drawing.PictureOptions, "picture", _METAVARS)
 @takes_reading_options("repeats", "overlap", "order")
 def show(
-    graph: GraphFile,
+    graph: Annotated[
+        Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; for --view directly-follows, the data.")
+    ],
     output: Annotated[
         Path,
         typer.Option(
@@ -32,8 +38,14 @@ def show(
     media: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="The video files, which then play along; with --data.")
     ] = None,
+    view: Annotated[
+        Literal["graph", "directly-follows"],
+        typer.Option(help="The graph, or of data how often one step came right after another."),
+    ] = "graph",
+    task: TaskName = None,
     *,
     reading: GivenOptions,
+    picture: GivenOptions,
 ) -> None:
     """Draw a graph, or write it in another format.
 
@@ -41,8 +53,18 @@ def show(
     graph, or tick off the steps of a checklist.
 
     Examples: `msg2 show graph.json -o graph.svg --compare truth.json`,
-    `msg2 show graph.json -o page.html --data steps.csv --media videos`
+    `msg2 show graph.json -o figure.pdf --width 8.4cm --direction TB`,
+    `msg2 show graph.json -o page.html --data steps.csv --media videos`,
+    `msg2 show steps.csv -o data.svg --view directly-follows`
     """
+    with console.usage_errors():
+        options = drawing.PictureOptions(**picture)
+    if view == "directly-follows":
+        refuse_given(without_none({"compare": compare, "data": data, "media": media}), "--view graph")
+        shown = choose_task(read_tasks(graph, **reading), task, graph)
+        console.print_line(str(drawing.show_directly_follows(shown, output, options)))
+        return
+    refuse_given(without_none({"task": task}), "--view directly-follows")
     learnt, truth, videos = read_graph(graph), None, None
     if compare is not None:
         truth = read_graph(compare)
@@ -53,4 +75,5 @@ def show(
     else:
         videos = read_as_recorded(learnt, data, **reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)
-    console.print_line(str(drawing.show(learnt, output, videos=videos, compare=truth, media=addresses)))
+    written = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses, picture=options)
+    console.print_line(str(written))

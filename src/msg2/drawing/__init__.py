@@ -1,42 +1,44 @@
 """A subtask graph as diagrams and files: one writer per format, each a function that returns the file's content.
 
-Diagrams (.html .svg .png .dot .mmd) show the transitive reduction by default; the other files hold the graph as it
+Diagrams (.html .svg .png .pdf .dot .mmd) show the transitive reduction by default; the other files hold the graph as it
 stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
-from msg2.drawing.diagram import Diagram, build_diagram
+from msg2.drawing.diagram import build_diagram
+from msg2.drawing.directly_follows import directly_follows_dot
 from msg2.drawing.dot import to_dot
 from msg2.drawing.graph_page import render_page
-from msg2.drawing.graphviz_renderer import render_png, render_svg
-from msg2.drawing.mermaid import to_mermaid
+from msg2.drawing.graphviz_renderer import render_svg
+from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render
+from msg2.drawing.picture_options import PictureOptions
 from msg2.drawing.video_links import find_video_links
 from msg2.errors import InputError
 from msg2.files import write_together
+from msg2.formats.bpmn import to_bpmn
 from msg2.formats.graphml import to_graphml
 from msg2.formats.pddl import problem_path, to_pddl, to_pddl_problem
+from msg2.formats.pnml import to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 
-__all__ = ["SUFFIXES", "find_video_links", "html_page", "show", "svg"]
+__all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show", "show_directly_follows", "svg"]
 
 _PAGE = ".html"
-_DIAGRAMS: dict[str, Callable[[Diagram], str | bytes]] = {
-    ".svg": lambda diagram: render_svg(to_dot(diagram)),
-    ".png": lambda diagram: render_png(to_dot(diagram)),
-    ".dot": to_dot,
-    ".mmd": to_mermaid,
-}
 _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".graphml": to_graphml,
+    ".bpmn": to_bpmn,
+    ".pnml": to_pnml,
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }
-SUFFIXES = (_PAGE, *_DIAGRAMS, *_FILES)
+SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)
 """The formats, by the suffix of the file."""
 
 
@@ -49,6 +51,7 @@ def show(
     marks: Mapping[Step, str] | None = None,
     media: Mapping[str, str] | None = None,
     reduce: bool = True,
+    picture: PictureOptions | None = None,
 ) -> Path:
     """Write a graph to a file in the format of its suffix.
 
@@ -66,6 +69,8 @@ def show(
         Short notes on steps, such as "12 of 50 out of order"; these steps are drawn in red.
     reduce : bool
         Whether diagrams show the transitive reduction, which reads more easily, or the graph as it stands.
+    picture : PictureOptions, optional
+        The look of a diagram: direction, size, legend.
 
     Returns
     -------
@@ -82,22 +87,63 @@ def show(
         subject = f"the suffix {suffix!r} is" if suffix else "a name without a suffix is"
         raise InputError(f"{subject} no format msg2 can write", where=path, hint=f"use one of {' '.join(SUFFIXES)}")
     if suffix in _FILES and (compare is not None or marks):
-        diagrams = " ".join((_PAGE, *_DIAGRAMS))
+        diagrams = " ".join((_PAGE, *PICTURE_SUFFIXES))
         raise InputError(
             "is no diagram, it cannot show a comparison or marks", where=path, hint=f"use one of {diagrams}"
         )
     if suffix != _PAGE and videos is not None:
         raise InputError("is no page, it cannot show videos", where=path, hint=f"use {_PAGE}")
+    options = picture or PictureOptions()
+    _refuse_other_options(options, path)
     content: str | bytes
     if suffix == _PAGE:
-        content = html_page(graph, videos, compare=compare, marks=marks, media=media, reduce=reduce)
-    elif suffix in _DIAGRAMS:
-        content = _DIAGRAMS[suffix](build_diagram(graph, compare, marks, reduce))
+        content = html_page(graph, videos, compare=compare, marks=marks, media=media, reduce=reduce, picture=options)
+    elif suffix in PICTURE_SUFFIXES:
+        content = render(partial(build_diagram, graph, compare, marks, reduce), suffix, options)
     else:
         content = _FILES[suffix](graph)
     beside = {problem_path(path): to_pddl_problem(graph)} if suffix == ".pddl" else {}
     write_together({path: content, **beside})
     return path
+
+
+def show_directly_follows(task: Task, path: Path, picture: PictureOptions | None = None) -> Path:
+    """Draw how often one step of the data came right after another; see `msg2.drawing.directly_follows`.
+
+    Parameters
+    ----------
+    task : Task
+        The labels.
+    path : Path
+        The file to write: .svg, .png, .pdf or .dot.
+    picture : PictureOptions, optional
+        Direction and size.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        Where the format cannot show it, or the file cannot be written.
+    """
+    suffix, options = path.suffix.lower(), picture or PictureOptions()
+    if suffix not in DOT_RENDERERS:
+        raise InputError("cannot show what directly follows what", where=path, hint=f"use {' '.join(DOT_RENDERERS)}")
+    _refuse_other_options(options, path)
+    write_together({path: DOT_RENDERERS[suffix](directly_follows_dot(task, options), options)})
+    return path
+
+
+def _refuse_other_options(options: PictureOptions, path: Path) -> None:
+    """Refuse what was chosen but means nothing in the format of the file."""
+    for field in fields(options):
+        formats = OPTION_SUFFIXES[field.name]
+        if getattr(options, field.name) != field.default and path.suffix.lower() not in formats:
+            hint = f"only these do: {' '.join(formats)}"
+            raise InputError(f"takes no {field.name.replace('_', ' ')}", where=path, hint=hint)
 
 
 def html_page(
@@ -109,6 +155,7 @@ def html_page(
     media: Mapping[str, str] | None = None,
     sections: str = "",
     reduce: bool = True,
+    picture: PictureOptions | None = None,
 ) -> str:
     """The interactive page of a graph as HTML, in one piece.
 
@@ -124,6 +171,8 @@ def html_page(
         By the id of a video, the address of its file, relative to the page.
     sections : str
         HTML that follows below; see `msg2.drawing.page_sections`.
+    picture : PictureOptions, optional
+        Of these, the page takes the direction.
 
     Returns
     -------
@@ -135,8 +184,11 @@ def html_page(
     '<!DOCTYPE html>'
     """
     diagram = build_diagram(graph, compare, marks, reduce)
-    svg = render_svg(to_dot(diagram))
-    return render_page(graph, diagram, svg, videos=videos, compare=compare, media=media, sections=sections)
+    options = picture or PictureOptions()
+    svg = render_svg(to_dot(diagram, options))
+    return render_page(
+        graph, diagram, svg, videos=videos, compare=compare, media=media, sections=sections, direction=options.direction
+    )
 
 
 def svg(
@@ -145,7 +197,7 @@ def svg(
     compare: SubtaskGraph | None = None,
     marks: Mapping[Step, str] | None = None,
     reduce: bool = True,
-    top_down: bool = False,
+    picture: PictureOptions | None = None,
 ) -> str:
     """The diagram of a graph as an `<svg>` element.
 
@@ -155,8 +207,8 @@ def svg(
         The graph.
     compare, marks, reduce : optional
         As for `show`.
-    top_down : bool
-        Whether steps go down, or left to right.
+    picture : PictureOptions, optional
+        Direction, size and legend.
 
     Returns
     -------
@@ -167,4 +219,5 @@ def svg(
     >>> svg(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:10]
     '<svg width'
     """
-    return render_svg(to_dot(build_diagram(graph, compare, marks, reduce), top_down))
+    build = partial(build_diagram, graph, compare, marks, reduce)
+    return render_svg(fitting_dot(build, picture or PictureOptions()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
-from msg2.graph import Link, SubtaskGraph, Support, node_link_graph
+from msg2.graph import Link, Node, SubtaskGraph, Support, node_link_graph
 from msg2.graph.formula import FormulaKind
 from msg2.graph.support import NO_SUPPORT, EdgeKind
 from msg2.task import Step
@@ -16,16 +16,28 @@ from msg2.text import short_repr, wrap
 
 EdgeStatus: TypeAlias = Literal["common", "redundant", "missing"]
 """Of an arrow beside the truth: in both graphs, only in the drawn one, only in the truth."""
-DrawnKind: TypeAlias = Literal["needs", "after", "exclusive", "optional", "repeats"]
+DrawnKind: TypeAlias = Literal[
+    "needs", "alternative", "after", "exclusive", "optional", "repeats", "start", "all", "not", "share", "weak"
+]
 KIND_WORDS: dict[DrawnKind, str] = {
     "needs": "needs",
+    "alternative": "one of these is enough",
     "after": "after, if done",
     "exclusive": "only one of these",
     "optional": "may be left out",
     "repeats": "done again in so many runs",
+    "start": "can be done at once",
+    "all": "all of these",
+    "not": "only if not done",
+    "share": "the wider, the more videos agree",
+    "weak": "few videos tell",
 }
-"""What a diagram can say about steps, in words for everyone."""
+"""What a diagram can say, in words for everyone."""
+_SAID_BY_ITSELF: frozenset[DrawnKind] = frozenset({"start", "all", "not", "share", "weak"})
+"""What only a full legend explains."""
 
+OPERATOR_NAMES: dict[FormulaKind, str] = {"all": "and", "any": "or", "not": "not", "true": "true"}
+"""What is written on an operator."""
 WIDEST_LABEL = 22
 """Characters per line of a label."""
 NARROWEST_LABEL = 14
@@ -43,7 +55,7 @@ class Box:
     id: str
     kind: FormulaKind
     name: str
-    """Of an operator, &, | or ¬."""
+    """Of an operator, "and", "or" or "not"."""
     lines: tuple[str, ...]
     """The name as it is written into the box."""
     is_start: bool = False
@@ -72,6 +84,8 @@ class Arrow:
     support: Support = NO_SUPPORT
     status: EdgeStatus = "common"
     kind: EdgeKind = "needs"
+    is_alternative: bool = False
+    """Whether it leads into an "or"."""
     true_kind: EdgeKind | None = None
     """What the true graph says about the two steps, where that is something else."""
 
@@ -104,18 +118,29 @@ class Diagram:
     groups: tuple[ExclusiveGroup, ...] = ()
 
     @property
-    def legend(self) -> tuple[DrawnKind, ...]:
-        """What needs to be explained: all that occurs, or nothing where no arrow says more than "needs"."""
-        kinds = {arrow.kind for arrow in self.arrows}
+    def drawn_kinds(self) -> tuple[DrawnKind, ...]:
+        """Everything that occurs, in the order of a full legend."""
+        operators = {box.kind for box in self.boxes}
         occurs: dict[DrawnKind, bool] = {
-            "needs": "needs" in kinds,
-            "after": "after" in kinds,
+            "needs": any(arrow.kind == "needs" and not arrow.is_alternative for arrow in self.arrows),
+            "alternative": "any" in operators,
+            "after": any(arrow.kind == "after" for arrow in self.arrows),
             "exclusive": bool(self.groups),
             "optional": any(box.is_optional for box in self.boxes),
             "repeats": any(box.repeats is not None for box in self.boxes),
+            "start": any(box.is_start and not box.note for box in self.boxes),
+            "all": "all" in operators,
+            "not": "not" in operators,
+            "share": len({arrow.support.share for arrow in self.arrows} - {None}) > 1,
+            "weak": any(arrow.support.weak for arrow in self.arrows),
         }
-        found = tuple(kind for kind, does in occurs.items() if does)
-        return () if found == ("needs",) else found
+        return tuple(kind for kind, does in occurs.items() if does)
+
+    @property
+    def legend(self) -> tuple[DrawnKind, ...]:
+        """What needs to be explained: nothing where the arrows say no more than "needs"."""
+        found = tuple(kind for kind in self.drawn_kinds if kind not in _SAID_BY_ITSELF)
+        return () if {*found} <= {"needs", "alternative"} else found
 
 
 def build_diagram(
@@ -123,8 +148,11 @@ def build_diagram(
     compare: SubtaskGraph | None = None,
     marks: Mapping[Step, str] | None = None,
     reduce: bool = True,
+    label_columns: int | None = None,
 ) -> Diagram:
     """Lay out what a diagram of a graph shows.
+
+    All arrows into a box are needed, so that there is an "and" only beside or inside of an "or".
 
     Parameters
     ----------
@@ -137,6 +165,8 @@ def build_diagram(
         Short notes on steps.
     reduce : bool
         Whether to draw the transitive reduction, which reads more easily, or the graph as it stands.
+    label_columns : int, optional
+        Characters per line of a label; by default fewer in a deeper graph.
 
     Returns
     -------
@@ -159,8 +189,8 @@ def build_diagram(
     notes = marks or {}
     _check_names(graph, notes, "marks")
     _check_names(graph, () if truth is None else truth.steps, "true graph")
-    nodes, links = node_link_graph(drawn)
-    columns = _label_columns(drawn)
+    nodes, links = _without_plain_ands(*node_link_graph(drawn))
+    columns = label_columns or _label_columns(drawn)
 
     def lines(text: str) -> tuple[str, ...]:
         return tuple(wrap(text, columns, LONGEST_LABEL))
@@ -170,15 +200,29 @@ def build_diagram(
             lines(notes[node.label]) if node.label in notes else (),
             node.label in drawn.optional, drawn.repeats.get(node.label))
         if node.kind == "step"
-        else Box(node.id, node.kind, node.label, (node.label,))
+        else Box(node.id, node.kind, OPERATOR_NAMES[node.kind], (OPERATOR_NAMES[node.kind],))
         for node in nodes
     ]  # fmt: skip
     omitted = len(graph.edge_pairs() - drawn.edge_pairs())
     groups = _exclusive_groups(drawn, truth)
-    return Diagram(graph.task, tuple(boxes), _arrows(drawn, links, truth), compare is not None, omitted, groups)
+    ors = {node.id for node in nodes if node.kind == "any"}
+    return Diagram(graph.task, tuple(boxes), _arrows(drawn, links, truth, ors), compare is not None, omitted, groups)
 
 
-def _arrows(drawn: SubtaskGraph, links: list[Link], truth: SubtaskGraph | None) -> tuple[Arrow, ...]:
+def _without_plain_ands(nodes: list[Node], links: list[Link]) -> tuple[list[Node], list[Link]]:
+    """Lead what an "and" joins straight to its step, where no "or" is among it."""
+    kinds = {node.id: node.kind for node in nodes}
+    beside_or = {link.target for link in links if kinds[link.source] == "any"}
+    plain = {
+        link.source: link.target
+        for link in links
+        if kinds[link.source] == "all" and kinds[link.target] == "step" and link.source not in beside_or
+    }
+    direct = [replace(link, target=plain.get(link.target, link.target)) for link in links if link.source not in plain]
+    return [node for node in nodes if node.id not in plain], direct
+
+
+def _arrows(drawn: SubtaskGraph, links: list[Link], truth: SubtaskGraph | None, ors: Set[str]) -> tuple[Arrow, ...]:
     """The links of the drawn graph, then the edges of the true one that it does not have."""
     kinds = {(edge.before, edge.after): edge.kind for edge in drawn.edges()}
     true_kinds = kinds if truth is None else {(edge.before, edge.after): edge.kind for edge in truth.edges()}
@@ -190,7 +234,7 @@ def _arrows(drawn: SubtaskGraph, links: list[Link], truth: SubtaskGraph | None) 
         status: EdgeStatus = "redundant" if pairs.isdisjoint(true_kinds) else "common"
         arrows.append(
             Arrow(f"e{number}", link.source, link.target, link.before, link.after, _arrow_text(link, true_kind),
-                  link.support, status, link.kind, true_kind)
+                  link.support, status, link.kind, link.target in ors, true_kind)
         )  # fmt: skip
     missing = sorted(true_kinds.keys() - kinds.keys(), key=lambda pair: (drawn.steps.index(pair[1]), pair[0]))
     for number, (before, after) in enumerate(missing, start=len(links)):

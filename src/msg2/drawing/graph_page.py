@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from string import Template
 
 from msg2.drawing import html_document, style
-from msg2.drawing.diagram import KIND_WORDS, Diagram, DrawnKind
+from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, Diagram, DrawnKind
 from msg2.drawing.page_data import page_data, steps_in_diagram
 from msg2.drawing.page_sections import scores_section
 from msg2.drawing.page_table import evidence_table
+from msg2.drawing.picture_options import Direction
 from msg2.graph import SubtaskGraph
 from msg2.graph.formula import TRUE
 from msg2.metrics import score_graph
@@ -31,6 +32,7 @@ def render_page(
     compare: SubtaskGraph | None = None,
     media: Mapping[str, str] | None = None,
     sections: str = "",
+    direction: Direction = "LR",
 ) -> str:
     """Put together the page of a graph.
 
@@ -50,6 +52,8 @@ def render_page(
         By the id of a video, the address of its file, relative to the page.
     sections : str
         HTML that follows below; see `msg2.drawing.page_sections`.
+    direction : {"LR", "TB"}
+        Where the steps of the diagram go.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def render_page(
     body = Template(html_document.asset("page.html")).substitute(
         summary=_summary(graph),
         picture=html_document.inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
-        kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.legend),
+        kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.drawn_kinds),
         legend=_COMPARISON_LEGEND if diagram.compared else "",
         omitted_edges=f" Arrows that follow from others are left out ({diagram.omitted_edges})."
         if diagram.omitted_edges
@@ -70,7 +74,8 @@ def render_page(
         table=evidence_table(graph, steps),
         sections=sections,
     )
-    return html_document.document(graph.task, body, page_data(graph, diagram, videos, media))
+    data = page_data(graph, diagram, videos, media) | {"direction": direction}
+    return html_document.document(graph.task, body, data)
 
 
 _COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>
@@ -78,12 +83,20 @@ _COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>
 <li><span class="line redundant"></span>redundant: not in the true graph</li>
 """
 _LINE = '<svg class="sample {kind}" width="30" height="10" aria-hidden="true"><path d="{path}"/></svg>'
+_ARROW = "M1 5H20M20 1.5 28 5 20 8.5Z"
+_CIRCLE = '<span class="key operator {kind}">{name}</span>'
 _KIND_SAMPLES: dict[DrawnKind, str] = {
-    "needs": _LINE.format(kind="needs", path="M1 5H20M20 1.5 28 5 20 8.5Z"),
-    "after": _LINE.format(kind="after", path="M1 5H20M20 1.5 28 5 20 8.5Z"),
+    "needs": _LINE.format(kind="needs", path=_ARROW),
+    "alternative": _CIRCLE.format(kind="any", name=OPERATOR_NAMES["any"]),
+    "after": _LINE.format(kind="after", path=_ARROW),
     "exclusive": _LINE.format(kind="exclusive", path="M2 1V9M2 5H26M26 1V9"),
     "optional": '<span class="key optional"></span>',
     "repeats": f'<span class="key repeats">{style.REPEATS_SYMBOL}</span>',
+    "start": '<span class="key start"></span>',
+    "all": _CIRCLE.format(kind="all", name=OPERATOR_NAMES["all"]),
+    "not": _CIRCLE.format(kind="not", name=OPERATOR_NAMES["not"]),
+    "share": '<span class="line strong"></span>',
+    "weak": '<span class="line weak"></span>',
 }
 """How each kind is drawn, for the legend."""
 

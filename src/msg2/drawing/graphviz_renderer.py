@@ -6,15 +6,19 @@ import contextlib
 import logging
 import os
 import re
+import struct
 import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator
 
 _log = logging.getLogger(__name__)
 _one_at_a_time = threading.Lock()  # Graphviz keeps its state in globals
 
-_PNG_DOTS_PER_INCH = 144
+_PNG_HEAD = 33
+"""Bytes of a PNG before the first chunk that may be another one: its signature and its header."""
+_PDF_DATE = re.compile(rb"/CreationDate \([^)]*\)")
 _HEAD = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:title="([^"]*)">')
@@ -30,19 +34,45 @@ def render_svg(dot: str) -> str:
     return _TITLED_LINK.sub(r"<title>\1</title>\n<g><a>", text).strip() + "\n"
 
 
-def render_png(dot: str) -> bytes:
-    """The diagram of `dot` as a PNG, one and a half times the size on a screen."""
-    return _render(dot, "png")
+def render_png(dot: str, dpi: int) -> bytes:
+    """The diagram of a DOT text as a PNG that says how large it is in print.
+
+    Parameters
+    ----------
+    dot : str
+        The text.
+    dpi : int
+        Dots per inch.
+
+    Returns
+    -------
+    bytes
+    """
+    content = _render(dot, "png", dpi=str(dpi))
+    per_metre = round(dpi / 0.0254)
+    chunk = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    size = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return content[:_PNG_HEAD] + size + content[_PNG_HEAD:]
 
 
-def _render(dot: str, kind: str) -> bytes:
+def render_pdf(dot: str) -> bytes:
+    """The diagram of `dot` as a PDF of one page of its size, without a date: the same graph gives the same bytes."""
+    # What stands at which byte is listed in the file, so that nothing may move.
+    return _PDF_DATE.sub(lambda date: b" " * len(date[0]), _render(dot, "pdf", margin="0"))
+
+
+def width_scale(dot: str) -> float:
+    """By how much the diagram of `dot` is made smaller to keep to its limits: 1 where it need not be."""
+    return float(_render(dot, "plain").split(maxsplit=2)[1])
+
+
+def _render(dot: str, kind: str, **attributes: str) -> bytes:
     import pygraphviz
 
     with _one_at_a_time, _log_native_stderr():
         layout = pygraphviz.AGraph(string=dot)
         try:
-            if kind == "png":
-                layout.graph_attr["dpi"] = str(_PNG_DOTS_PER_INCH)
+            layout.graph_attr.update(attributes)
             return bytes(layout.draw(format=kind, prog="dot"))
         finally:
             layout.close()

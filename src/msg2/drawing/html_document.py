@@ -18,6 +18,8 @@ from typing import Any
 from msg2.text import one_line, truncate
 
 _LONGEST_NAME = 300
+SCROLLED = 'tabindex="0" role="group" aria-label="Table"'
+"""Of what may be wider than the screen, so that keys can scroll it."""
 _BROAD = 1200
 """Pixels from which on a diagram is scrolled rather than shrunk to the width of the page."""
 _SCRIPTS = (
@@ -72,9 +74,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
         for first, *rest in rows
     )
-    return (
-        f'<div class="scroll">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>\n'
-    )
+    whole = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    return f'<div class="scroll" {SCROLLED}>\n{whole}\n</div>\n'
 
 
 def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:
@@ -142,7 +143,7 @@ def document(title: str, body: str, data: Mapping[str, Any] | None = None) -> st
 <style>{style}</style>
 </head>
 <body>
-<h1>{escape_name(title)}</h1>
+<header><h1>{escape_name(title)}</h1></header>
 {body}{live}</body>
 </html>
 """

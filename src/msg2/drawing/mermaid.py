@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msg2.drawing import style
 from msg2.drawing.diagram import KIND_WORDS, Arrow, Box, Diagram, DrawnKind, ExclusiveGroup
+from msg2.drawing.picture_options import Direction
 from msg2.text import one_line
 
 _CLASSES = (
@@ -20,13 +21,28 @@ _CLASSES_OF_KINDS: dict[DrawnKind, str] = {
     "optional": "classDef optional stroke-dasharray:5",
 }
 _SIGNS: dict[DrawnKind, str] = {
-    "needs": "arrow", "after": "round end", "optional": "dashed box", "repeats": style.REPEATS_SYMBOL,
-}  # fmt: skip
+    "needs": "arrow",
+    "alternative": "line to or",
+    "after": "round end",
+    "optional": "dashed box",
+    "repeats": style.REPEATS_SYMBOL,
+}
 """How the kinds are drawn that the chart itself does not explain: Mermaid has no legends."""
 
 
-def to_mermaid(diagram: Diagram) -> str:
-    """The Mermaid text of `diagram`, left to right.
+def to_mermaid(diagram: Diagram, direction: Direction = "LR") -> str:
+    """The Mermaid text of a diagram.
+
+    Parameters
+    ----------
+    diagram : Diagram
+        The diagram.
+    direction : {"LR", "TB"}
+        Left to right, or from the top down.
+
+    Returns
+    -------
+    str
 
     >>> from msg2.drawing.diagram import build_diagram
     >>> from msg2.graph import SubtaskGraph, step
@@ -52,7 +68,7 @@ def to_mermaid(diagram: Diagram) -> str:
         drawn += len(group.boxes)
     optional = ",".join(box.id for box in diagram.boxes if box.is_optional)
     lines += [f"class {optional} optional"] if optional else []
-    return "\n  ".join(["flowchart LR", *lines, *_legend(diagram), *_CLASSES]) + "\n"
+    return "\n  ".join([f"flowchart {direction}", *lines, *_legend(diagram), *_CLASSES]) + "\n"
 
 
 def quote(text: str) -> str:
@@ -74,6 +90,8 @@ def _box(box: Box) -> str:
 
 def _arrow(arrow: Arrow) -> str:
     line, end = "-.-" if style.is_dashed(arrow) else "--", "o" if arrow.kind == "after" else ">"
+    if arrow.is_alternative:
+        end = "" if style.is_dashed(arrow) else "-"
     return f"{arrow.source} {line}{end} {arrow.target}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msg2.drawing.html_document import escape_name
+from msg2.drawing.html_document import SCROLLED, escape_name
 from msg2.drawing.page_data import videos_without
 from msg2.graph import StepEvidence, SubtaskGraph
 from msg2.graph.explanation import NAMED_VIDEOS
@@ -34,7 +34,7 @@ def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
     places = {step: number for number, step in enumerate(steps)}
     more = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
     rows = "\n".join(_row(graph, step, places, more) for step in steps)
-    return f"""<div class="scroll">
+    return f"""<div class="scroll" {SCROLLED}>
 <table class="steps">
 <thead><tr><th scope="col">Step</th><th scope="col">Needs</th>{'<th scope="col">Also</th>' if more else ""}
 <th scope="col">Held in</th><th scope="col">Not in</th><th scope="col">Next best</th></tr></thead>

@@ -287,6 +287,6 @@ def match_suffix(path: Path) -> str:
     """
     suffix = next((known for known in WRITERS if path.name.lower().endswith(known)), None)
     if suffix is None:
-        hint = f"use one of {' '.join(WRITE_SUFFIXES)}"
+        hint = f"use one of {' '.join(WRITE_SUFFIXES)}; `msg2 show` writes graphs"
         raise InputError("its suffix is no format of labels that msg2 can write", where=path, hint=hint)
     return suffix

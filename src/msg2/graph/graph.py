@@ -414,15 +414,17 @@ class SubtaskGraph:
         """Say in plain words what the step needs and comes after, and which videos say so."""
         return explanation.explain(self, step)
 
-    def show(self, path: str | Path, compare: SubtaskGraph | None = None) -> Path:
+    def show(self, path: str | Path, compare: SubtaskGraph | None = None, **options: Any) -> Path:
         """Draw the graph into a file.
 
         Parameters
         ----------
         path : str or Path
-            Its suffix decides the format, as for ``msg2 show``: .html .svg .png .dot .mmd and others.
+            Its suffix decides the format, as for ``msg2 show``: .html .svg .png .pdf .dot .mmd and others.
         compare : SubtaskGraph, optional
             The true graph, with the same step names; differences are coloured.
+        **options
+            Those of `msg2.drawing.PictureOptions`, such as ``direction="TB"`` or ``width="8.4cm"``.
 
         Returns
         -------
@@ -432,11 +434,11 @@ class SubtaskGraph:
         Raises
         ------
         InputError
-            Where the suffix is no format, or the file cannot be written.
+            Where the suffix is no format or has no such option, or the file cannot be written.
         """
         from msg2 import drawing
 
-        return drawing.show(self, Path(path), compare=compare)
+        return drawing.show(self, Path(path), compare=compare, picture=drawing.PictureOptions(**options))
 
     def _repr_svg_(self) -> str:
         from msg2 import drawing

@@ -218,7 +218,7 @@ def learn_live_graph(
     stability = graph_stability(graphs, len(labelled))
     choices = rank_videos(unlabelled, labelled, graphs)[:MAX_NEXT]
     return {
-        "svg": None if result is None else drawing.svg(result.graph, top_down=True),
+        "svg": None if result is None else drawing.svg(result.graph, picture=drawing.PictureOptions(direction="TB")),
         "graph": None if result is None else result.graph.to_json(),
         "changes": _changes(previous, None if result is None else result.graph),
         "movement": stability.movement,

@@ -46,10 +46,13 @@ function around(step) {
   });
 }
 
-/** The nearest of some steps to a step on the screen, by height. */
+const TOP_DOWN = DATA.direction === "TB";
+const [BACK, FORTH, ASIDE] = TOP_DOWN ? ["ArrowUp", "ArrowDown", "ArrowLeft"] : ["ArrowLeft", "ArrowRight", "ArrowUp"];
+
+/** The nearest of some steps to a step on the screen, across the direction of the picture. */
 function nearest(step, others) {
-  const height = (other) => middle(BOXES[other]).y;
-  return [...others].sort((a, b) => Math.abs(height(a) - height(step)) - Math.abs(height(b) - height(step)))[0];
+  const place = (other) => middle(BOXES[other])[TOP_DOWN ? "x" : "y"];
+  return [...others].sort((a, b) => Math.abs(place(a) - place(step)) - Math.abs(place(b) - place(step)))[0];
 }
 
 function middle(box) {
@@ -65,18 +68,19 @@ for (const { before, after, status } of ARROWS) {
   drawnAfter[before].add(after);
 }
 
-/** The step that an arrow key leads to; up and down, the neighbour in the same column. */
+/** The step that an arrow key leads to; across the direction of the picture, the neighbour in the same row. */
 function neighbour(step, key) {
-  if (key === "ArrowLeft") return nearest(step, drawnBefore[step]);
-  if (key === "ArrowRight") return nearest(step, drawnAfter[step]);
+  if (key === BACK) return nearest(step, drawnBefore[step]);
+  if (key === FORTH) return nearest(step, drawnAfter[step]);
+  const [along, across, side] = TOP_DOWN ? ["y", "x", "height"] : ["x", "y", "width"];
   const here = middle(BOXES[step]);
-  const size = BOXES[step].getBoundingClientRect();
-  const towards = key === "ArrowUp" ? -1 : 1;
-  const column = [...STEPS.keys()].filter((other) => {
-    const { x, y } = middle(BOXES[other]);
-    return other !== step && (y - here.y) * towards > 0 && Math.abs(x - here.x) < size.width;
+  const size = BOXES[step].getBoundingClientRect()[side];
+  const towards = key === ASIDE ? -1 : 1;
+  const row = [...STEPS.keys()].filter((other) => {
+    const there = middle(BOXES[other]);
+    return other !== step && (there[across] - here[across]) * towards > 0 && Math.abs(there[along] - here[along]) < size;
   });
-  return nearest(step, column);
+  return nearest(step, row);
 }
 
 FIGURE.addEventListener("keydown", (event) => {

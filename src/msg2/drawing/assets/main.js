@@ -22,6 +22,7 @@ addEventListener("keydown", (event) => {
   } else if (event.key === "+" || event.key === "=") zoom(1.3);
   else if (event.key === "-") zoom(1 / 1.3);
   else if (event.key === "0") fit();
+  else if (event.key === "f") toggleFullScreen();
 });
 
 for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {

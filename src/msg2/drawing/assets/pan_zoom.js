@@ -3,7 +3,8 @@
 const DRAWN = (({ x, y, width, height }) => ({ x, y, width, height }))(PICTURE.viewBox.baseVal);
 const WHOLE = withoutLegend();
 const LIFE = 4 / 3; // pixels per unit of a picture as large as in print
-const [LEGIBLE, READABLE] = [0.5 * LIFE, 0.66 * LIFE];
+// Names are 11 units high: all is shown at once where they are 10.5 pixels high or more, else a part of it at 13.
+const [LEGIBLE, READABLE] = [10.5 / 11, 13 / 11];
 const view = { scale: 1, x: 0, y: 0, moved: false, paper: false };
 
 /** The part of the picture with boxes and arrows: the page has a legend of its own. */
@@ -70,14 +71,40 @@ function bringIntoView(element) {
   if (x || y) shift(x, y);
 }
 
+/** Where an element is drawn, in units of the picture. */
+function placeOf(element) {
+  const { e, f } = PICTURE.querySelector(".graph").transform.baseVal.consolidate().matrix;
+  const { x, y, width, height } = element.getBBox();
+  return { left: x + e, top: y + f, right: x + e + width, bottom: y + f + height };
+}
+
+/** Some elements in the middle of the frame; where all of them would be smaller than `least`, the main one. */
+function zoomTo(elements, main = elements[0], least = READABLE) {
+  const places = elements.map(placeOf);
+  const [left, top] = ["left", "top"].map((side) => Math.min(...places.map((place) => place[side])));
+  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...places.map((place) => place[side])));
+  const room = 40;
+  const all = Math.min(FIGURE.clientWidth / (right - left + room), FIGURE.clientHeight / (bottom - top + room));
+  view.scale = Math.min(all < least ? READABLE : all, 1.25 * LIFE);
+  const { left: x, right: toX, top: y, bottom: toY } = all < least ? placeOf(main) : { left, right, top, bottom };
+  view.x = (x + toX - FIGURE.clientWidth / view.scale) / 2;
+  view.y = (y + toY - FIGURE.clientHeight / view.scale) / 2;
+  view.moved = true;
+  draw();
+}
+
 /** After the frame has changed: what the user chose to see stays, else all is fitted again. */
 function settle() {
   if (view.moved) draw();
   else fit(true);
 }
 
-/** The frame is as high as its picture needs, within limits. */
+/** The frame is as high as its picture needs, within limits; it fills a full screen. */
 function resize() {
+  if (document.fullscreenElement) {
+    FIGURE.style.height = "100%";
+    return settle();
+  }
   const natural = WHOLE.height * Math.max(LEGIBLE, Math.min(FIGURE.clientWidth / WHOLE.width, 1.25 * LIFE));
   FIGURE.style.height = `${Math.round(Math.min(Math.max(natural + 40, 260), 0.62 * innerHeight))}px`;
   settle();
@@ -129,6 +156,17 @@ FIGURE.addEventListener("keydown", (event) => {
   if (event.target !== FIGURE || !way) return;
   event.preventDefault();
   pan(...way);
+});
+function toggleFullScreen() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else FIGURE.closest(".stage").requestFullscreen?.();
+}
+
+at("full-screen").hidden = !document.fullscreenEnabled;
+at("full-screen").onclick = toggleFullScreen;
+addEventListener("fullscreenchange", () => {
+  at("full-screen").ariaPressed = String(Boolean(document.fullscreenElement));
+  resize();
 });
 at("zoom-in").onclick = () => zoom(1.3);
 at("zoom-out").onclick = () => zoom(1 / 1.3);

@@ -2,6 +2,7 @@
 
 const PANEL = at("panel");
 const FEW = 30;
+const SMALL = 12; // steps that are taken in at one glance
 let opener = null;
 
 /** Fills the panel; on narrow screens it comes up from below. A checklist has no room for it. */
@@ -87,13 +88,23 @@ function omission({ optional, mayOmit }) {
   return (optional || mayOmit) && fact("May be left out", make("p", {}, words));
 }
 
+/** Whether a formula cannot hold without a step. */
+const isNecessary = (step, formula) => formula === step || Boolean(formula.all?.some((part) => isNecessary(step, part)));
+
+/** Buttons for the surroundings of a step. */
+function reaches(step) {
+  const button = (reach, words) =>
+    make("button", { type: "button", onclick: () => showAround(step, reach) }, words);
+  return make("p", { className: "group" }, button(1, "1 step"), button(2, "2 steps"), button(3, "3"), button(0, "All"));
+}
+
 /** Why a step stands where it stands. */
 function showStep(step) {
   const { name, needs, videos, holds: held, confidence, repeats, violations = [] } = STEPS[step];
   const shows = VIDEOS.filter((video) => video.steps.includes(step));
   const against = shows.filter((video) => isAgainst(video, step));
   const rest = shows.filter((video) => !against.includes(video));
-  const leadsTo = (kind) => [...drawnAfter[step]].filter((after) => kindOf(step, after) === kind);
+  const neededBy = [...STEPS.keys()].filter((after) => support(RULES[after].needs).includes(step));
   const buttons = (title, steps) =>
     steps.length && fact(title, make("p", { className: "chips" }, ...steps.map(stepButton)));
   const [seen, free] = [plural(videos ?? 0, "video"), needs === true];
@@ -108,13 +119,16 @@ function showStep(step) {
     !free && videos > 0 && held !== undefined && fact("Support", bar(held / videos, `held in ${held} of ${seen}`)),
     !free && confidence !== undefined && fact("Confidence", bar(confidence, "so say samples of the videos")),
     nextBest(STEPS[step]),
-    buttons("Leads to", leadsTo("needs")),
-    buttons("Comes before, if done", leadsTo("after")),
+    buttons("Needed by", neededBy.filter((after) => isNecessary(step, RULES[after].needs))),
+    buttons("One of the ways to", neededBy.filter((after) => !isNecessary(step, RULES[after].needs))),
+    buttons("Comes before, if done", RULES[step].then),
+    STEPS.length > SMALL && fact("Show only what is near", reaches(step)),
     chips("Videos against it", against),
     chips("Videos against it", violations),
     chips(free ? "Videos with it" : "Videos for it", rest),
     make("p", {}, make("a", { href: `#step-${step}` }, "Its row in the table")),
   );
+  if (BOXES[step].classList.contains("hidden")) showAround(step, nearby.reach);
   const near = around(step);
   mark(BOXES[step], (arrow) => near[arrow], (group) => GROUPS[group].steps.includes(step));
   bringIntoView(BOXES[step]);

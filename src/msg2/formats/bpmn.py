@@ -1,0 +1,252 @@
+"""A graph as a BPMN 2.0 process with its diagram, for Camunda, bpmn.io, Signavio, pm4py and others.
+
+Steps run in parallel but for what must come first. A step that may be left out, and a group of which only one is done,
+are choices (exclusive gateways); what comes after goes on when the choice was made. The process allows every run that
+the graph allows. Gateways cannot say all that a graph can: where the process allows other runs too, the rule that is
+missing stands in the documentation of the task.
+"""
+
+from __future__ import annotations
+
+import logging
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from msg2.graph import Formula, SubtaskGraph
+from msg2.task import Step
+from msg2.text import escape_control_characters, one_line, truncate
+
+_NAMESPACES = {
+    "xmlns:bpmn": "http://www.omg.org/spec/BPMN/20100524/MODEL",
+    "xmlns:bpmndi": "http://www.omg.org/spec/BPMN/20100524/DI",
+    "xmlns:dc": "http://www.omg.org/spec/DD/20100524/DC",
+    "xmlns:di": "http://www.omg.org/spec/DD/20100524/DI",
+    "targetNamespace": "http://bpmn.io/schema/bpmn",
+}
+_SIZES = {"task": (120, 80), "exclusiveGateway": (50, 50), "parallelGateway": (50, 50)}
+_EVENT_SIZE = (36, 36)
+_COLUMN, _ROW = 170, 110
+"""Pixels from one element to the next."""
+
+_Block: TypeAlias = tuple[Step, ...]
+"""A step, or an exclusive group as one choice."""
+
+_log = logging.getLogger("msg2")
+
+
+def to_bpmn(graph: SubtaskGraph) -> str:
+    """The BPMN text of `graph`; a warning counts the rules that gateways cannot express.
+
+    >>> from msg2.graph import step
+    >>> text = to_bpmn(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}, optional=["boil"]))
+    >>> [text.count(f"<bpmn:{tag} ") for tag in ("task", "exclusiveGateway", "sequenceFlow")]
+    [2, 2, 6]
+    """
+    blocks, before = _blocks(graph)
+    missing = {name: list(_missing_rules(graph, name, blocks, before)) for name in graph.steps}
+    if lost := sum(map(len, missing.values())):
+        _log.warning("BPMN cannot express %d of the rules: they stand in the documentation of the tasks", lost)
+    process = _Process(graph.task)
+    ends = {block: _add_block(process, graph, block, missing) for block in blocks}
+    followers = {block: [other for other in blocks if block in _direct(other, before)] for block in blocks}
+    first, last = process.add("startEvent", "start"), process.add("endEvent", "end")
+    split = process.add_split(first, sum(not before[block] for block in blocks))
+    leaving = {block: process.add_split(ends[block][1], len(followers[block])) for block in blocks}
+    for block in blocks:
+        sources = [leaving[other] for other in blocks if other in _direct(block, before)] or [split]
+        process.join(sources, ends[block][0])
+    process.join([leaving[block] for block in blocks if not followers[block]] or [split], last)
+    return process.to_xml()
+
+
+# -- what comes before what -------------------------------------------------------------------------------------
+
+
+def _blocks(graph: SubtaskGraph) -> tuple[list[_Block], dict[_Block, set[_Block]]]:
+    """Steps and choices, and for each all that come before it.
+
+    A token goes on even where a step was left out. So one block may come before another, through others as well, only
+    if each of its steps comes before each of the other's in every run that has both.
+    """
+    groups: list[_Block] = []
+    for group in graph.exclusive:
+        groups += [] if any(set(group) & set(other) for other in groups) else [group]
+    single = [(name,) for name in graph.steps if not any(name in group for group in groups)]
+    blocks = sorted([*groups, *single], key=lambda block: graph.steps.index(block[0]))
+    kinds = graph.pair_kinds
+    index = {name: place for place, name in enumerate(kinds.steps)}
+    ordered: dict[tuple[_Block, _Block], bool] = {}
+    for one, other in product(blocks, blocks):
+        pairs = [(index[a], index[b]) for a, b in product(one, other)]
+        fits = one != other and all(kinds.before[pair] or kinds.exclusive[pair] for pair in pairs)
+        ordered[one, other] = fits and any(kinds.before[pair] for pair in pairs)
+    before: dict[_Block, set[_Block]] = {block: set() for block in blocks}
+    for one, other in sorted(ordered, key=lambda pair: not kinds.needs[index[pair[0][0]], index[pair[1][0]]]):
+        after = [block for block in blocks if other in before[block]]
+        gained = list(product({one, *before[one]}, [other, *after]))
+        if ordered[one, other] and all(ordered[pair] for pair in gained):
+            for earlier, later in gained:
+                before[later].add(earlier)
+    return blocks, before
+
+
+def _direct(block: _Block, before: Mapping[_Block, set[_Block]]) -> set[_Block]:
+    """What comes before a block, with nothing between."""
+    return before[block].difference(*(before[other] for other in before[block]))
+
+
+def _missing_rules(
+    graph: SubtaskGraph, name: Step, blocks: Sequence[_Block], before: Mapping[_Block, set[_Block]]
+) -> Iterable[str]:
+    """What the process does not say about a step."""
+    block = next(one for one in blocks if name in one)
+    certain = {step for step in graph.required if (step,) in before[block]}
+    choices = [one for one in before[block] if len(one) > 1 and graph.optional.isdisjoint(one)]
+
+    def is_said(clause: Formula) -> bool:
+        options = [clause] if clause.kind == "step" else clause.operands if clause.kind == "any" else ()
+        steps = {one.name for one in options if one.kind == "step"}
+        return bool(steps & certain) or any(steps.issuperset(choice) for choice in choices)
+
+    for clause in graph.precondition(name).clauses():
+        if not is_said(clause):
+            yield f"needs {clause.text(' and ', ' or ', 'not ', one_line)}"
+    for other in sorted(graph.order_predecessors(name)):
+        if not any(other in one for one in before[block]):
+            yield f"after {one_line(other)}, if done"
+    for other in sorted(graph.partners(name) - {*block}):
+        yield f"never together with {one_line(other)}"
+
+
+# -- the process ------------------------------------------------------------------------------------------------
+
+
+def _add_block(
+    process: _Process, graph: SubtaskGraph, block: _Block, missing: Mapping[Step, Sequence[str]]
+) -> tuple[str, str]:
+    """Add a step or a choice; where it begins and where it ends."""
+    tasks = [process.add("task", name, missing[name]) for name in block]
+    optional = not (graph.optional.isdisjoint(block) if len(block) > 1 else graph.required.issuperset(block))
+    if len(tasks) == 1 and not optional:
+        return tasks[0], tasks[0]
+    choice, merged = process.add("exclusiveGateway"), process.add("exclusiveGateway")
+    for task in tasks:
+        process.connect(choice, task)
+        process.connect(task, merged)
+    if optional:
+        process.connect(choice, merged)
+    return choice, merged
+
+
+class _Process:
+    """Elements and flows of a process, drawn in columns."""
+
+    def __init__(self, name: str) -> None:
+        self._root = ET.Element("bpmn:definitions", {**_NAMESPACES, "id": "definitions"})
+        self._process = ET.SubElement(self._root, "bpmn:process", id="process", name=_text(name), isExecutable="false")
+        self._kinds: dict[str, str] = {}
+        self._flows: list[tuple[str, str]] = []
+
+    def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> str:
+        """Add an element.
+
+        Parameters
+        ----------
+        kind : str
+            As BPMN calls it.
+        name : str
+            What is written on it.
+        notes : sequence of str
+            What its documentation says.
+
+        Returns
+        -------
+        str
+            Its id.
+        """
+        id = f"n{len(self._kinds)}"
+        self._kinds[id] = kind
+        element = ET.SubElement(self._process, f"bpmn:{kind}", {"id": id} | ({"name": _text(name)} if name else {}))
+        if notes:
+            ET.SubElement(element, "bpmn:documentation").text = _text("; ".join(notes))
+        return id
+
+    def connect(self, source: str, target: str) -> None:
+        """Add a flow from one element to another."""
+        self._flows.append((source, target))
+
+    def add_split(self, source: str, ways: int) -> str:
+        """Where `ways` flows begin: at the element itself, or at a gateway behind it."""
+        if ways < 2:
+            return source
+        gateway = self.add("parallelGateway")
+        self.connect(source, gateway)
+        return gateway
+
+    def join(self, sources: Sequence[str], target: str) -> None:
+        """Lead several flows to an element, through a gateway that waits for all of them."""
+        gateway = target if len(sources) < 2 else self.add("parallelGateway")
+        for source in sources:
+            self.connect(source, gateway)
+        if gateway != target:
+            self.connect(gateway, target)
+
+    def to_xml(self) -> str:
+        """The document, with the diagram."""
+        for number, (source, target) in enumerate(self._flows):
+            flow = {"id": f"f{number}", "sourceRef": source, "targetRef": target}
+            ET.SubElement(self._process, "bpmn:sequenceFlow", flow)
+        self._draw()
+        ET.indent(self._root)
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(self._root, encoding="unicode")}\n'
+
+    def _draw(self) -> None:
+        diagram = ET.SubElement(self._root, "bpmndi:BPMNDiagram", id="diagram")
+        plane = ET.SubElement(diagram, "bpmndi:BPMNPlane", id="plane", bpmnElement="process")
+        centres = self._centres()
+        for id, (x, y) in centres.items():
+            width, height = _SIZES.get(self._kinds[id], _EVENT_SIZE)
+            shape = ET.SubElement(plane, "bpmndi:BPMNShape", id=f"{id}_shape", bpmnElement=id)
+            corner = {"x": f"{x - width / 2:g}", "y": f"{y - height / 2:g}"}
+            ET.SubElement(shape, "dc:Bounds", {**corner, "width": str(width), "height": str(height)})
+        for number, (source, target) in enumerate(self._flows):
+            edge = ET.SubElement(plane, "bpmndi:BPMNEdge", id=f"f{number}_edge", bpmnElement=f"f{number}")
+            for x, y in self._waypoints(source, target, centres):
+                ET.SubElement(edge, "di:waypoint", x=f"{x:g}", y=f"{y:g}")
+
+    def _centres(self) -> dict[str, tuple[float, float]]:
+        """Every element one column behind the last that leads to it, as near to those as there is room."""
+        sources = {id: [one for one, target in self._flows if target == id] for id in self._kinds}
+        columns: dict[str, int] = {}
+        while len(columns) < len(self._kinds):
+            for id in self._kinds:
+                if id not in columns and all(one in columns for one in sources[id]):
+                    columns[id] = 1 + max((columns[one] for one in sources[id]), default=-1)
+        rows: dict[str, float] = {}
+        for column in sorted(set(columns.values())):
+            here = [id for id in self._kinds if columns[id] == column]
+            wanted = {id: sum(rows[one] for one in sources[id]) / max(len(sources[id]), 1) for id in here}
+            row = min(wanted.values()) - (len(here) - 1) / 2
+            for id in sorted(here, key=wanted.__getitem__):
+                rows[id] = row = max(row, wanted[id]) if len(here) == 1 else row
+                row += 1
+        top = min(rows.values())
+        return {id: (100 + _COLUMN * columns[id], 100 + _ROW * (rows[id] - top)) for id in self._kinds}
+
+    def _waypoints(
+        self, source: str, target: str, centres: Mapping[str, tuple[float, float]]
+    ) -> list[tuple[float, float]]:
+        """From side to side; past what may stand between, above it."""
+        (x, y), (to_x, to_y) = centres[source], centres[target]
+        start = x + _SIZES.get(self._kinds[source], _EVENT_SIZE)[0] / 2
+        end = to_x - _SIZES.get(self._kinds[target], _EVENT_SIZE)[0] / 2
+        if to_x - x <= _COLUMN or y != to_y:
+            return [(start, y), (end, to_y)]
+        above = y - _ROW / 2
+        return [(start, y), (start + 15, above), (end - 15, above), (end, to_y)]
+
+
+def _text(name: str) -> str:
+    return truncate(escape_control_characters(one_line(name)), 2000)
