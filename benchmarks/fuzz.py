@@ -230,6 +230,8 @@ def fuzz(format_name: str, seed: int, count: int, seconds: float) -> Iterator[tu
                     ended = begun
                     yield begun, said["finding"]
         if begun == ended:
+            if process.returncode:
+                raise RuntimeError(f"the process that reads {format_name} ended with {process.returncode}")
             return
         yield begun, f"its process has ended with {process.returncode}"
         first = begun + 1
