@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import random
 import signal
@@ -195,6 +196,7 @@ def _worker(format_name: str, seed: int, first: int, count: int, seconds: float)
         raise _TooSlow
 
     signal.signal(signal.SIGALRM, stop)
+    logging.disable(logging.WARNING)
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as root:
         example = examples(Path(root, "examples"))[format_name]
