@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import random
 import signal
@@ -195,6 +196,7 @@ def _worker(format_name: str, seed: int, first: int, count: int, seconds: float)
         raise _TooSlow
 
     signal.signal(signal.SIGALRM, stop)
+    logging.disable(logging.WARNING)
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as root:
         example = examples(Path(root, "examples"))[format_name]
@@ -230,6 +232,8 @@ def fuzz(format_name: str, seed: int, count: int, seconds: float) -> Iterator[tu
                     ended = begun
                     yield begun, said["finding"]
         if begun == ended:
+            if process.returncode:
+                raise RuntimeError(f"the process that reads {format_name} ended with {process.returncode}")
             return
         yield begun, f"its process has ended with {process.returncode}"
         first = begun + 1

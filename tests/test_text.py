@@ -13,7 +13,7 @@ from msg2.formats import read_all, summarize
 from msg2.task import Segment, Task, Video
 
 NO_NAMES = {
-    "": "an empty name",
+    "": "an empty (name|id)",
     " \t": "white space only",
     "\u200b\ufeff ": "white space only",
     "a\0b": "a NUL character",

@@ -1,0 +1,141 @@
+"""Commands that are killed or interrupted at random moments: nothing is half-written, and the next run makes it good.
+
+    python -m benchmarks.kills --count 200 --seed 7 [--command infer]
+
+Every command that writes is run once undisturbed. Then it is disturbed `count` times, by SIGKILL and SIGINT in turn, at
+a random moment, and given again. Whatever file there is after the disturbance is whole; after the next run all files
+are equal to those of the undisturbed one, no temporary file and no process is left, and an interrupt has ended with
+exit 130 and one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+STARTING_SECONDS = 0.15
+"""Until then it is Python that starts, and its own way to end."""
+PATIENCE = 60
+"""Seconds that a program has to end after an interrupt."""
+COMMANDS = {
+    "infer": "infer many.csv -o out/graphs --jobs 2 --stats out/stats.csv",
+    "convert": "convert many.csv -o out/labels.eaf",
+    "show": "show world/truth.json -o out/graph.svg",
+    "page": "show world/truth.json -o out/graph.html --data world/steps.csv",
+    "merge": "merge world/truth.json world/truth.json -o out/merged.json",
+    "sweep": "sweep world/steps.csv -o out/sweep.csv",
+    "simulate": "simulate 'Make Coffee' --videos 40 --features -o out",
+    "render": "simulate 'Make Coffee' --videos 4 --render --jobs 2 -o out",
+    "train": "states train world/steps.csv --features world/features -o out --epochs 3",
+}
+"""Name -> its arguments; it is run in a folder with a table of several tasks and a simulated world."""
+RESUMED = ("train", "simulate", "render")
+"""What they write on the way is more than the result."""
+_PROGRAM = "import sys; from msg2.cli import main; sys.argv[0] = 'msg2'; main()"
+
+
+def prepare(folder: Path) -> None:
+    """Write what the commands read: a simulated world with features, and a table of three tasks."""
+    run("simulate 'Make Coffee' --videos 12 --features -o world", folder).communicate()
+    rows = (f"t{task},v{video},s{(video + place) % 7},{place},{place + 1}\n"
+            for task in range(3) for video in range(20) for place in range(7))  # fmt: skip
+    (folder / "many.csv").write_text("task,video,step,start,end\n" + "".join(rows))
+
+
+def run(arguments: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command as a terminal does, in a group of processes of its own."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        ["bash", "-c", f'exec "$0" -c "$1" {arguments}', sys.executable, _PROGRAM], cwd=folder, env=environment,
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The files in a folder by their path, hidden ones included."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def disturb(name: str, folder: Path, signum: int, after: float, expected: dict[str, bytes]) -> Iterator[str]:
+    """Disturb a command, give it again, and tell what was wrong."""
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    process = run(COMMANDS[name], folder)
+    time.sleep(after)
+    if process.poll() is None:
+        os.killpg(process.pid, signum)
+    try:
+        _, said = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        yield "did not end"
+        return
+    if signum == signal.SIGINT:
+        if process.returncode not in (0, 130):
+            yield f"ended with {process.returncode}: {said[-300:]}"
+        elif process.returncode == 130 and not (said.startswith("msg2: interrupted") and len(said.splitlines()) == 1):
+            yield f"said {said[-300:]!r}"
+    left = {path: data for path, data in files(out).items() if not Path(path).name.startswith(".msg2-")}
+    if name not in RESUMED and any(expected.get(path) != data for path, data in left.items()):
+        yield "left a file that is not whole"
+    again = run(COMMANDS[name], folder)
+    _, said = again.communicate()
+    if again.returncode != 0:
+        yield f"given again, it ended with {again.returncode}: {said[-300:]}"
+    elif files(out) != expected:
+        wrong = sorted(path for path in {*files(out), *expected} if files(out).get(path) != expected.get(path))
+        yield f"given again, it wrote something else: {', '.join(wrong[:5])}"
+    try:
+        os.killpg(process.pid, 0)
+        yield "left a process"
+    except ProcessLookupError:
+        pass
+
+
+def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
+    """Disturb one command `count` times; what was wrong, each with the signal and the moment."""
+    rng = random.Random(f"{name} {seed}")
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root)
+        prepare(folder)
+        began = time.monotonic()
+        _, said = run(COMMANDS[name], folder).communicate()
+        seconds, expected = time.monotonic() - began, files(folder / "out")
+        if not expected:
+            yield f"{name}: writes nothing: {said[-300:]}"
+            return
+        for number in range(count):
+            signum = (signal.SIGKILL, signal.SIGINT)[number % 2]
+            after = rng.uniform(STARTING_SECONDS, max(1.05 * seconds, 2 * STARTING_SECONDS))
+            for problem in disturb(name, folder, signum, after, expected):
+                yield f"{name}: {signum.name} after {after:.2f} of {seconds:.2f} s: {problem}"
+
+
+def main() -> int:
+    """Disturb every command; exit 1 where anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=400, help="disturbances, all commands together")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--command", action="append", choices=[*COMMANDS], help="only this one")
+    given = parser.parse_args()
+    names, wrong = given.command or [*COMMANDS], 0
+    for name in names:
+        for problem in disturb_many(name, -(-given.count // len(names)), given.seed):
+            wrong += 1
+            print(problem, flush=True)
+        print(f"{name}: done", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
