@@ -23,6 +23,9 @@ from msg2.inference.result import Statistic
 from msg2.media.text_encoders import text_encoder
 from msg2.task import Task
 
+MOST_RULES = 20
+"""Rules of a graph that are printed; the others are counted."""
+
 TaskJobs = Annotated[
     int, typer.Option(metavar="N", min=1, help="Tasks (of one task: samples) that are learnt at the same time.")
 ]
@@ -69,7 +72,8 @@ def infer(
 ) -> None:
     """Learn the subtask graph of every task in DATA.
 
-    OUT is one graph file; where DATA holds many tasks, a folder with one file per task.
+    OUT is one graph file; where DATA holds many tasks, a folder with one file per task. The rules of a single graph are
+    printed, with `--samples` also how sure each is; `msg2 explain` lists every edge.
 
     Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
     `msg2 infer steps.csv -o graph.json --method msg2 --delta 0.9`
@@ -100,6 +104,20 @@ def infer(
     write_together(contents)
     rows = [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)]
     console.print_table(list(rows[0]), [list(row.values()) for row in rows])
+    if len(results) == 1:
+        _print_rules(results[0].graph, paths[0])
+
+
+def _print_rules(graph: SubtaskGraph, path: Path) -> None:
+    rules = graph.explain().splitlines() or ["no rule: the steps may come in any order"]
+    console.print_line("")
+    for rule in rules[:MOST_RULES]:
+        console.print_line(rule)
+    if len(rules) > MOST_RULES:
+        console.print_line(f"… and {len(rules) - MOST_RULES} more rules; every edge: msg2 explain {path}")
+    if "bootstrap" in graph.method:
+        samples = graph.method["bootstrap"]["samples"]
+        console.print_line(f"(%: of the {samples} samples that say exactly this)")
 
 
 def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:

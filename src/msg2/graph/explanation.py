@@ -1,8 +1,9 @@
-"""What a graph says about a step, and its evidence, in plain words."""
+"""What a graph says, as a whole and about one step, and its evidence, in plain words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from msg2.graph.formula import TRUE, Formula
@@ -13,6 +14,48 @@ if TYPE_CHECKING:
 
 NAMED_VIDEOS = 8
 """Videos that are named one by one; of the others only the number is given."""
+
+
+def rules(graph: SubtaskGraph) -> list[str]:
+    """Say all that a graph says: what needs what, what comes after what, what excludes what, what may be left out.
+
+    With bootstrap samples, each rule has the percentage of them that say the same.
+
+    >>> from msg2.graph import SubtaskGraph
+    >>> from msg2.graph.formula import step as s
+    >>> evidence = {"flip": {"edges": {"butter": {"probability": 0.8}}, "confidence": 0.95}}
+    >>> toast = SubtaskGraph("toast", ["heat", "butter", "flip"], {"flip": s("heat")}, None, evidence,
+    ...                      order=[("butter", "flip")], optional=["butter"])
+    >>> for rule in rules(toast):
+    ...     print(rule)
+    flip  needs  'heat' (95 %)
+    flip  comes after  'butter' (80 %), if done
+    may be left out:  butter
+    """
+    return list(_rules(graph))
+
+
+def _rules(graph: SubtaskGraph) -> Iterator[str]:
+    for name, formula in graph.preconditions.items():
+        yield f"{name}  needs  {formula.to_english()}{_percent(graph.step_evidence(name).confidence)}"
+    for name in graph.steps:
+        support = graph.step_evidence(name).edges
+        earlier = [
+            f"'{before}'{_percent(support[before].probability if before in support else None)}"
+            for before in sorted(graph.order_predecessors(name) - graph.parents(name))
+        ]
+        if earlier:
+            yield f"{name}  comes after  {' and '.join(earlier)}, if done"
+    for group in graph.exclusive:
+        shares = [graph.step_evidence(one).exclusive_probability.get(other) for one, other in combinations(group, 2)]
+        least = min((share for share in shares if share is not None), default=None)
+        yield f"only one of  {' and '.join(map(repr, group))}  is done{_percent(least)}"
+    if graph.optional:
+        yield f"may be left out:  {', '.join(name for name in graph.steps if name in graph.optional)}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f" ({100 * share:.0f} %)"
 
 
 def explain(graph: SubtaskGraph, step: Step) -> str:

@@ -394,7 +394,7 @@ class SubtaskGraph:
         return graph
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A `pandas.DataFrame` of the edges: before, after, kind, together, share, weak, probability, confidence.
+        """A `pandas.DataFrame` of the edges, with the fields of `RelatedPair` as columns.
 
         What the evidence does not say is missing (NA).
         """
@@ -402,17 +402,20 @@ class SubtaskGraph:
             import pandas
 
         types = {
-            "before": str, "after": str, "kind": str, "together": "Int64",
-            "share": "float64", "weak": "bool", "probability": "float64", "confidence": "float64",
+            "before": str, "after": str, "kind": str, "together": "Int64", "share": "float64", "supporting": "Int64",
+            "opposing": "Int64", "weak": "bool", "probability": "float64", "confidence": "float64",
         }  # fmt: skip
         rows = [astuple(row) for row in edge_pairs_with_support(self)]
         return pandas.DataFrame(rows, columns=list(types)).astype(types)
 
     # -- words and diagrams -------------------------------------------------------------------------------------
 
-    def explain(self, step: Step) -> str:
-        """Say in plain words what the step needs and comes after, and which videos say so."""
-        return explanation.explain(self, step)
+    def explain(self, step: Step | None = None) -> str:
+        """Say in plain words what the step needs and comes after, and which videos say so; without a step, all rules.
+
+        See `msg2.graph.explanation`.
+        """
+        return "\n".join(explanation.rules(self)) if step is None else explanation.explain(self, step)
 
     def show(self, path: str | Path, compare: SubtaskGraph | None = None) -> Path:
         """Draw the graph into a file.
