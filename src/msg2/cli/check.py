@@ -52,11 +52,15 @@ def check(
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
         usual = None if training is None else read_as_recorded(learned, training, **reading)
         watched = read_as_recorded(learned, data, **reading)
-        _print_online(assist.check_online(learned, watched, usual, absent=absent), json)
+        with console.progress_bar("checking"):
+            assessed = assist.check_online(learned, watched, usual, absent=absent)
+        _print_online(assessed, json)
         return
     if training is not None:
         raise typer.BadParameter("--data goes with --online")
-    report = assist.check(learned, read_as_recorded(learned, data, **reading), absent)
+    videos = read_as_recorded(learned, data, **reading)
+    with console.progress_bar("checking"):
+        report = assist.check(learned, videos, absent)
     if output is not None:
         drawing.show(learned, output, marks=report.marks())
     if json:

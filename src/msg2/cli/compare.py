@@ -46,7 +46,9 @@ def compare(
     if other is None:
         raise typer.BadParameter("say what to compare with: B, or --truth")
     one, two = read_graph(first), read_graph(other)
-    found = metrics.compare_graphs(one, two, read_graph(truth) if second is not None and truth is not None else None)
+    true = read_graph(truth) if second is not None and truth is not None else None
+    with console.progress_bar("comparing"):
+        found = metrics.compare_graphs(one, two, true)
     if output is not None:
         drawing.show(one, output, compare=metrics.match_step_names(two, one, called=("second graph", "first graph")))
     if json:

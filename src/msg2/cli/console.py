@@ -7,14 +7,15 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -104,22 +105,42 @@ def format_paths(paths: Sequence[Path]) -> str:
     return f"{len(paths)} files in {os.path.commonpath(paths)}"
 
 
+SHOWN_AFTER_SECONDS = 0.5
+"""What takes less than this has no progress bar: it would only flicker."""
+
+
+class _LateProgress(Progress):
+    def __init__(self, *columns: ProgressColumn, console: Console, transient: bool, disable: bool) -> None:
+        self._begun = time.monotonic()  # first: the bar is laid out at once
+        super().__init__(*columns, console=console, transient=transient, disable=disable)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bar; at first, an empty line in its place."""
+        if time.monotonic() - self._begun < SHOWN_AFTER_SECONDS:
+            return [Text("")]
+        return super().get_renderables()
+
+
 @contextmanager
 def progress_bar(doing: str) -> Iterator[ShowProgress]:
-    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news."""
-    shown = Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[news]}", markup=False), TimeRemainingColumn(),
+    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news.
+
+    Where nobody calls it, it only shows that something is going on, and for how long.
+    """
+    shown = _LateProgress(
+        TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"),
+        TextColumn("{task.fields[news]}", markup=False), TimeElapsedColumn(), TimeRemainingColumn(),
         console=err, transient=True, disable=not err.is_terminal,
     )  # fmt: skip
-    line = shown.add_task(truncate(one_line(doing), 30), total=None, news="")
+    line = shown.add_task(truncate(one_line(doing), 30), total=None, news="", count="")
 
     def update(done: int, total: int | None, message: str) -> None:
+        count = f"{done}" if total is None else f"{done}/{total}"
         started = shown.tasks[0].total is not None and done >= shown.tasks[0].completed
         if not started:  # what was done before, here or in another task, says nothing about the speed
-            shown.reset(line, completed=done, total=total, news=message)
+            shown.reset(line, completed=done, total=total, news=message, count=count)
         else:
-            shown.update(line, completed=done, total=total, news=message)
+            shown.update(line, completed=done, total=total, news=message, count=count)
 
     with shown:
         yield update

@@ -51,6 +51,7 @@ def convert(
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
     match_suffix(output)
     tasks = read_tasks(data, task, repeats="keep", **reading)
-    written = write(tasks, output, options)
+    with console.progress_bar("writing"):
+        written = write(tasks, output, options)
     labels = sum(len(video.segments) for task in tasks for video in task)
     console.print_line(f"{labels} labels of {sum(map(len, tasks))} videos: {console.format_paths(written)}")

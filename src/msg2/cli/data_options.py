@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from msg2.cli import console
 from msg2.cli.generated_options import CommandWithOptions, GivenOptions, takes_fields
 from msg2.errors import InputError
 from msg2.formats import read_all
@@ -88,7 +89,8 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
     known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
     reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
-    tasks = read_all(source, **(reading | options))
+    with console.progress_bar("reading"):
+        tasks = read_all(source, **(reading | options))
     return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
 
 
@@ -136,5 +138,6 @@ def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task
     -------
     list of Task
     """
-    tasks = read_all(data, **options)
+    with console.progress_bar("reading"):
+        tasks = read_all(data, **options)
     return tasks if task is None else [choose_task(tasks, task, data)]

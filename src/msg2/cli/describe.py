@@ -14,7 +14,8 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
 
     Example: `msg2 describe steps.csv`
     """
-    found = summarize(data, **reading)
+    with console.progress_bar("reading"):
+        found = summarize(data, **reading)
     if json:
         console.print_json(found.to_json())
         return

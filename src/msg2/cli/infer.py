@@ -75,6 +75,8 @@ def infer(
     OUT is one graph file; where DATA holds many tasks, a folder with one file per task. The rules of a single graph are
     printed, with `--samples` also how sure each is; `msg2 explain` lists every edge.
 
+    Which method? The default, which is the best or level nearly everywhere, and has no threshold to choose.
+
     Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
     `msg2 infer steps.csv -o graph.json --method msg2 --delta 0.9`
     """

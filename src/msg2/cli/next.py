@@ -42,6 +42,7 @@ RankerName = Annotated[
     typer.Option(
         "--ranker",
         metavar="NAME",
+        autocompletion=lambda: list(RANKERS),
         help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. "
         f"By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
     ),
@@ -92,7 +93,9 @@ def next_(
                 raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
         seen = None if data is None else read_as_recorded(graph, data, **reading)
-        _print_forecast(forecast(graph, done or [], ranker, seen, horizon), json)
+        with console.progress_bar("learning"):
+            found = forecast(graph, done or [], ranker, seen, horizon)
+        _print_forecast(found, json)
         return
     refuse_without("a graph, --evaluate with data", context, "done", "data", "horizon")
     ranker = ranker or DEFAULT_RANKER

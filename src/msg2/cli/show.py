@@ -53,4 +53,6 @@ def show(
     else:
         videos = read_as_recorded(learnt, data, **reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)
-    console.print_line(str(drawing.show(learnt, output, videos=videos, compare=truth, media=addresses)))
+    with console.progress_bar("drawing"):
+        drawn = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses)
+    console.print_line(str(drawn))

@@ -26,7 +26,12 @@ from msg2.simulation.worlds import RandomWorldOptions
 @takes_fields(RandomWorldOptions, "shape", {"steps": "N", "depth": "N", "or_rate": "P"}, prefix="random: ")
 def simulate(
     name: Annotated[
-        str | None, typer.Argument(metavar="WORLD", help="A household world, or random; without it, they are listed.")
+        str | None,
+        typer.Argument(
+            metavar="WORLD",
+            help="A household world (make-coffee), or random; without it, they are listed.",
+            autocompletion=lambda: [*(world.name.lower().replace(" ", "-") for world in household_worlds()), "random"],
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
     videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
@@ -72,7 +77,7 @@ def simulate(
         elif shape:
             raise InputError(f"{', '.join('--' + key.replace('_', '-') for key in shape)} go with random worlds")
         else:
-            chosen = household_world(name)
+            chosen = household_world(name.replace("-", " "))  # shells complete a word without spaces
     simulation = simulate_world(chosen, options, seed)
     drawn = RenderOptions() if render else None
     with console.progress_bar("drawing videos") as show:
