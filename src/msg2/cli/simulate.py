@@ -54,8 +54,8 @@ def simulate(
 ) -> None:
     """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
 
-    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes the
-    whole way from there.
+    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes on
+    from there.
 
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
