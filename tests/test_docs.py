@@ -42,7 +42,17 @@ PAGES = [
     *(page for folder in ("api", "commands", "tutorials") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
-GUIDES = ("assistant", "formats", "formats-more", "formats-results", "graph-file", "media", "states", "tutorial")
+GUIDES = (
+    "assistant",
+    "formats",
+    "formats-more",
+    "formats-results",
+    "formats-writing",
+    "graph-file",
+    "media",
+    "states",
+    "tutorial",
+)
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
@@ -141,7 +151,12 @@ def test_commands_and_options_in_running_text_exist(page: Path) -> None:
         words = code.split()
         if words[0] == "msg2":
             assert words[1] in commands or words[1].startswith("--"), code
-        assert {word for word in words if word.startswith("--")} <= {*options, "--version", "--help", "--install-completion"}, code
+        assert {word for word in words if word.startswith("--")} <= {
+            *options,
+            "--version",
+            "--help",
+            "--install-completion",
+        }, code
 
 
 def test_every_command_method_and_experiment_is_documented() -> None:

@@ -41,7 +41,7 @@ def test_only_what_is_given_as_the_truth_is_called_that(msg2, graph: Path, other
     ran = msg2("compare", graph, other, "--truth", truth)
     rows = [line.split() for line in ran.out.splitlines()]
     assert ["heat", "fry", "free", "after", "needs"] in rows  # neither is right
-    assert "Of the pairs, toast has 83 % right, other 83 %." in ran.out
+    assert "Of the pairs, toast has 83 % as in the truth, other 83 %." in ran.out
     alone = msg2("compare", graph, "--truth", truth).out
     assert ["pairs", "toast", "truth", "both"] in [line.split() for line in alone.splitlines()]
     assert "fry needs\n  toast: 'dip'\n  truth: 'dip' and 'heat'" in alone

@@ -66,7 +66,7 @@ def _print_comparison(found: GraphComparison, one: str, two: str) -> None:
             console.print_line(f"Steps only in {name}, which are left out here: {join_names(alone)}.")
     counts = [(kind, each.first, each.second, each.both) for kind, each in found.kinds.items()]
     console.print_table(["pairs", one, two, "both"], counts)
-    console.print_line(f"The graphs agree on {100 * found.agreement:.0f} % of the pairs of steps.")
+    console.print_line(f"The graphs agree on {console.format_probability(found.agreement)} % of the pairs of steps.")
     _print_edges(found, one, two)
     for each in found.preconditions:
         console.print_line(f"\n{each.step} needs\n  {one}: {_formula(each.first)}\n  {two}: {_formula(each.second)}")
@@ -77,8 +77,8 @@ def _print_comparison(found: GraphComparison, one: str, two: str) -> None:
     for where, names in optional.items():
         console.print_line(f"Optional {where}: {', '.join(names)}.")
     if found.right_in_first is not None and found.right_in_second is not None:
-        shares = f"{100 * found.right_in_first:.0f} % right, {two} {100 * found.right_in_second:.0f} %"
-        console.print_line(f"\nOf the pairs, {one} has {shares}.")
+        first, second = map(console.format_probability, (found.right_in_first, found.right_in_second))
+        console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")
 
 
 def _print_edges(found: GraphComparison, one: str, two: str) -> None:

@@ -94,6 +94,29 @@ def format_percent(share: float | None) -> str:
     return "N/A" if share is None else f"{100 * share:.2f}"
 
 
+def format_probability(share: float) -> str:
+    """A probability as a whole percentage, but for what only rounding would make impossible or certain.
+
+    >>> [format_probability(share) for share in (0.0, 0.0004, 0.345, 0.996, 1.0)]
+    ['0', '<1', '34', '>99', '100']
+    """
+    percent = f"{100 * share:.0f}"
+    if percent == "0" and share > 0:
+        return "<1"
+    return ">99" if percent == "100" and share < 1 else percent
+
+
+def format_clock(seconds: float) -> str:
+    """A time of a video as players show it.
+
+    >>> format_clock(216.8), format_clock(9000)
+    ('3:36', '2:30:00')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def format_paths(paths: Sequence[Path]) -> str:
     """What was written: the names of the files, or how many there are in which folder.
 

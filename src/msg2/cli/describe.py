@@ -22,18 +22,21 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
     count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
     console.print_line(f"{data}: {found.format}; {count}")
     console.print_line("")
+    noun = "runs" if "event log" in found.format else "videos"
     console.print_table(
-        ["task", "videos", "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
+        ["task", noun, "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
         [
             (t.task, t.videos, t.steps, t.segments, f"{t.coverage:.0%}", t.repeats, t.overlaps, _seconds(t))
             for t in found.tasks
         ],
     )
-    console.print_line("cover: share of the steps that a video has; seconds: when the last label ends, median")
+    console.print_line(
+        f"cover: share of the steps that one of the {noun} has; seconds: when the last label ends, median"
+    )
     if len(found.tasks) == 1:
         console.print_line("")
         shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
-        console.print_table(["step", "in videos"], [(step, f"{share:.0%}") for step, share in shares])
+        console.print_table(["step", f"in {noun}"], [(step, f"{share:.0%}") for step, share in shares])
     remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
     if remarks:
         console.print_line("\nWorth a look:")

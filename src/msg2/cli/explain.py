@@ -11,6 +11,7 @@ from msg2.cli.data_options import GraphFile, Json
 from msg2.cli.output_files import as_csv
 from msg2.formats import read_graph
 from msg2.graph import RelatedPair, related_pairs
+from msg2.graph.explanation import demonstrations
 from msg2.json_values import fields_to_json
 
 
@@ -47,12 +48,12 @@ def explain(
             console.print_line(line)
         if pairs:
             columns = ["before", "after", "kind", "for", "against", "confidence", "note"]
-            console.print_table(columns, map(_row, pairs))
+            weak = f"few {demonstrations(known)}"
+            console.print_table(columns, [(*_row(pair), weak if pair.weak else "") for pair in pairs])
         else:
             console.print_line(f"Nothing relates {'two of its steps' if step is None else 'it to another step'}.")
 
 
 def _row(pair: RelatedPair) -> tuple[object, ...]:
-    sure = "N/A" if pair.confidence is None else f"{100 * pair.confidence:.0f} %"
-    note = "few videos" if pair.weak else ""
-    return pair.before, pair.after, pair.kind, pair.supporting, pair.opposing, sure, note
+    sure = "N/A" if pair.confidence is None else f"{console.format_probability(pair.confidence)} %"
+    return pair.before, pair.after, pair.kind, pair.supporting, pair.opposing, sure

@@ -17,6 +17,7 @@ from msg2.cli.output_files import as_csv, refuse_clashes
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
+from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import DEFAULT_SAMPLES, choose_samples
 from msg2.inference.result import Statistic
@@ -137,7 +138,7 @@ def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]
 def _summary(graph: SubtaskGraph, path: Path) -> dict[str, object]:
     """Column: value of one graph; which columns there are depends on what the method tells and takes."""
     row: dict[str, object] = {
-        "task": graph.task, "videos": len(graph.method["videos"]), "steps": len(graph.steps),
+        "task": graph.task, demonstrations(graph): len(graph.method["videos"]), "steps": len(graph.steps),
         "edges": len(graph.edges()),
     }  # fmt: skip
     if "model" in graph.method:  # it tells what is needed from what only comes first, and what may be left out

@@ -66,7 +66,7 @@ def plan(
 
 def _print_plans(plans: list[Plan]) -> None:
     for number, one in enumerate(plans, start=1):
-        share = "" if one.probability is None else f"  ({console.format_percent(one.probability)} %)"
+        share = "" if one.probability is None else f"  ({console.format_probability(one.probability)} %)"
         console.print_line(f"{number}. {', then '.join(one.steps)}{share}")
     if not all(one.exact for one in plans):
         console.print_note("There are too many ways to try them all: better ones may have been missed.")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from msg2.graph.formula import TRUE, Formula
-from msg2.task import Step
+from msg2.task import Step, demonstrations_noun
 
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
 NAMED_VIDEOS = 8
 """Videos that are named one by one; of the others only the number is given."""
+
+
+def demonstrations(graph: SubtaskGraph) -> str:
+    """What the graph was learned from: "runs" of an event log, else "videos"."""
+    options = graph.method.get("options")
+    return demonstrations_noun(options.get("absent") if isinstance(options, Mapping) else None)
 
 
 def rules(graph: SubtaskGraph) -> list[str]:
@@ -89,7 +95,7 @@ def explain(graph: SubtaskGraph, step: Step) -> str:
 
 
 def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
-    precondition, evidence = graph.precondition(step), graph.step_evidence(step)
+    precondition, evidence, videos = graph.precondition(step), graph.step_evidence(step), demonstrations(graph)
     yield f"'{step}' needs {_in_words(precondition)}."
     if earlier := graph.order_predecessors(step):
         those = "that is" if len(earlier) == 1 else "those are"
@@ -97,31 +103,31 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
     if partners := graph.partners(step):
         yield f"A run does it or {_name_steps(partners, 'or')}, never both."
     elif evidence.instead:
-        yield f"Videos show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
+        yield f"{videos.capitalize()} show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
     if evidence.optional is not None:
-        without, videos = evidence.optional
+        without, every = evidence.optional
         needed = "" if step in graph.optional else ", and no step needs it"
-        yield f"It is optional: {without} of {videos} videos do without it{needed}."
+        yield f"It is optional: {without} of {every} {videos} do without it{needed}."
     elif step in graph.optional:
         yield "It is optional: a run may leave it out."
     if step in graph.repeats:
         yield f"{100 * graph.repeats[step]:.0f} % of the runs that do it do it again."
     if precondition == TRUE:
         if evidence.videos == 0:
-            yield "No video shows this step."
+            yield f"None of the {videos} shows this step."
         return
     if evidence.confidence is not None:
-        yield f"So say {round(100 * evidence.confidence)} % of the samples of the videos."
+        yield f"So say {round(100 * evidence.confidence)} % of the samples of the {videos}."
     if evidence.videos and evidence.holds is not None:
         share = round(100 * evidence.holds / evidence.videos)
-        yield f"It held in {evidence.holds} of the {evidence.videos} videos with this step ({share} %)."
+        yield f"It held in {evidence.holds} of the {evidence.videos} {videos} with this step ({share} %)."
     if evidence.examples:
         yield f"It held, for instance, in: {_name_videos(evidence.examples)}."
     if evidence.violations:
         yield f"It did not hold in: {_name_videos(evidence.violations)}."
     for before, support in sorted(evidence.edges.items()):
         if support.weak and support.together is not None:
-            yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} videos."
+            yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} {videos}."
     second = evidence.runner_up
     if second is not None and second.score is not None and evidence.score is not None:
         scores = f"score {second.score:.3f} against {evidence.score:.3f}"
