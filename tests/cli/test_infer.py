@@ -53,7 +53,7 @@ def test_the_default_method_tells_kinds_and_has_no_delta(msg2, tmp_path: Path) -
     columns, values, empty, *rules = (line.split() for line in ran.out.splitlines())
     assert empty == []
     assert ["pour", "needs", "'boil'"] in rules
-    assert columns == ["task", "videos", "steps", "edges", "after", "exclusive", "optional", "file"]
+    assert columns == ["task", "runs", "steps", "edges", "after", "exclusive", "optional", "file"]
     found = package.load(out)
     assert found.method["name"] == "likelihood"
     after = [edge for edge in found.edges() if edge.kind == "after"]

@@ -31,7 +31,7 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
         ],
     )
     console.print_line(
-        f"cover: share of the steps that one of the {noun} has; seconds: when the last label ends, median"
+        f"cover: share of the steps that a {noun[:-1]} has; seconds: when the last label ends, median"
     )
     if len(found.tasks) == 1:
         console.print_line("")
