@@ -59,6 +59,8 @@ HOME = "/home/you/msg2"
 """Stands for the folder in which the pages are run."""
 
 BLOCK = re.compile(r"^(?P<fence>```(?P<info>[^\n]*)\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+PIPE = re.compile(r" (?:\||2?>|<)")
+"""Where a command ends and its input and output are told to go elsewhere."""
 NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d\d(?!\d)")
 
 
@@ -125,7 +127,7 @@ def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, r
 def shown_commands() -> list[tuple[str, str]]:
     """(page, command) of every msg2 command in a console block."""
     return [
-        (page.name, command.split(" | ")[0].removeprefix(".venv/bin/"))
+        (page.name, PIPE.split(command)[0].removeprefix(".venv/bin/"))
         for page in PAGES
         for block in BLOCK.finditer(page.read_text(encoding="utf-8"))
         if block["info"] == "console"
