@@ -69,7 +69,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
     listed = [[_format_cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
-        numeric = all(row[index].replace("%", "").replace(".", "").strip("-– ").isdigit() or row[index] in ("", "N/A")
+        numeric = all(row[index].replace("%", "").replace(".", "").strip("-–<> ").isdigit() or row[index] in ("", "N/A")
                       for row in listed)  # fmt: skip
         table.add_column(Text(column), justify="right" if numeric and listed else "left", overflow="fold")
     for row in listed:
