@@ -30,9 +30,7 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
             for t in found.tasks
         ],
     )
-    console.print_line(
-        f"cover: share of the steps that a {noun[:-1]} has; seconds: when the last label ends, median"
-    )
+    console.print_line(f"cover: share of the steps that a {noun[:-1]} has; seconds: when the last label ends, median")
     if len(found.tasks) == 1:
         console.print_line("")
         shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
