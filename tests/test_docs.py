@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -38,17 +39,30 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs/api").glob("*.md")),
+    *(page for folder in ("api", "commands", "tutorials") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
-RUN = [
-    ROOT / "README.md",
-    *(ROOT / f"docs/{name}.md" for name in ("assistant", "formats", "graph-file", "media", "states", "tutorial")),
-]
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+GUIDES = (
+    "assistant",
+    "formats",
+    "formats-more",
+    "formats-results",
+    "formats-tables",
+    "pictures",
+    "formats-writing",
+    "graph-file",
+    "media",
+    "states",
+    "tutorial",
+)
+RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
 """Stands for the folder in which the pages are run."""
 
 BLOCK = re.compile(r"^(?P<fence>```(?P<info>[^\n]*)\n)(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+PIPE = re.compile(r" (?:\||2?>|<)")
+"""Where a command ends and its input and output are told to go elsewhere."""
 NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d\d(?!\d)")
 
 
@@ -115,7 +129,7 @@ def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, r
 def shown_commands() -> list[tuple[str, str]]:
     """(page, command) of every msg2 command in a console block."""
     return [
-        (page.name, command.split(" | ")[0].removeprefix(".venv/bin/"))
+        (page.name, PIPE.split(command)[0].removeprefix(".venv/bin/"))
         for page in PAGES
         for block in BLOCK.finditer(page.read_text(encoding="utf-8"))
         if block["info"] == "console"
@@ -141,7 +155,12 @@ def test_commands_and_options_in_running_text_exist(page: Path) -> None:
         words = code.split()
         if words[0] == "msg2":
             assert words[1] in commands or words[1].startswith("--"), code
-        assert {word for word in words if word.startswith("--")} <= {*options, "--version", "--help"}, code
+        assert {word for word in words if word.startswith("--")} <= {
+            *options,
+            "--version",
+            "--help",
+            "--install-completion",
+        }, code
 
 
 def test_every_command_method_and_experiment_is_documented() -> None:
@@ -152,6 +171,17 @@ def test_every_command_method_and_experiment_is_documented() -> None:
         assert f"**`{name}`**" in text or name == "msg2"
     for name in RESULTS:
         assert f'docs/results/{name}.md"' in text
+
+
+def test_the_pages_about_commands_are_what_the_help_says() -> None:
+    pages: dict[Path, str] = runpy.run_path(str(ROOT / "docs/commands.py"))["command_pages"]()
+    assert set(pages) == {ROOT / "docs/commands.md", *(ROOT / "docs/commands").glob("*.md")}
+    for page, text in pages.items():
+        assert page.read_text(encoding="utf-8") == text, "if this is intended: python docs/commands.py"
+    every = "".join(pages.values())
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        for one in getattr(command, "commands", {name: command}).values():
+            assert all(f"`{option}" in every for parameter in one.params for option in parameter.opts if "-" in option)
 
 
 def test_every_public_name_is_on_the_overview_of_python() -> None:
@@ -302,7 +332,15 @@ def test_numbers_in_the_readme_are_the_measured_ones() -> None:
         assert shown == ["–" if value is None else f"{value:.2f}" for value in values], title
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/index.md", "docs/questions.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "docs/index.md",
+        "docs/questions.md",
+        *(f"docs/{p.name}" for p in PAGES if p.stem.startswith("results")),
+    ],
+)
 def test_numbers_in_running_text_are_measured(name: str) -> None:
     known = {"3.11", "89.66"}  # Python; always-before on CaptainCook4D against the raw edges of the truth
     for experiment in RESULTS:
@@ -323,15 +361,16 @@ def test_both_files_of_a_result_agree(experiment: str) -> None:
 # -- the site ---------------------------------------------------------------------------------------------------
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_site_builds_without_a_warning_from_any_folder(tmp_path: Path) -> None:
+    options = ["--strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(tmp_path / "site")]
+    command = [sys.executable, "-m", "mkdocs", "build", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING -" not in done.stderr
-    page = (tmp_path / "site/results/index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "site/results-next-step/index.html").read_text(encoding="utf-8")
     assert "Make French Strawberry Cake" in page  # the tables are in it
     assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page)  # and nothing from outside
-    heights = _page_heights(sorted((tmp_path / "site/api").rglob("index.html")))
+    heights = _page_heights(sorted((tmp_path / "site").rglob("index.html")))
     assert {name: height for name, height in heights.items() if height > TEN_SCREENS} == {}
 
 
@@ -351,7 +390,7 @@ def _page_heights(files: list[Path]) -> dict[str, int]:
         heights = {}
         for file in files:
             page.goto(file.as_uri())
-            heights[file.parent.name] = page.evaluate("document.documentElement.scrollHeight")
+            heights[str(file.parent)] = page.evaluate("document.documentElement.scrollHeight")
         browser.close()
     return heights
 

@@ -29,6 +29,15 @@ Absent: TypeAlias = Literal["unknown", "skipped"]
 """What it means that a video does not show a step: it may only lack a label, or it was not done."""
 
 
+def demonstrations_noun(absent: object) -> str:
+    """What people call the demonstrations: those of an event log, where what is absent was skipped, are runs.
+
+    >>> demonstrations_noun("skipped"), demonstrations_noun("unknown")
+    ('runs', 'videos')
+    """
+    return "runs" if absent == "skipped" else "videos"
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One labelled occurrence of a step; `start` and `end` are seconds, or both None where only order is known.

@@ -130,7 +130,8 @@ def test_tasks_and_splits_are_averaged(name: str, ranker: Callable[[Task], Ranke
         "method": None if name == "bigram" else "always-before",
         "splits": 3,
     }
-    assert done == [(0, 2, "t"), (1, 2, "u"), (2, 2, "")]
+    assert done[:2] == [(0, 6, "t, split 1 of 3"), (1, 6, "t, split 2 of 3")]
+    assert [each[:2] for each in done] == [(number, 6) for number in range(7)]
     assert evaluate_next_step(tasks[0], name, splits=3, **options).tasks == {"t": found.tasks["t"]}
 
 

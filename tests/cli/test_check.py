@@ -172,7 +172,7 @@ def test_overlapping_segments_accuse_nobody(msg2: Msg2, usual_graph: Path, tmp_p
     assert msg2("check", usual_graph, data, "--json").json["mistakes"] == []
     (late,) = msg2("check", usual_graph, data, "--overlap", "start", "--json").json["mistakes"]
     assert (late["step"], late["unmet"], late["start"]) == ("whisk", ["dip"], 5)
-    assert "at 5.0 s: 'whisk' after 'dip'" in msg2("check", usual_graph, data, "--overlap", "start").out
+    assert "at 0:05: 'whisk' after 'dip'" in msg2("check", usual_graph, data, "--overlap", "start").out
 
 
 def test_the_task_that_the_graph_is_about(msg2: Msg2, many: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def run_on_terminal(arguments: list[str | Path], stream: Literal["stdout", "stde
 
 
 def test_a_bar_is_shown_where_someone_is_looking_and_leaves_nothing(command: Path, many: Path, tmp_path: Path) -> None:
-    learn = [command, "infer", many, "-o", tmp_path / "graphs"]
+    learn = [command, "infer", many, "-o", tmp_path / "graphs", "--samples", "30"]  # it takes a while
     shown, result = run_on_terminal(learn, "stderr")
     assert "learning" in shown
     assert "3/3" in shown
@@ -139,6 +139,7 @@ def test_a_bar_begins_anew_with_the_next_task(monkeypatch: pytest.MonkeyPatch) -
     """What was done in one task says nothing about the speed of the next."""
     screen = Console(file=io.StringIO(), force_terminal=True, width=100)
     monkeypatch.setattr(console, "err", screen)
+    monkeypatch.setattr(console, "SHOWN_AFTER_SECONDS", 0)
     with console.progress_bar("training") as progress:
         for task in ("tea", "coffee"):
             for epoch in range(1, 4):
@@ -147,3 +148,31 @@ def test_a_bar_begins_anew_with_the_next_task(monkeypatch: pytest.MonkeyPatch) -
     shown = screen.file.getvalue()  # type: ignore[attr-defined]
     assert "3/3" in shown
     assert "coffee: epoch 3" in shown
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, True), (60, False)])
+def test_work_that_says_nothing_has_a_bar_unless_it_is_short(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, shown: bool
+) -> None:
+    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(console, "err", screen)
+    monkeypatch.setattr(console, "SHOWN_AFTER_SECONDS", seconds)
+    with console.progress_bar("checking"):
+        pass
+    assert ("checking" in screen.file.getvalue()) == shown  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["describe", "DATA"], ["check", "GRAPH", "DATA"], ["check", "GRAPH", "DATA", "--online"],
+    ["convert", "DATA", "-o", "OUT"], ["next", "GRAPH", "--data", "DATA"], ["plan", "GRAPH", "--goal", "fry"],
+    ["evaluate", "GRAPH", "--truth", "GRAPH"], ["compare", "GRAPH", "GRAPH"], ["show", "GRAPH", "-o", "PICTURE"],
+], ids=" ".join)  # fmt: skip
+def test_everything_that_can_take_long_has_a_bar(
+    msg2, table: Path, graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(console, "err", screen)
+    monkeypatch.setattr(console, "SHOWN_AFTER_SECONDS", 0)
+    paths = {"DATA": table, "GRAPH": graph, "OUT": tmp_path / "out.tsv", "PICTURE": tmp_path / "g.svg"}
+    assert msg2(*(paths.get(word, word) for word in arguments)).code == 0
+    assert "0:00:0" in screen.file.getvalue()  # type: ignore[attr-defined]

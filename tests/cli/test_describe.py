@@ -39,3 +39,17 @@ def test_times_at_the_edge_of_numbers(msg2, tmp_path: Path) -> None:
     ran = msg2("describe", path, "--json")
     assert ran.json["tasks"][0]["median_last_end"] == 1.7e308
     assert msg2("describe", path).code == 0
+
+
+def test_cases_of_an_event_log_are_called_runs(msg2, tmp_path: Path) -> None:
+    log, graph = tmp_path / "log.csv", tmp_path / "graph.json"
+    rows = "".join(f"{case},{name}\n" for case in range(6) for name in ("pack", "ship"))
+    log.write_text("case:concept:name,concept:name\n" + rows)
+    for said in (
+        msg2("describe", log).out,
+        msg2("infer", log, "-o", graph).out,
+        msg2("explain", graph, "--step", "ship").out,
+        msg2("check", graph, log).out,
+    ):
+        assert "runs" in said
+        assert "videos" not in said

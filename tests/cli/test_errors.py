@@ -22,8 +22,8 @@ GRAPHS: dict[str, tuple[object, str]] = {
     "empty": ("", "is not a graph file"),
     "a table": ("video,step\nv,a\n", "is not a graph file"),
     "bytes": (b"\xff\x00", "is not UTF-8 text"),
-    "a list": ([], "$: is not a JSON object"),
-    "another version": ({**GRAPH, "format": "msg2.graph/9"}, "$.format: is 'msg2.graph/9'"),
+    "a list": ([], ".json: is not a JSON object"),
+    "another version": ({**GRAPH, "format": "msg2.graph/9"}, "format: is 'msg2.graph/9'"),
     "NaN": ('{"format": "msg2.graph/1", "evidence": NaN}', "has NaN"),
     "too large": ('{"format": "msg2.graph/1", "evidence": 1e999}', "has the number '1e999', which is too large"),
     "a key twice": ('{"format": "msg2.graph/1", "format": 1}', "the key 'format' is there twice"),
@@ -32,9 +32,9 @@ GRAPHS: dict[str, tuple[object, str]] = {
     "a cycle": ({**GRAPH, "preconditions": {"a": "b", "b": "a"}}, "form a cycle: 'a' needs 'b' needs 'a'"),
     "an unknown step": ({**GRAPH, "preconditions": {"b": "z\n" * 5000}}, "is not among the steps of the graph"),
     "an unknown key": ({**GRAPH, "preconditions": {"z\n" * 5000: "a"}}, "is not among the steps of the graph"),
-    "no formula": ({**GRAPH, "preconditions": {"b": {"xor": ["a"]}}}, "$.preconditions.b: is not a formula"),
-    "an empty list": ({**GRAPH, "preconditions": {"b": {"all": []}}}, "$.preconditions.b.all: must be a list"),
-    "a number": ({**GRAPH, "steps": ["a", 7]}, "$.steps[1]: is not a step name"),
+    "no formula": ({**GRAPH, "preconditions": {"b": {"xor": ["a"]}}}, "preconditions of 'b': is not a formula"),
+    "an empty list": ({**GRAPH, "preconditions": {"b": {"all": []}}}, "preconditions of 'b': must be a list"),
+    "a number": ({**GRAPH, "steps": ["a", 7]}, "steps, entry 2: is not a step name"),
 }
 
 

@@ -30,21 +30,21 @@ def tea(tmp_path: Path) -> Path:
     return graph.save(tmp_path / "tea.json")
 
 
-def test_the_surest_come_first_and_those_without_evidence_last(msg2, tea: Path) -> None:
+def test_the_surest_come_first_then_those_with_few_videos_then_those_without_evidence(msg2, tea: Path) -> None:
     edges = msg2("explain", tea, "--json").json["edges"]
     assert [(e["before"], e["after"], e["kind"], e["confidence"]) for e in edges] == [
-        ("sugar", "stir", "after", 1.0),
         ("boil", "pour", "needs", 0.97),
         ("honey", "sugar", "exclusive", 0.9),
+        ("sugar", "stir", "after", 1.0),
         ("pour", "milk", "needs", None),
     ]
-    assert (edges[1]["together"], edges[1]["share"], edges[1]["weak"]) == (10, 0.9, False)
-    assert (edges[2]["together"], edges[2]["share"]) == (10, 0.9)  # 4 + 7 videos, one of them with both
+    assert (edges[0]["together"], edges[0]["share"], edges[0]["weak"]) == (10, 0.9, False)
+    assert (edges[1]["supporting"], edges[1]["opposing"]) == (9, 1)  # 4 + 7 videos, one of them with both
     rows = [line.split() for line in msg2("explain", tea).out.splitlines()]
     assert rows[1:] == [
-        ["sugar", "stir", "after", "3", "100.00", "100.00", "few", "videos"],
-        ["boil", "pour", "needs", "10", "90.00", "97.00"],
-        ["honey", "sugar", "exclusive", "10", "90.00", "90.00"],
+        ["boil", "pour", "needs", "9", "1", "97", "%"],
+        ["honey", "sugar", "exclusive", "9", "1", "90", "%"],
+        ["sugar", "stir", "after", "3", "0", "100", "%", "few", "videos"],
         ["pour", "milk", "needs", "N/A", "N/A", "N/A"],
     ]
 
@@ -54,7 +54,7 @@ def test_the_table_has_the_columns_of_the_data_frame(msg2, tea: Path, graph: Pat
     rows = list(csv.DictReader(io.StringIO(msg2("explain", tea, "--csv").out)))
     frame = SubtaskGraph("t", "a", {}).to_dataframe()
     assert list(rows[0]) == ["task", *frame.columns]
-    assert [row["confidence"] for row in rows] == ["1.0", "0.97", "0.9", ""]
+    assert [row["confidence"] for row in rows] == ["0.97", "0.9", "1.0", ""]
     learnt = [(edge["before"], edge["after"]) for edge in msg2("explain", graph, "--json").json["edges"]]
     assert set(learnt) == package.load(graph).edge_pairs()
 
@@ -65,7 +65,7 @@ def test_one_step_in_words(msg2, tea: Path) -> None:
     found = msg2("explain", tea, "--step", "sugar", "--json").json
     assert found["step"] == "sugar"
     assert found["explanation"] == ran.out.splitlines()[: len(found["explanation"])]
-    assert [(edge["before"], edge["after"]) for edge in found["edges"]] == [("sugar", "stir"), ("honey", "sugar")]
+    assert [(edge["before"], edge["after"]) for edge in found["edges"]] == [("honey", "sugar"), ("sugar", "stir")]
     assert "'salt' is not a step of the graph" in msg2("explain", tea, "--step", "salt").complaint
 
 

@@ -8,8 +8,11 @@ import shlex
 import pytest
 from typer.main import get_command
 
+from msg2.assist import RANKERS
 from msg2.cli.app import app
 from msg2.formats.downloads.catalogue import PUBLIC_DATASETS
+from msg2.inference import METHODS
+from msg2.simulation import household_worlds
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 
@@ -53,3 +56,30 @@ def test_shells_complete(shell) -> None:
     assert completed("msg2 de") == ["demo", "describe"]
     assert completed("msg2 data ") == list(PUBLIC_DATASETS)
     assert "--delta" in completed("msg2 infer x.csv --de")
+    assert completed("msg2 infer x.csv --method ") == list(METHODS)
+    assert completed("msg2 infer x.csv --absent s") == ["skipped"]
+    assert completed("msg2 infer x.csv --overlap s") == ["start"]
+    assert completed("msg2 next x.csv --ranker ") == list(RANKERS)
+    assert completed("msg2 states train x.csv --variant e") == ["evidence"]
+    assert completed("msg2 simulate ") == [*(w.name.lower().replace(" ", "-") for w in household_worlds()), "random"]
+
+
+def test_a_completed_world_is_one(msg2, tmp_path) -> None:
+    assert "videos of 'Make Coffee'" in msg2("simulate", "make-coffee", "-o", tmp_path / "out").out
+
+
+NOTATION = re.compile(r"<[a-z| ]+>|[{]\w+[}]|\[\[|\bBOOL")
+"""What only programmers write: types, and the marks of a grammar."""
+
+
+@pytest.mark.parametrize("name", ["", *(n for n in COMMANDS if n != "states"), "states", "states train", "states fill"])
+def test_help_is_written_for_people(msg2, name: str) -> None:
+    text = msg2(*name.split(), "--help").out
+    assert "Usage: msg2" in text
+    assert NOTATION.findall(text.replace("{video}", "")) == []  # that is what a user writes
+    assert "Usage: msg2 data [NAME] [OPTIONS]" in msg2("data", "--help").out
+
+
+def test_help_says_which_method_to_take(msg2) -> None:
+    for said in (msg2("--help").out, msg2("infer", "--help").out):
+        assert "Which method? The default" in " ".join(said.split())

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import msg2 as package
+from msg2.cli.infer import MOST_RULES
 from msg2.inference import METHODS
 
 
@@ -49,14 +50,36 @@ def test_the_default_method_tells_kinds_and_has_no_delta(msg2, tmp_path: Path) -
     )
     ran = msg2("infer", path, "-o", out, "--absent", "skipped")
     assert (ran.code, ran.err) == (0, "")
-    columns, values = (line.split() for line in ran.out.splitlines())
-    assert columns == ["task", "videos", "steps", "edges", "after", "exclusive", "optional", "file"]
+    columns, values, empty, *rules = (line.split() for line in ran.out.splitlines())
+    assert empty == []
+    assert ["pour", "needs", "'boil'"] in rules
+    assert columns == ["task", "runs", "steps", "edges", "after", "exclusive", "optional", "file"]
     found = package.load(out)
     assert found.method["name"] == "likelihood"
     after = [edge for edge in found.edges() if edge.kind == "after"]
     assert {(edge.before, edge.after) for edge in after} == {("sugar", "pour"), ("honey", "pour")}
     assert (found.exclusive, found.optional) == ((("honey", "sugar"),), {"honey", "sugar"})
     assert values == ["tea", "24", "4", str(len(found.edges())), "2", "1", "2", str(out)]
+
+
+def test_the_rules_of_a_graph_are_printed_and_those_of_a_large_one_counted(msg2, tmp_path: Path) -> None:
+    path, out = tmp_path / "chain.csv", tmp_path / "chain.json"
+    steps = [f"s{number:02}" for number in range(MOST_RULES + 4)]
+    path.write_text("video,step\n" + "".join(f"v{n},{step}\n" for n in range(9) for step in steps))
+    _, _, _, *rules, more = msg2("infer", path, "-o", out).out.splitlines()
+    assert rules == package.load(out).explain().splitlines()[:MOST_RULES]
+    assert rules[0] == "s01  needs  's00'"
+    assert more == f"… and 3 more rules; every edge: msg2 explain {out}"
+    path.write_text("video,step\nv1,a\nv1,b\nv2,b\nv2,a\n")
+    assert msg2("infer", path, "-o", out).out.splitlines()[3:] == ["no rule: the steps may come in any order"]
+
+
+def test_with_samples_every_rule_says_how_sure_it_is(msg2, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "g.json"
+    said = msg2("infer", table, "-o", out, "--samples", "10").out.splitlines()[3:]
+    sure = package.load(out).evidence["dip"]["confidence"]
+    assert f"dip  needs  'whisk' ({100 * sure:.0f} %)" in said
+    assert said[-1] == "(%: of the 10 samples that say exactly this)"
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -71,10 +71,30 @@ def test_what_differs_is_named() -> None:
     assert [(p.step, str(p.first), str(p.second)) for p in found.preconditions] == [
         ("pour", "grind | open", "grind & stir"), ("stir", "pour", "true"),
     ]  # fmt: skip
+    assert {(p.before, p.after) for p in found.pairs} - {(p.before, p.after) for p in found.edges} == {
+        ("grind", "stir"), ("open", "stir"),
+    }  # fmt: skip
     assert (found.kinds["needs"].first, found.kinds["needs"].second, found.kinds["needs"].both) == (1, 2, 0)
     assert found.to_json()["preconditions"][1] == {"step": "stir", "first": "pour", "second": True}
 
 
-def test_graphs_of_other_steps_cannot_be_compared() -> None:
-    with pytest.raises(InputError, match="the step 'c' is in the second graph but not in the first graph"):
-        compare_graphs(SubtaskGraph("t", "ab", {}), SubtaskGraph("t", "abc", {}))
+def test_of_two_data_sets_the_common_steps_are_compared() -> None:
+    first = SubtaskGraph("t", "abx", {"x": step("a"), "b": step("x")}, optional=["x"])
+    second = SubtaskGraph("t", ["A", "b", "y"], {"b": step("y")})
+    found = compare_graphs(first, second)
+    assert (found.steps_in_first, found.steps_in_second) == (("x",), ("y",))
+    assert [(p.before, p.after, p.first, p.second) for p in found.pairs] == [("a", "b", "needs", "free")]
+    assert found.edges == ()  # through x
+    assert (found.optional_in_first, found.agreement) == ((), 0)
+    with pytest.raises(InputError, match="do not share two steps"):
+        compare_graphs(first, SubtaskGraph("t", "bcd", {}))
+
+
+def test_a_third_graph_says_who_is_right() -> None:
+    free, chain = SubtaskGraph("t", "abc", {}), SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
+    found = compare_graphs(free, chain, SubtaskGraph("t", ["A", "b", "c", "d"], {"b": step("A")}))
+    assert {(p.before, p.after): p.truth for p in found.edges} == {("a", "b"): "needs", ("b", "c"): "free"}
+    assert (found.right_in_first, found.right_in_second) == (2 / 3, 1 / 3)
+    assert compare_graphs(free, chain).right_in_first is None
+    with pytest.raises(InputError, match="the truth lacks 'c'"):
+        compare_graphs(free, chain, SubtaskGraph("t", "ab", {}))

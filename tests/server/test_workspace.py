@@ -120,7 +120,7 @@ def test_data_and_graphs_that_lie_elsewhere_are_offered(tmp_path: Path) -> None:
         ("given", "graph.json", "toast")
     ]
     graph.write_text('{"format": "msg2.graph/1", "preconditions": {}}')
-    with pytest.raises(ValueError, match=r"\$.task: is missing"):
+    with pytest.raises(ValueError, match=r"task: is missing"):
         workspace.add_path(graph)
     workspace.close()
 

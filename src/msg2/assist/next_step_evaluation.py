@@ -89,7 +89,7 @@ def evaluate_next_step(
     splits : int
         Seeded splits into training and test videos; their accuracies are averaged.
     progress : Progress
-        Is told how many tasks are done.
+        Is told how many splits of all tasks are done.
     **options
         Options of the method, as in `msg2.infer`.
 
@@ -111,16 +111,16 @@ def evaluate_next_step(
     needs_graph = ranker not in RANKERS or RANKERS[ranker].needs_graph
     means: dict[str, float] = {}
     for number, task in enumerate(chosen):
-        progress(number, len(chosen), task.name)
         shares = []
         for seed in range(splits):
+            progress(number * splits + seed, len(chosen) * splits, f"{task.name}, split {seed + 1} of {splits}")
             training, test = train_test_split(task, seed=seed)
             graph = infer(training, method, **options) if needs_graph else SubtaskGraph(task.name, task.steps, {})
             share = evaluate_ranker(make_ranker(ranker, graph, training), test).accuracy
             shares += [] if share is None else [share]
         if shares:
             means[task.name] = sum(shares) / len(shares)
-    progress(len(chosen), len(chosen), "")
+    progress(len(chosen) * splits, len(chosen) * splits, "")
     return NextStepEvaluation(ranker, method if needs_graph else None, splits, means)
 
 

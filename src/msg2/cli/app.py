@@ -34,11 +34,13 @@ from msg2.cli import (
     sweep,
     watch,
 )
+from msg2.cli.help_text import PlainCommand, PlainGroup
 from msg2.cli.signals import INTERRUPTED, Interrupted, InterruptHandler, end_at_once
 from msg2.errors import InputError
 
 app = typer.Typer(
     name="msg2",
+    cls=PlainGroup,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="markdown",
@@ -74,6 +76,8 @@ app.add_typer(states.app, name="states", rich_help_panel=_VIDEO)
 app.command("label", rich_help_panel=_VIDEO)(label.label)
 app.command("run", rich_help_panel=_VIDEO)(run.run)
 app.command("simulate", rich_help_panel=_STUDY)(simulate.simulate)
+for _command in (*app.registered_commands, *states.app.registered_commands):
+    _command.cls = PlainCommand
 
 
 def _version(wanted: bool) -> None:
@@ -126,6 +130,9 @@ def _root(
     - `msg2 check graph.json new.csv`: what went wrong
 
     - `msg2 explain graph.json`: every edge, and how sure it is
+
+    **Which method?** The default, `likelihood`: it is the best or level nearly everywhere, and has no threshold to
+    choose. `--method msg2` is the paper's; `always-before` is as good where labels are clean and complete.
 
     **Other tools:** `msg2 convert labels.eaf -o steps.csv`, and back; `msg2 data crosstask` fetches a public set
 

@@ -13,6 +13,7 @@ from msg2.cli import console
 from msg2.cli.data_options import Data, GraphFile, Json, read_as_recorded, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.formats import read_graph
+from msg2.graph.explanation import demonstrations
 from msg2.task import Absent
 
 
@@ -52,31 +53,37 @@ def check(
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
         usual = None if training is None else read_as_recorded(learned, training, **reading)
         watched = read_as_recorded(learned, data, **reading)
-        _print_online(assist.check_online(learned, watched, usual, absent=absent), json)
+        with console.progress_bar("checking"):
+            assessed = assist.check_online(learned, watched, usual, absent=absent)
+        _print_online(assessed, json)
         return
     if training is not None:
         raise typer.BadParameter("--data goes with --online")
-    report = assist.check(learned, read_as_recorded(learned, data, **reading), absent)
+    videos = read_as_recorded(learned, data, **reading)
+    with console.progress_bar("checking"):
+        report = assist.check(learned, videos, absent)
     if output is not None:
         drawing.show(learned, output, marks=report.marks())
     if json:
         console.print_json(report.to_json())
     else:
-        _print_report(report)
+        _print_report(report, demonstrations(learned))
 
 
-def _print_report(report: assist.CheckReport) -> None:
+def _print_report(report: assist.CheckReport, noun: str) -> None:
     sure = [mistake for mistake in report.mistakes if mistake.probability >= assist.ACCUSED]
     for mistake in sure:
         when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
-        console.print_line(f"{mistake.video}  {when}{mistake.to_english()} ({100 * mistake.probability:.0f} %)")
+        console.print_line(
+            f"{mistake.video}  {when}{mistake.to_english()} ({console.format_probability(mistake.probability)} %)"
+        )
     console.print_line("")
     console.print_table(
         ["step", "labels", "mistakes", "left out"],
         [(total.step, total.occurrences, total.mistakes, total.left_out) for total in report.totals],
     )
     console.print_line(
-        f"\n{len(report.accused)} of {report.videos} videos have a mistake that is more probable than not; --json has "
+        f"\n{len(report.accused)} of {report.videos} {noun} have a mistake that is more probable than not; --json has "
         f"{len(report.mistakes) - len(sure)} less probable ones and {len(report.not_seen)} steps that were not seen."
     )
 
@@ -102,7 +109,7 @@ def _format_assessment(assessment: assist.StepAssessment) -> str:
     when = _format_time(assessment.start, assessment.position)
     why = "; ".join(map(_format_reason, assessment.findings))
     without = "".join(f", without '{finding.deviation.other}'" for finding in assessment.skipped)
-    return f"{when}: '{assessment.step}', {console.format_percent(assessment.probability)} %: {why}{without}"
+    return f"{when}: '{assessment.step}', {console.format_probability(assessment.probability)} %: {why}{without}"
 
 
 def _format_reason(finding: DeviationAssessment) -> str:
@@ -121,4 +128,4 @@ def _format_reason(finding: DeviationAssessment) -> str:
 
 
 def _format_time(start: float | None, position: int) -> str:
-    return f"at {start:.1f} s" if start is not None else f"as step {position}"
+    return f"as step {position}" if start is None else f"at {console.format_clock(start)}"

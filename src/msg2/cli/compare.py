@@ -13,11 +13,18 @@ from msg2.cli.data_options import Json
 from msg2.formats import read_graph
 from msg2.graph import TRUE, Formula
 from msg2.metrics import GraphComparison
+from msg2.text import join_names
 
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A graph file.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same steps.")],
+    second: Annotated[
+        Path | None,
+        typer.Argument(metavar="B", help="Another one of the same task; without it, --truth takes its place."),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph: who is right?")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -28,40 +35,63 @@ def compare(
 ) -> None:
     """Tell what two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions.
 
-    A pair is of the kind *needs* (the later step needs the earlier one), *after* (it comes after it, where both are
-    done), *exclusive* (a run never does both) or *free*, directly or through other steps.
+    Of two methods, of two data sets, before and after a constraint, drawn and learnt; neither counts as the truth,
+    unless it is given as `--truth`. A pair is of the kind *needs* (the later step needs the earlier one), *after* (it
+    comes after it, where both are done), *exclusive* (a run never does both) or *free*.
 
-    Examples: `msg2 compare graph.json truth.json`, `msg2 compare graph.json truth.json -o differences.svg`
+    Examples: `msg2 compare before.json after.json`, `msg2 compare graph.json drawn.json -o differences.svg`,
+    `msg2 compare one.json other.json --truth truth.json`
     """
-    one, two = read_graph(first), read_graph(second)
-    found = metrics.compare_graphs(one, two)
+    other = second or truth
+    if other is None:
+        raise typer.BadParameter("say what to compare with: B, or --truth")
+    one, two = read_graph(first), read_graph(other)
+    true = read_graph(truth) if second is not None and truth is not None else None
+    with console.progress_bar("comparing"):
+        found = metrics.compare_graphs(one, two, true)
     if output is not None:
-        drawing.show(one, output, compare=metrics.match_step_names(two, one))
+        drawing.show(one, output, compare=metrics.match_step_names(two, one, called=("second graph", "first graph")))
     if json:
         console.print_json(found.to_json())
         return
-    _say(found, *(("A", "B") if first.stem == second.stem else (first.stem, second.stem)))
+    stems = first.stem, "truth" if second is None else second.stem
+    _print_comparison(found, *(("A", "B") if stems[0] == stems[1] else stems))
     if output is not None:
         console.print_line(str(output))
 
 
-def _say(found: GraphComparison, one: str, two: str) -> None:
+def _print_comparison(found: GraphComparison, one: str, two: str) -> None:
+    for name, alone in ((one, found.steps_in_first), (two, found.steps_in_second)):
+        if alone:
+            console.print_line(f"Steps only in {name}, which are left out here: {join_names(alone)}.")
     counts = [(kind, each.first, each.second, each.both) for kind, each in found.kinds.items()]
     console.print_table(["pairs", one, two, "both"], counts)
-    if found.pairs:
-        rows = [(pair.before, pair.after, pair.first, pair.second) for pair in found.pairs]
-        console.print_line("")
-        console.print_table(["before", "after", one, two], rows)
-    if found.preconditions:
-        console.print_line("")
-        needs = [(each.step, _formula(each.first), _formula(each.second)) for each in found.preconditions]
-        console.print_table(["step that needs", one, two], needs)
+    console.print_line(f"The graphs agree on {console.format_probability(found.agreement)} % of the pairs of steps.")
+    _print_edges(found, one, two)
+    for each in found.preconditions:
+        console.print_line(f"\n{each.step} needs\n  {one}: {_formula(each.first)}\n  {two}: {_formula(each.second)}")
     only = {f"only in {one}": found.optional_in_first, f"only in {two}": found.optional_in_second}
-    for where, names in {"in both": found.optional_in_both, **only}.items():
-        if names:
-            console.print_line(f"Optional {where}: {', '.join(names)}.")
-    console.print_line(f"The graphs agree on {console.format_percent(found.agreement)} % of the pairs of steps.")
+    optional = {where: names for where, names in {"in both": found.optional_in_both, **only}.items() if names}
+    if optional:
+        console.print_line("")
+    for where, names in optional.items():
+        console.print_line(f"Optional {where}: {', '.join(names)}.")
+    if found.right_in_first is not None and found.right_in_second is not None:
+        first, second = map(console.format_probability, (found.right_in_first, found.right_in_second))
+        console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")
+
+
+def _print_edges(found: GraphComparison, one: str, two: str) -> None:
+    """The edges that differ; of the pairs that only follow from them, the number."""
+    if found.edges:
+        judged = found.right_in_first is not None
+        rows = [(e.before, e.after, e.first, e.second, *([e.truth] if judged else [])) for e in found.edges]
+        console.print_line("")
+        console.print_table(["before", "after", one, two, *(["truth"] if judged else [])], rows)
+    if following := len(found.pairs) - len(found.edges):
+        they = ("pair differs", "follows", "it") if following == 1 else ("pairs differ", "follow", "them")
+        console.print_line("{} more {}, which {} from other steps: --json lists {}.".format(following, *they))
 
 
 def _formula(formula: Formula) -> str:
-    return "nothing" if formula == TRUE else str(formula)
+    return "nothing" if formula == TRUE else formula.to_english()

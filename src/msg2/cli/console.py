@@ -7,14 +7,15 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -68,7 +69,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
     listed = [[_format_cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
-        numeric = all(row[index].replace("%", "").replace(".", "").strip("-– ").isdigit() or row[index] in ("", "N/A")
+        numeric = all(row[index].replace("%", "").replace(".", "").strip("-–<> ").isdigit() or row[index] in ("", "N/A")
                       for row in listed)  # fmt: skip
         table.add_column(Text(column), justify="right" if numeric and listed else "left", overflow="fold")
     for row in listed:
@@ -93,6 +94,29 @@ def format_percent(share: float | None) -> str:
     return "N/A" if share is None else f"{100 * share:.2f}"
 
 
+def format_probability(share: float) -> str:
+    """A probability as a whole percentage, but for what only rounding would make impossible or certain.
+
+    >>> [format_probability(share) for share in (0.0, 0.0004, 0.345, 0.996, 1.0)]
+    ['0', '<1', '34', '>99', '100']
+    """
+    percent = f"{100 * share:.0f}"
+    if percent == "0" and share > 0:
+        return "<1"
+    return ">99" if percent == "100" and share < 1 else percent
+
+
+def format_clock(seconds: float) -> str:
+    """A time of a video as players show it.
+
+    >>> format_clock(216.8), format_clock(9000)
+    ('3:36', '2:30:00')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def format_paths(paths: Sequence[Path]) -> str:
     """What was written: the names of the files, or how many there are in which folder.
 
@@ -104,22 +128,42 @@ def format_paths(paths: Sequence[Path]) -> str:
     return f"{len(paths)} files in {os.path.commonpath(paths)}"
 
 
+SHOWN_AFTER_SECONDS = 0.5
+"""What takes less than this has no progress bar: it would only flicker."""
+
+
+class _LateProgress(Progress):
+    def __init__(self, *columns: ProgressColumn, console: Console, transient: bool, disable: bool) -> None:
+        self._begun = time.monotonic()  # first: the bar is laid out at once
+        super().__init__(*columns, console=console, transient=transient, disable=disable)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bar; at first, an empty line in its place."""
+        if time.monotonic() - self._begun < SHOWN_AFTER_SECONDS:
+            return [Text("")]
+        return super().get_renderables()
+
+
 @contextmanager
 def progress_bar(doing: str) -> Iterator[ShowProgress]:
-    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news."""
-    shown = Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[news]}", markup=False), TimeRemainingColumn(),
+    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news.
+
+    Where nobody calls it, it only shows that something is going on, and for how long.
+    """
+    shown = _LateProgress(
+        TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"),
+        TextColumn("{task.fields[news]}", markup=False), TimeElapsedColumn(), TimeRemainingColumn(),
         console=err, transient=True, disable=not err.is_terminal,
     )  # fmt: skip
-    line = shown.add_task(truncate(one_line(doing), 30), total=None, news="")
+    line = shown.add_task(truncate(one_line(doing), 30), total=None, news="", count="")
 
     def update(done: int, total: int | None, message: str) -> None:
+        count = f"{done}" if total is None else f"{done}/{total}"
         started = shown.tasks[0].total is not None and done >= shown.tasks[0].completed
         if not started:  # what was done before, here or in another task, says nothing about the speed
-            shown.reset(line, completed=done, total=total, news=message)
+            shown.reset(line, completed=done, total=total, news=message, count=count)
         else:
-            shown.update(line, completed=done, total=total, news=message)
+            shown.update(line, completed=done, total=total, news=message, count=count)
 
     with shown:
         yield update

@@ -173,7 +173,7 @@ def _read_json_relations(source: Source) -> Iterator[tuple[str, str, str, int | 
         raise InputError(what, where=source.path, hint=hint)
     for kind, pairs in value.items():
         for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
-            where = f"{source.path}, $.{kind}[{number}]"
+            where = f"{source.path}, {kind}, entry {number + 1}"
             match pair:
                 case [str(before), str(after), weight] if kind == "hints":
                     yield "required", before, after, _parse_weight(weight, where), where

@@ -17,7 +17,7 @@ def data(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS)
+            metavar="NAME", help="A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS)
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set is FOLDER/NAME.")] = _FOLDER,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from msg2.cli import console
 from msg2.cli.generated_options import CommandWithOptions, GivenOptions, takes_fields
 from msg2.errors import InputError
 from msg2.formats import preview_table, read_all
@@ -92,7 +93,8 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
         preview = preview_table(source, reading["columns"])
         if preview is None or preview.problem:  # this data has other columns
             del reading["columns"]
-    tasks = read_all(source, **(reading | options))
+    with console.progress_bar("reading"):
+        tasks = read_all(source, **(reading | options))
     return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
 
 
@@ -140,5 +142,6 @@ def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task
     -------
     list of Task
     """
-    tasks = read_all(data, **options)
+    with console.progress_bar("reading"):
+        tasks = read_all(data, **options)
     return tasks if task is None else [choose_task(tasks, task, data)]

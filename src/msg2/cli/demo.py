@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ import typer
 from msg2.cli import console
 from msg2.cli.interruption import stop_between_epochs
 from msg2.cli.run import print_runs
-from msg2.graph import SubtaskGraph
 from msg2.logs import quiet_logs
 from msg2.pipeline import DEMO_WORLD, run_demo
 
@@ -37,8 +35,8 @@ def demo(
         f"{made.violation_rate:.0%} of the labels violate the true graph."
     )
     console.print_line(f"\nLearnt from the labels alone ({made.graph.method['name']}, the default method):")
-    for line in _describe(made.graph):
-        console.print_line(f"  {line}")
+    for rule in made.graph.explain().splitlines():
+        console.print_line(f"  {rule}")
     console.print_line("\nAgainst the true graph, percent:")
     console.print_table(
         ["method", "accuracy", "spoc", "compatibility", "edge f1"],
@@ -61,16 +59,3 @@ def demo(
         f"the annotators had left out {found.missing}:"
     )
     print_runs([made.run])
-
-
-def _describe(graph: SubtaskGraph) -> Iterator[str]:
-    """What a graph says, a line each: needs, what comes after what, of what only one is done, what may be left out."""
-    for name, formula in graph.preconditions.items():
-        yield f"{name}  needs  {formula.to_english()}"
-    for name in graph.steps:
-        if earlier := sorted(graph.order_predecessors(name) - graph.parents(name)):
-            yield f"{name}  comes after  {' and '.join(map(repr, earlier))}, if done"
-    for group in graph.exclusive:
-        yield f"only one of  {' and '.join(map(repr, group))}  is done"
-    if graph.optional:
-        yield f"may be left out:  {', '.join(name for name in graph.steps if name in graph.optional)}"

@@ -15,25 +15,27 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
 
     Example: `msg2 describe steps.csv`
     """
-    found = summarize(data, **reading)
+    with console.progress_bar("reading"):
+        found = summarize(data, **reading)
     if json:
         console.print_json(found.to_json())
         return
     count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
     console.print_line(f"{data}: {found.format}; {count}")
     console.print_line("")
+    noun = "runs" if "event log" in found.format else "videos"
     console.print_table(
-        ["task", "videos", "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
+        ["task", noun, "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
         [
             (t.task, t.videos, t.steps, t.segments, f"{t.coverage:.0%}", t.repeats, t.overlaps, _seconds(t))
             for t in found.tasks
         ],
     )
-    console.print_line("cover: share of the steps that a video has; seconds: when the last label ends, median")
+    console.print_line(f"cover: share of the steps that a {noun[:-1]} has; seconds: when the last label ends, median")
     if len(found.tasks) == 1:
         console.print_line("")
         shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
-        console.print_table(["step", "in videos"], [(step, f"{share:.0%}") for step, share in shares])
+        console.print_table(["step", f"in {noun}"], [(step, f"{share:.0%}") for step, share in shares])
     for task in found.tasks:
         for pair in task.agreement:
             _print_agreement(task.task, pair)

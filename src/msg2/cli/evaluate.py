@@ -34,7 +34,8 @@ def evaluate(
         refuse_given(reading, "--data")
     learnt, true = read_graph(graph), read_graph(truth)
     videos = () if data is None else read_as_recorded(learnt, data, **reading)
-    found = metrics.score_graph(learnt, true, videos).to_json()
+    with console.progress_bar("scoring"):
+        found = metrics.score_graph(learnt, true, videos).to_json()
     if json:
         console.print_json(found)
     else:

@@ -11,6 +11,7 @@ from msg2.cli.data_options import GraphFile, Json
 from msg2.cli.output_files import as_csv
 from msg2.formats import read_graph
 from msg2.graph import RelatedPair, related_pairs
+from msg2.graph.explanation import demonstrations
 from msg2.json_values import fields_to_json
 
 
@@ -25,10 +26,12 @@ def explain(
     """List every edge of a graph with its kind, support and confidence, the surest first.
 
     The kind is *needs* (the second step needs the first), *after* (it comes after it, where both are done) or
-    *exclusive* (a run never does both). Confidence is the share of the samples that say the same where the graph was
-    learned with `--samples`, else the share of the videos.
+    *exclusive* (a run never does both). For and against are the videos that show it so and those that show it
+    otherwise. Confidence is the percentage of the samples that say the same where the graph was learned with
+    `--samples`, else that of the videos; edges with few videos come after the others.
 
-    Examples: `msg2 explain graph.json`, `msg2 explain graph.json --step "flip bread"`
+    Examples: `msg2 explain graph.json`, `msg2 explain graph.json --step "flip bread"`,
+    `msg2 explain graph.json --csv > edges.csv`
     """
     if json and csv:
         raise typer.BadParameter("--json and --csv are two ways to print it: choose one")
@@ -44,12 +47,13 @@ def explain(
         for line in words:
             console.print_line(line)
         if pairs:
-            columns = ["before", "after", "kind", "videos", "percent", "confidence", "note"]
-            console.print_table(columns, map(_row, pairs))
+            columns = ["before", "after", "kind", "for", "against", "confidence", "note"]
+            weak = f"few {demonstrations(known)}"
+            console.print_table(columns, [(*_row(pair), weak if pair.weak else "") for pair in pairs])
         else:
             console.print_line(f"Nothing relates {'two of its steps' if step is None else 'it to another step'}.")
 
 
 def _row(pair: RelatedPair) -> tuple[object, ...]:
-    shares = console.format_percent(pair.share), console.format_percent(pair.confidence)
-    return pair.before, pair.after, pair.kind, pair.together, *shares, "few videos" if pair.weak else ""
+    sure = "N/A" if pair.confidence is None else f"{console.format_probability(pair.confidence)} %"
+    return pair.before, pair.after, pair.kind, pair.supporting, pair.opposing, sure

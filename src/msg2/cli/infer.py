@@ -17,11 +17,15 @@ from msg2.cli.output_files import as_csv, refuse_clashes
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.graph import SubtaskGraph
+from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import DEFAULT_SAMPLES, choose_samples
 from msg2.inference.result import Statistic
 from msg2.media.text_encoders import text_encoder
 from msg2.task import Task
+
+MOST_RULES = 20
+"""Rules of a graph that are printed; the others are counted."""
 
 TaskJobs = Annotated[
     int, typer.Option(metavar="N", min=1, help="Tasks (of one task: samples) that are learnt at the same time.")
@@ -69,7 +73,10 @@ def infer(
 ) -> None:
     """Learn the subtask graph of every task in DATA.
 
-    OUT is one graph file; where DATA holds many tasks, a folder with one file per task.
+    OUT is one graph file; where DATA holds many tasks, a folder with one file per task. The rules of a single graph are
+    printed, with `--samples` also how sure each is; `msg2 explain` lists every edge.
+
+    Which method? The default, which is the best or level nearly everywhere, and has no threshold to choose.
 
     Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
     `msg2 infer steps.csv -o graph.json --method msg2 --delta 0.9`
@@ -100,6 +107,20 @@ def infer(
     write_together(contents)
     rows = [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)]
     console.print_table(list(rows[0]), [list(row.values()) for row in rows])
+    if len(results) == 1:
+        _print_rules(results[0].graph, paths[0])
+
+
+def _print_rules(graph: SubtaskGraph, path: Path) -> None:
+    rules = graph.explain().splitlines() or ["no rule: the steps may come in any order"]
+    console.print_line("")
+    for rule in rules[:MOST_RULES]:
+        console.print_line(rule)
+    if len(rules) > MOST_RULES:
+        console.print_line(f"… and {len(rules) - MOST_RULES} more rules; every edge: msg2 explain {path}")
+    if "bootstrap" in graph.method:
+        samples = graph.method["bootstrap"]["samples"]
+        console.print_line(f"(%: of the {samples} samples that say exactly this)")
 
 
 def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
@@ -117,7 +138,7 @@ def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]
 def _summary(graph: SubtaskGraph, path: Path) -> dict[str, object]:
     """Column: value of one graph; which columns there are depends on what the method tells and takes."""
     row: dict[str, object] = {
-        "task": graph.task, "videos": len(graph.method["videos"]), "steps": len(graph.steps),
+        "task": graph.task, demonstrations(graph): len(graph.method["videos"]), "steps": len(graph.steps),
         "edges": len(graph.edges()),
     }  # fmt: skip
     if "model" in graph.method:  # it tells what is needed from what only comes first, and what may be left out

@@ -18,7 +18,7 @@ _WORDS = {"needs": "needs", "after": "comes after", "exclusive": "is never done 
 
 
 def merge_(
-    graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH...", help="Graph files of the same steps.")],
+    graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH", help="Graph files of the same steps.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The merged graph file.")],
     json: Json = False,
 ) -> None:

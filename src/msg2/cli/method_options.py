@@ -44,8 +44,10 @@ def takes_method_options(
 
 
 def _parameters(without: tuple[str, ...], default: str) -> Iterator[inspect.Parameter]:
-    methods = " ".join(f"{name}: {method.summary}" for name, method in METHODS.items())
-    name = Annotated[str, typer.Option("--method", metavar="NAME", help=methods)]
+    ordered = sorted(METHODS.items(), key=lambda item: item[0] != default)
+    methods = " ".join(f"{name}: {method.summary}" for name, method in ordered)
+    option = typer.Option("--method", metavar="NAME", help=methods, autocompletion=lambda: list(METHODS))
+    name = Annotated[str, option]
     yield inspect.Parameter("method", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=name)
     names = (spec.name for method in METHODS.values() for spec in option_specs(method.options))
     yield from (_parameter(name) for name in dict.fromkeys(names) if name not in without)
@@ -71,7 +73,10 @@ def _parameter(name: str) -> inspect.Parameter:
     flag = first.flag
     if first.kind == "boolean" and any(spec.default for spec in specs.values()):
         flag += f"/--no-{first.flag.removeprefix('--')}"  # else it could not be switched off
-    option = typer.Option(flag, metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False)
+    choices = list(dict.fromkeys(word for spec in specs.values() for word in spec.words))
+    option = typer.Option(
+        flag, metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False, autocompletion=lambda: choices
+    )
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
 
 

@@ -42,6 +42,7 @@ RankerName = Annotated[
     typer.Option(
         "--ranker",
         metavar="NAME",
+        autocompletion=lambda: list(RANKERS),
         help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. "
         f"By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
     ),
@@ -92,7 +93,9 @@ def next_(
                 raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
         seen = None if data is None else read_as_recorded(graph, data, **reading)
-        _print_forecast(forecast(graph, done or [], ranker, seen, horizon), json)
+        with console.progress_bar("learning"):
+            found = forecast(graph, done or [], ranker, seen, horizon)
+        _print_forecast(found, json)
         return
     refuse_without("a graph, --evaluate with data", context, "done", "data", "horizon")
     ranker = ranker or DEFAULT_RANKER
@@ -120,10 +123,10 @@ def _print_forecast(found: NextStepForecast, json: bool) -> None:
     columns += [*([f"within {ahead.horizon}"] if ahead else []), *(["seconds"] if timed else [])]
     rows = []
     for ranked in found.steps:
-        likely = str(ranked.rank) if ranked.probability is None else console.format_percent(ranked.probability)
+        likely = str(ranked.rank) if ranked.probability is None else console.format_probability(ranked.probability)
         row = [ranked.step, likely]
         if ahead is not None:
-            row.append(console.format_percent(ahead.within.get(ranked.step, 0.0)))
+            row.append(console.format_probability(ahead.within.get(ranked.step, 0.0)))
         if timed:
             time = times[ranked.step]
             row.append("" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})")
@@ -147,9 +150,9 @@ def _print_lookahead(ahead: Lookahead, calibrated: bool) -> None:
     if not calibrated:
         console.print_line(f"\nMost probable: {path}.")
         return
-    console.print_line(f"\nMost probable: {path} ({console.format_percent(ahead.path_probability)} %).")
+    console.print_line(f"\nMost probable: {path} ({console.format_probability(ahead.path_probability)} %).")
     if ahead.end_probability:
-        percent = console.format_percent(ahead.end_probability)
+        percent = console.format_probability(ahead.end_probability)
         console.print_line(f"Fewer than {len(ahead.path)} more steps come: {percent} %.")
 
 

@@ -48,13 +48,14 @@ def plan(
         refuse_given(reading, "--data")
     learned = read_graph(graph)
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
-    if first is not None and length is not None and videos is not None:
-        plans = fit_window_planner(videos, length).plan(first, goal, k)
-    else:
-        assistant = Assistant(learned, videos)
-        for name in done or ():
-            assistant.accept(name)
-        plans = assistant.plan(goal, length, k)
+    with console.progress_bar("planning"):
+        if first is not None and length is not None and videos is not None:
+            plans = fit_window_planner(videos, length).plan(first, goal, k)
+        else:
+            assistant = Assistant(learned, videos)
+            for name in done or ():
+                assistant.accept(name)
+            plans = assistant.plan(goal, length, k)
     if json:
         console.print_json(
             {"task": learned.task, "goal": goal, "done": done or [], "plans": [p.to_json() for p in plans]}
@@ -65,7 +66,7 @@ def plan(
 
 def _print_plans(plans: list[Plan]) -> None:
     for number, one in enumerate(plans, start=1):
-        share = "" if one.probability is None else f"  ({console.format_percent(one.probability)} %)"
+        share = "" if one.probability is None else f"  ({console.format_probability(one.probability)} %)"
         console.print_line(f"{number}. {', then '.join(one.steps)}{share}")
     if not all(one.exact for one in plans):
         console.print_note("There are too many ways to try them all: better ones may have been missed.")

@@ -16,7 +16,7 @@ _DEFAULT = ServerSettings()
 
 def serve(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[DATA|GRAPH]...", help="What the app is to begin with.")
+        list[Path] | None, typer.Argument(metavar="DATA|GRAPH", help="What the app is to begin with.")
     ] = None,
     folder: Annotated[Path, typer.Option(metavar="DIR", help="Where all work is kept, as plain files.")] = (
         _DEFAULT.folder

@@ -75,5 +75,6 @@ def show(
     else:
         videos = read_as_recorded(learnt, data, **reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)
-    written = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses, picture=options)
+    with console.progress_bar("drawing"):
+        written = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses, picture=options)
     console.print_line(str(written))

@@ -26,7 +26,12 @@ from msg2.simulation.worlds import RandomWorldOptions
 @takes_fields(RandomWorldOptions, "shape", {"steps": "N", "depth": "N", "or_rate": "P"}, prefix="random: ")
 def simulate(
     name: Annotated[
-        str | None, typer.Argument(metavar="WORLD", help="A household world, or random; without it, they are listed.")
+        str | None,
+        typer.Argument(
+            metavar="WORLD",
+            help="A household world (make-coffee), or random; without it, they are listed.",
+            autocompletion=lambda: [*(world.name.lower().replace(" ", "-") for world in household_worlds()), "random"],
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
     videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
@@ -49,8 +54,8 @@ def simulate(
 ) -> None:
     """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
 
-    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes the
-    whole way from there.
+    OUT/truth/performed.csv is the same table of what was really performed, labelled or not. `msg2 run OUT` goes on
+    from there.
 
     Example: `msg2 simulate "Make Coffee" -o coffee --unlabelled 0.4`
     """
@@ -72,7 +77,7 @@ def simulate(
         elif shape:
             raise InputError(f"{', '.join('--' + key.replace('_', '-') for key in shape)} go with random worlds")
         else:
-            chosen = household_world(name)
+            chosen = household_world(name.replace("-", " "))  # shells complete a word without spaces
     simulation = simulate_world(chosen, options, seed)
     drawn = RenderOptions() if render else None
     with console.progress_bar("drawing videos") as show:

@@ -12,6 +12,7 @@ from msg2 import states
 from msg2.cli import console
 from msg2.cli.data_options import Data, Json, TaskName, read_tasks, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
+from msg2.cli.help_text import PlainGroup
 from msg2.cli.interruption import stop_between_epochs
 from msg2.cli.output_files import refuse_clashes
 from msg2.drawing.figure import FIGURE_SUFFIXES
@@ -32,11 +33,16 @@ from msg2.text import short_repr
 _log = logging.getLogger(__name__)
 _TRAINING, _FILL = TrainingOptions(), FillOptions()
 
-app = typer.Typer(no_args_is_help=True, help="The state predictor: labels and features in, completed labels out.")
+app = typer.Typer(
+    cls=PlainGroup, no_args_is_help=True, help="The state predictor: labels and features in, completed labels out."
+)
 
 FeaturesPath = Annotated[Path, typer.Option("--features", metavar="STORE", help="The feature store of the videos.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a folder per task.")]
-VariantName = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(VARIANTS)}.")]
+VariantName = Annotated[
+    str,
+    typer.Option(metavar="NAME", help=f"One of {', '.join(VARIANTS)}.", autocompletion=lambda: list(VARIANTS)),
+]
 EncoderName = Annotated[
     str | None,
     typer.Option(
@@ -149,7 +155,7 @@ def fill(
     refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, repeats="keep", **reading)
-    with errors_at(data):
+    with errors_at(data), console.progress_bar("filling in"):
         filled = states.fill_tasks(model, tasks, open_store(features), options)
     completed = [filled.get(task.name, task) for task in tasks]
     written = write(completed, output, WriteOptions(original=Source.of_data(data)))
@@ -192,7 +198,7 @@ def evaluate(
     tasks = read_tasks(data, **reading)
     true = None if truth is None else read_tasks(truth, repeats="keep")
     scores = {}
-    with errors_at(data):
+    with errors_at(data), console.progress_bar("evaluating"):
         for name, trained in states.load_trained_models(model, tasks, open_store(features)):
             performed = true if true is None else true[0] if len(true) == 1 else choose_task(true, name, str(truth))
             with errors_at(truth or data):
@@ -237,7 +243,7 @@ def plot(
     if len(tasks) != 1:
         what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
-    with errors_at(data):
+    with errors_at(data), console.progress_bar("drawing"):
         content = plot_completion(
             model, tasks[0], video, open_store(features), options,
             steps=None if graph is None else read_graph(graph).steps, suffix=output.suffix.lower(),

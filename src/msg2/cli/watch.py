@@ -52,10 +52,11 @@ def watch(
     if data is None:
         refuse_given(reading, "--data")
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
-    if save is not None and save.exists():
-        assistant = Assistant.load(save, learned, videos, threshold=threshold, absent=absent)
-    else:
-        assistant = Assistant(learned, videos, threshold=threshold, absent=absent)
+    with console.progress_bar("learning"):
+        if save is not None and save.exists():
+            assistant = Assistant.load(save, learned, videos, threshold=threshold, absent=absent)
+        else:
+            assistant = Assistant(learned, videos, threshold=threshold, absent=absent)
     _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
     for number, line in enumerate(sys.stdin or (), start=1):  # there is none where a daemon has closed it
         if not line.strip():

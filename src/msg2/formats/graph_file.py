@@ -40,7 +40,8 @@ def read_graph(path: str | Path) -> SubtaskGraph:
     try:
         return SubtaskGraph.from_json(document)
     except InputError as error:
-        raise InputError(error.what, where=f"{path}, {error.where}", hint=error.hint) from None
+        where = path if error.where is None else f"{path}, {error.where}"
+        raise InputError(error.what, where=where, hint=error.hint) from None
 
 
 def _has_level(value: Any, level: int) -> bool:

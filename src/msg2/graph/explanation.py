@@ -1,18 +1,67 @@
-"""What a graph says about a step, and its evidence, in plain words."""
+"""What a graph says, as a whole and about one step, and its evidence, in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from msg2.graph.formula import TRUE, Formula
-from msg2.task import Step
+from msg2.task import Step, demonstrations_noun
 
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
 NAMED_VIDEOS = 8
 """Videos that are named one by one; of the others only the number is given."""
+
+
+def demonstrations(graph: SubtaskGraph) -> str:
+    """What the graph was learned from: "runs" of an event log, else "videos"."""
+    options = graph.method.get("options")
+    return demonstrations_noun(options.get("absent") if isinstance(options, Mapping) else None)
+
+
+def rules(graph: SubtaskGraph) -> list[str]:
+    """Say all that a graph says: what needs what, what comes after what, what excludes what, what may be left out.
+
+    With bootstrap samples, each rule has the percentage of them that say the same.
+
+    >>> from msg2.graph import SubtaskGraph
+    >>> from msg2.graph.formula import step as s
+    >>> evidence = {"flip": {"edges": {"butter": {"probability": 0.8}}, "confidence": 0.95}}
+    >>> toast = SubtaskGraph("toast", ["heat", "butter", "flip"], {"flip": s("heat")}, None, evidence,
+    ...                      order=[("butter", "flip")], optional=["butter"])
+    >>> for rule in rules(toast):
+    ...     print(rule)
+    flip  needs  'heat' (95 %)
+    flip  comes after  'butter' (80 %), if done
+    may be left out:  butter
+    """
+    return list(_rules(graph))
+
+
+def _rules(graph: SubtaskGraph) -> Iterator[str]:
+    for name, formula in graph.preconditions.items():
+        yield f"{name}  needs  {formula.to_english()}{_percent(graph.step_evidence(name).confidence)}"
+    for name in graph.steps:
+        support = graph.step_evidence(name).edges
+        earlier = [
+            f"'{before}'{_percent(support[before].probability if before in support else None)}"
+            for before in sorted(graph.order_predecessors(name) - graph.parents(name))
+        ]
+        if earlier:
+            yield f"{name}  comes after  {' and '.join(earlier)}, if done"
+    for group in graph.exclusive:
+        shares = [graph.step_evidence(one).exclusive_probability.get(other) for one, other in combinations(group, 2)]
+        least = min((share for share in shares if share is not None), default=None)
+        yield f"only one of  {' and '.join(map(repr, group))}  is done{_percent(least)}"
+    if graph.optional:
+        yield f"may be left out:  {', '.join(name for name in graph.steps if name in graph.optional)}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f" ({100 * share:.0f} %)"
 
 
 def explain(graph: SubtaskGraph, step: Step) -> str:
@@ -46,7 +95,7 @@ def explain(graph: SubtaskGraph, step: Step) -> str:
 
 
 def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
-    precondition, evidence = graph.precondition(step), graph.step_evidence(step)
+    precondition, evidence, videos = graph.precondition(step), graph.step_evidence(step), demonstrations(graph)
     yield f"'{step}' needs {_in_words(precondition)}."
     if earlier := graph.order_predecessors(step):
         those = "that is" if len(earlier) == 1 else "those are"
@@ -54,31 +103,31 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
     if partners := graph.partners(step):
         yield f"A run does it or {_name_steps(partners, 'or')}, never both."
     elif evidence.instead:
-        yield f"Videos show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
+        yield f"{videos.capitalize()} show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
     if evidence.optional is not None:
-        without, videos = evidence.optional
+        without, every = evidence.optional
         needed = "" if step in graph.optional else ", and no step needs it"
-        yield f"It is optional: {without} of {videos} videos do without it{needed}."
+        yield f"It is optional: {without} of {every} {videos} do without it{needed}."
     elif step in graph.optional:
         yield "It is optional: a run may leave it out."
     if step in graph.repeats:
         yield f"{100 * graph.repeats[step]:.0f} % of the runs that do it do it again."
     if precondition == TRUE:
         if evidence.videos == 0:
-            yield "No video shows this step."
+            yield f"None of the {videos} shows this step."
         return
     if evidence.confidence is not None:
-        yield f"So say {round(100 * evidence.confidence)} % of the samples of the videos."
+        yield f"So say {round(100 * evidence.confidence)} % of the samples of the {videos}."
     if evidence.videos and evidence.holds is not None:
         share = round(100 * evidence.holds / evidence.videos)
-        yield f"It held in {evidence.holds} of the {evidence.videos} videos with this step ({share} %)."
+        yield f"It held in {evidence.holds} of the {evidence.videos} {videos} with this step ({share} %)."
     if evidence.examples:
         yield f"It held, for instance, in: {_name_videos(evidence.examples)}."
     if evidence.violations:
         yield f"It did not hold in: {_name_videos(evidence.violations)}."
     for before, support in sorted(evidence.edges.items()):
         if support.weak and support.together is not None:
-            yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} videos."
+            yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} {videos}."
     second = evidence.runner_up
     if second is not None and second.score is not None and evidence.score is not None:
         scores = f"score {second.score:.3f} against {evidence.score:.3f}"

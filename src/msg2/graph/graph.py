@@ -7,6 +7,7 @@ both done (`exclusive`), which may be left out (`optional`), and which are often
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -394,7 +395,7 @@ class SubtaskGraph:
         return graph
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A `pandas.DataFrame` of the edges: before, after, kind, together, share, weak, probability, confidence.
+        """A `pandas.DataFrame` of the edges, with the fields of `RelatedPair` as columns.
 
         What the evidence does not say is missing (NA).
         """
@@ -402,17 +403,20 @@ class SubtaskGraph:
             import pandas
 
         types = {
-            "before": str, "after": str, "kind": str, "together": "Int64",
-            "share": "float64", "weak": "bool", "probability": "float64", "confidence": "float64",
+            "before": str, "after": str, "kind": str, "together": "Int64", "share": "float64", "supporting": "Int64",
+            "opposing": "Int64", "weak": "bool", "probability": "float64", "confidence": "float64",
         }  # fmt: skip
         rows = [astuple(row) for row in edge_pairs_with_support(self)]
         return pandas.DataFrame(rows, columns=list(types)).astype(types)
 
     # -- words and diagrams -------------------------------------------------------------------------------------
 
-    def explain(self, step: Step) -> str:
-        """Say in plain words what the step needs and comes after, and which videos say so."""
-        return explanation.explain(self, step)
+    def explain(self, step: Step | None = None) -> str:
+        """Say in plain words what the step needs and comes after, and which videos say so; without a step, all rules.
+
+        See `msg2.graph.explanation`.
+        """
+        return "\n".join(explanation.rules(self)) if step is None else explanation.explain(self, step)
 
     def show(self, path: str | Path, compare: SubtaskGraph | None = None, **options: Any) -> Path:
         """Draw the graph into a file.
@@ -493,7 +497,14 @@ class SubtaskGraph:
 
     @staticmethod
     def from_json(value: object) -> SubtaskGraph:
-        """Read the content of a graph file; a malformed one is rejected with the path to the offending value."""
+        """Read the content of a graph file; a malformed one is rejected with the place of the offending value."""
+        try:
+            return SubtaskGraph._read(value)
+        except InputError as error:
+            raise InputError(error.what, where=_place_in_words(error.where), hint=error.hint) from None
+
+    @staticmethod
+    def _read(value: object) -> SubtaskGraph:
         if not isinstance(value, dict):
             raise InputError("is not a JSON object", where="$")
         if value.get("format") not in (FORMAT, OLD_FORMAT):
@@ -537,6 +548,23 @@ class SubtaskGraph:
                 task, steps, preconditions, method, evidence,
                 order=order, exclusive=exclusive, optional=optional, repeats=repeats,
             )  # fmt: skip
+
+
+def _place_in_words(path: str | None) -> str | None:
+    """The place of a value in a graph file, for people: which list or which step, and not where in a formula.
+
+    >>> _place_in_words("$.preconditions.stir.all[1].any[0]"), _place_in_words("$.order[2]")
+    ("preconditions of 'stir'", 'order, entry 3')
+    """
+    key, _, name = (path or "").removeprefix("$").removeprefix(".").partition(".")
+    if name:
+        return f"{key} of '{_IN_FORMULA.sub('', name)}'"
+    entry = _ENTRY.fullmatch(key)
+    return f"{entry[1]}, entry {int(entry[2]) + 1}" if entry else key or None
+
+
+_IN_FORMULA = re.compile(r"(\.(all|any|not)(\[\d+\])?)+$")
+_ENTRY = re.compile(r"(\w+)\[(\d+)\](?:\[\d+\])?")
 
 
 def _expect(value: dict[str, Any], key: str, kind: type, words: str) -> Any:

@@ -26,6 +26,10 @@ class RelatedPair:
     """Videos that order the two steps; of an exclusive pair, videos with either."""
     share: float | None
     """Share of these with the first step first; of an exclusive pair, with only one of the two."""
+    supporting: int | None
+    """Videos that speak for it: this share, counted."""
+    opposing: int | None
+    """Videos that speak against it: the others of them."""
     weak: bool
     """Whether these videos are so few that the edge may be chance."""
     probability: float | None
@@ -40,7 +44,7 @@ def edge_pairs_with_support(graph: SubtaskGraph) -> list[RelatedPair]:
 
 
 def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
-    """Every edge and exclusive pair of a graph, the surest first; those without evidence come last.
+    """Every edge and exclusive pair of a graph, the surest first; last those with few videos, and without evidence.
 
     >>> from msg2.graph import SubtaskGraph, step
     >>> evidence = {"pour": {"edges": {"boil": {"before": 9, "together": 10}}}}
@@ -54,13 +58,18 @@ def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
         *edge_pairs_with_support(graph),
         *(_row(one, other, "exclusive", _exclusive_support(graph, one, other)) for one, other in apart),
     ]
-    return sorted(rows, key=lambda row: (row.confidence is None, -(row.confidence or 0), -(row.together or 0)))
+    return sorted(
+        rows, key=lambda row: (row.confidence is None, row.weak, -(row.confidence or 0), -(row.together or 0))
+    )
 
 
 def _row(before: Step, after: Step, kind: RelationKind, support: Support) -> RelatedPair:
     share, probability = support.share, support.probability
     confidence = share if probability is None else probability
-    return RelatedPair(before, after, kind, support.together, share, support.weak, probability, confidence)
+    supporting, opposing = support.counts
+    return RelatedPair(
+        before, after, kind, support.together, share, supporting, opposing, support.weak, probability, confidence
+    )
 
 
 def _exclusive_support(graph: SubtaskGraph, one: Step, other: Step) -> Support:

@@ -53,9 +53,15 @@ class Support:
     @property
     def share(self) -> float | None:
         """The share `before / together`; None where it is unknown or cannot be right."""
+        supporting, _ = self.counts
+        return None if supporting is None or not self.together else supporting / self.together
+
+    @property
+    def counts(self) -> tuple[int, int] | tuple[None, None]:
+        """Videos with the edge's first step first, and with its second one first; None as for `share`."""
         if self.before is None or not self.together or not 0 <= self.before <= self.together:
-            return None
-        return self.before / self.together
+            return None, None
+        return self.before, self.together - self.before
 
     @staticmethod
     def from_json(value: object) -> Support:

@@ -249,7 +249,11 @@ def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video
 
 
 def match_step_names(
-    graph: SubtaskGraph, truth: SubtaskGraph, *, called: tuple[str, str] = ("graph", "truth")
+    graph: SubtaskGraph,
+    truth: SubtaskGraph,
+    *,
+    called: tuple[str, str] = ("graph", "truth"),
+    partial: bool = False,
 ) -> SubtaskGraph:
     """Rename the steps of a graph to those of the true graph.
 
@@ -263,6 +267,8 @@ def match_step_names(
         The graph whose names are taken.
     called : tuple of two str
         What an error calls the two.
+    partial : bool
+        Whether steps may lack a partner; they keep their names.
 
     Returns
     -------
@@ -272,7 +278,7 @@ def match_step_names(
     Raises
     ------
     InputError
-        Where a name has no partner, or more than one.
+        Where a name has more than one partner, or none.
 
     >>> match_step_names(SubtaskGraph("t", ["Boil water "], {}), SubtaskGraph("t", ["boil water"], {})).steps
     ('boil water',)
@@ -294,13 +300,13 @@ def match_step_names(
             )
     for side, owner, other in ((0, one, two), (1, two, one)):
         alone = sorted(name for pair in partners.values() if not pair[1 - side] for name in pair[side])
-        if alone:
+        if alone and not partial:
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
             raise InputError(
                 f"the step {short_repr(alone[0])}{more} is in the {owner} but not in the {other}",
                 hint="both must have the same steps",
             )
-    return graph.rename_steps({ours: theirs for (ours,), (theirs,) in partners.values()})
+    return graph.rename_steps({ours[0]: theirs[0] for ours, theirs in partners.values() if ours and theirs})
 
 
 def _sequence(video: Video | Sequence[Step]) -> tuple[Step, ...]:

@@ -1,0 +1,103 @@
+"""Writes the pages about the commands, `docs/commands.md` and `docs/commands/`, from the same source as `--help`.
+
+python docs/commands.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperArgument
+from typer.main import get_command
+
+from msg2.cli.app import app
+
+FOLDER = Path(__file__).parent
+FILES = {
+    "Try and measure": "try-and-measure",
+    "Data": "data",
+    "Learn a graph": "learn",
+    "Use a graph": "use",
+    "From videos to labels": "videos",
+}
+"""The page of every group of commands."""
+_METHODS = "Options of the methods"
+_ABOUT_METHODS = "It also takes the [options of the methods](learn.md#msg2-infer).\n"
+_HEAD = """# Commands
+
+Every command and its options, made from the same source as `--help`. A command reads files in any format of
+[Your data and formats](formats.md), and writes whole files or none. Exit 0: done; 1: the input is wrong; 2: wrong
+usage; 130: interrupted. `msg2 --install-completion` lets your shell complete commands, options and their values.
+"""
+
+
+def command_pages() -> dict[Path, str]:
+    """The text of every page: an overview, and one page for each group of commands."""
+    groups: dict[str, list[tuple[str, Any]]] = {group: [] for group in FILES}
+    for name, command, group in _commands(get_command(app), "msg2"):
+        groups[group].append((name, command))
+    overview = [_HEAD]
+    pages = {}
+    for group, commands in groups.items():
+        rows = [
+            (f"[`{name}`](commands/{FILES[group]}.md#{name.replace(' ', '-')})", _first(one)) for name, one in commands
+        ]
+        overview.append(f"## {group}\n\n{_table(rows)}")
+        sections = [section for name, command in commands for section in _section(name, command)]
+        pages[FOLDER / f"commands/{FILES[group]}.md"] = "\n".join([f"# {group}\n", *sections])
+    return {FOLDER / "commands.md": "\n".join(overview), **pages}
+
+
+def _commands(parent: Any, path: str, group: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Every command with its whole name and its group; those of `msg2 states` belong to the group of that."""
+    for name, command in parent.commands.items():
+        own = group or command.rich_help_panel
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{path} {name}", own)
+        else:
+            yield f"{path} {name}", command, own
+
+
+def _first(command: Any) -> str:
+    return str(command.help).split("\n\n")[0].replace("\n", " ")
+
+
+def _section(name: str, command: Any) -> Iterator[str]:
+    context = typer.Context(command, info_name=name)
+    yield f"## {name}\n"
+    yield f"```text\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n"
+    yield f"{command.help}\n"
+    parameters = [one for one in command.get_params(context) if one.name != "help"]
+    of_methods = [one for one in parameters if getattr(one, "rich_help_panel", None) == _METHODS]
+    if own := [_row(one, context) for one in parameters if one not in of_methods]:
+        yield _table(own)
+    if of_methods and name == "msg2 infer":
+        table = "".join(f"    {line}\n" for line in _table(_row(one, context) for one in of_methods).splitlines())
+        yield f'??? note "{_METHODS}"\n\n{table}'
+    elif of_methods:
+        yield _ABOUT_METHODS
+
+
+def _row(parameter: Any, context: typer.Context) -> tuple[str, str]:
+    if isinstance(parameter, TyperArgument):
+        name = f"`{parameter.metavar}`"
+    else:
+        flags = (*parameter.opts, *parameter.secondary_opts)
+        name = ", ".join(f"`{f'{flag} {parameter.metavar}'.strip()}`" for flag in flags)
+    default = parameter.get_default(context)
+    told = "" if default in (None, False) or not parameter.show_default else f" Default: `{default}`."
+    return name, f"{parameter.help.replace('<', '&lt;')}{' *Required.*' if parameter.required else told}"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "".join(["| | |\n|---|---|\n", *(f"| {name} | {text} |\n" for name, text in cells)])
+
+
+if __name__ == "__main__":
+    for page, text in command_pages().items():
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(text, encoding="utf-8")
