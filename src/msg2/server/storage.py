@@ -24,8 +24,10 @@ Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
 _log = logging.getLogger(__name__)
 _ID = re.compile(r"[0-9a-f]{32}")
-_RECORD_FILE = "record.json"
+_RECORD_FILE, _LOCK_FILE = "record.json", ".lock"
 _REMOVED_PREFIX = "removed-"
+_PRIVATE = 0o700
+"""The mode of folders: nobody else on the machine looks into them."""
 
 
 class NotFoundError(InputError):
@@ -48,7 +50,7 @@ class RecordStore(Generic[Record]):
         self.root = root
         self._kind: type[Record] = kind
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            root.mkdir(_PRIVATE, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot be a folder ({error.strerror})", where=root) from None
         delete_leftovers(root)
@@ -109,8 +111,10 @@ def delete_leftovers(root: Path) -> None:
 def lock_folder(folder: Path) -> IO[bytes]:
     """Lock a folder for this server until the file that is returned is closed: two would both begin waiting jobs."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock_file = (folder / ".lock").open("ab")
+        folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
+        if (folder / _LOCK_FILE).exists():  # a folder of this app; what else somebody names here stays as open as it is
+            folder.chmod(_PRIVATE)
+        lock_file = (folder / _LOCK_FILE).open("ab")
     except OSError as error:
         raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
     try:
