@@ -9,6 +9,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,9 @@ def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progr
         folder = path.with_name("unpacked")
         try:
             extract_zip(path, folder, max_bytes=megabytes << 20)
-        except OSError as error:
-            raise InputError(f"cannot be unpacked ({error.strerror})", where=path) from None
+        except (OSError, LZMAError) as error:
+            what = f"cannot be unpacked ({getattr(error, 'strerror', None) or error})"
+            raise InputError(what, where=path) from error
         path.unlink()
         folder.rename(path)
     return describe_dataset(path, dataset, progress=progress)

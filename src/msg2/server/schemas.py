@@ -7,6 +7,7 @@ dataclass of each method, see `msg2.options`.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -27,13 +28,34 @@ class StrictModel(BaseModel):
 # -- values -----------------------------------------------------------------------------------------------------
 
 
+_MAX_DEPTH = 100
+"""Lists and objects inside each other: more than any formula has, and less than Python can pickle."""
+_MAX_PLANS = 100
+
+
 def _require_storable(value: Any) -> Any:
-    """Refuse what no JSON file can hold: halves of characters, numbers that are too large."""
+    """Refuse what no JSON file can hold: halves of characters, numbers that are too large, endless nesting."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [part for whole in level for part in _parts(whole)]
+    if level:
+        raise ValueError(f"is nested more than {_MAX_DEPTH} deep")
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        raise ValueError("has a number or a character that no file can hold, or is nested too deeply") from None
+    except ValueError:
+        raise ValueError("has a number or a character that no file can hold") from None
     return value
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _limit_plans(event: dict[str, Any]) -> dict[str, Any]:
+    """Refuse the question for more plans than anybody reads, each of which takes time."""
+    if isinstance(event.get("k"), int | float) and event["k"] > _MAX_PLANS:
+        raise ValueError(f"k is more than {_MAX_PLANS}")
+    return event
 
 
 def _integer_from_float(value: Any) -> Any:
@@ -554,6 +576,7 @@ def _event_schema(kind: str, value: dict[str, Any], **others: dict[str, Any]) ->
 RunEvent: TypeAlias = Annotated[
     dict[str, Any],
     AfterValidator(_require_storable),
+    AfterValidator(_limit_plans),
     WithJsonSchema(
         {
             "description": "What happened: a step was done, a recogniser saw something, a step is done after all, the "
@@ -567,7 +590,7 @@ RunEvent: TypeAlias = Annotated[
                     "plan",
                     _STEP_NAME,
                     length={"type": ["integer", "null"], "minimum": 1},
-                    k={"type": ["integer", "null"], "minimum": 1},
+                    k={"type": ["integer", "null"], "minimum": 1, "maximum": _MAX_PLANS},
                 ),
                 _event_schema(
                     "ask",

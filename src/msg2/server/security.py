@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from importlib import resources
 from urllib.parse import parse_qsl, urlencode
 
@@ -24,6 +25,8 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNOREC
 _THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
 _UPLOAD_PATH = "/api/data"
 _MAX_DIGITS = 15
+_PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
+"""How long a body may take: so long, and longer by what has come."""
 _TOKEN_PAGE = resources.files("msg2.server").joinpath("static", "token.html").read_text("utf-8")
 
 HEADERS = {
@@ -135,13 +138,18 @@ def _query_pairs(scope: Scope) -> list[tuple[str, str]]:
 
 
 def _limit_body(receive: Receive, megabytes: int) -> Receive:
-    """Wrap `receive` so that it breaks off where a body is longer than allowed, however it is sent."""
-    size = 0
+    """Wrap `receive` so that it breaks off where a body is longer than allowed, however it is sent, or too slow."""
+    size, is_complete, begun = 0, False, time.monotonic()
 
     async def receive_limited() -> Message:
-        nonlocal size
-        message = await receive()
+        nonlocal size, is_complete
+        end = begun + _PATIENCE_SECONDS + size / _SLOWEST_BYTES_PER_SECOND
+        try:
+            message = await asyncio.wait_for(receive(), None if is_complete else end - time.monotonic())
+        except TimeoutError:
+            raise HTTPException(408, "the request came too slowly", {"Connection": "close"}) from None
         size += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
         if size > megabytes << 20:
             raise HTTPException(413, f"more than {megabytes} MB are not taken")
         return message
