@@ -56,6 +56,7 @@ class JobQueue:
         """Add a job, which is begun when there is a free worker."""
         dataset = self._workspace.datasets.get(request.data)
         request.parse_options()
+        request.constraints()
         if len(self._cancelled) >= self._settings.waiting:
             raise QueueFullError("too many jobs are waiting", hint="try again later")
         task = request.task or (dataset.tasks[0].name if len(dataset.tasks) == 1 else "")

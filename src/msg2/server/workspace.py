@@ -116,6 +116,18 @@ class Workspace:
         result = self.run_on_dataset(dataset, dataset_workers.describe_upload, self.settings.unpacked_megabytes)
         return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
 
+    def add_example(self) -> DatasetRecord:
+        """Add a dataset to try everything on."""
+        id = new_id()
+        folder = self.datasets.folder(id)
+        folder.mkdir()
+        try:
+            self.sandbox.run(dataset_workers.write_example, folder, id)
+            return self.add_upload(id, UploadQuery(name=f"{dataset_workers.EXAMPLE_TASK} (example).csv"))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
     def add_path(self, path: Path) -> DatasetRecord | GraphRecord:
         """Add data or a graph that lies elsewhere; the same path is the same dataset, or graph."""
         where, name = str(path.resolve()), path.resolve().name
