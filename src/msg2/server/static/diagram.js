@@ -1,6 +1,6 @@
 // A diagram that the server has laid out, in the page itself: its steps can be chosen by mouse, finger and keyboard.
 
-const SMALLEST = 0.62;
+const SMALLEST = 0.75;
 
 /** Put an SVG into `figure`, as wide as there is room, but never too small to read; `choose(step, event)` is called. */
 export function showDiagram(figure, svg, steps, choose) {

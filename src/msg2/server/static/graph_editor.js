@@ -124,6 +124,24 @@ function edit(screen, first, replaces) {
     refresh();
   });
 
+  // An arrow is drawn by dragging from one step to another.
+  const stepAt = ({ clientX, clientY }) => document.elementFromPoint(clientX, clientY)?.closest(".node")?.dataset.step;
+  let dragged;
+  diagram.addEventListener("pointerdown", (event) => {
+    dragged = stepAt(event);
+    diagram.classList.toggle("dragging", dragged !== undefined);
+  });
+  addEventListener("pointerup", (event) => {
+    const target = stepAt(event);
+    const isArrow = dragged !== undefined && target !== undefined && target !== dragged;
+    if (isArrow) {
+      chosen = target;
+      addArrow(dragged, false);
+    }
+    dragged = undefined;
+    diagram.classList.remove("dragging");
+  });
+
   const withNeeds = (step, clauses) => ({ ...undoHistory.current.needs, [step]: clauses });
   const setNeeds = (step, clauses) => set({ needs: withNeeds(step, clauses) });
   const needsOf = (step) => undoHistory.current.needs[step] ?? [];
@@ -207,8 +225,8 @@ function edit(screen, first, replaces) {
         "may be left out"),
       ...groupElements(stepMenu, others),
       el("p", {}, button("Remove this step", () => removeStep(chosen), { className: "link" })),
-      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it; Shift-click another to draw an ",
-        "arrow from it, Alt-click it as an alternative to the last one."),
+      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it, and drag from one step to another to ",
+        "draw an arrow. Or Shift-click another step to draw an arrow from it, Alt-click it as an alternative to the last one."),
     ];
   }
 
