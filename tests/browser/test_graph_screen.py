@@ -80,6 +80,28 @@ def test_rules_that_contradict_keep_the_form_and_changes_are_told(tab: Tab, addr
     page.get_by_text("of the pairs of steps are the same in both").first.wait_for()
 
 
+def test_the_kind_of_an_arrow_is_changed_and_stays(tab: Tab, address: str) -> None:
+    page = tab(address)
+    page.get_by_role("row", name="toast.csv").get_by_role("link", name="Learn a graph").click()
+    page.get_by_role("button", name="Learn the graph").click()
+    step = page.locator(".diagram .node.step").filter(has_text="dip")
+    step.click()
+    kinds, last = page.get_by_label("whisk and dip"), page.url
+    for kind, rules in (("after", 2), ("needs", 1)):
+        step.click()
+        kinds.select_option(kind)
+        page.wait_for_url(lambda url, last=last: url != last)
+        expect(page.get_by_role("button", name="Remove the rule")).to_have_count(rules)
+        step.click()
+        expect(kinds).to_have_value(kind)
+        last = page.url
+    page.get_by_role("button", name="Learn again", exact=True).click()
+    page.wait_for_url(lambda url: url != last)
+    expect(page.get_by_role("button", name="Remove the rule")).to_have_count(1)
+    step.click()
+    expect(kinds).to_have_value("needs")
+
+
 def test_a_graph_is_renamed(tab: Tab, address: str) -> None:
     page = tab(address)
     graph = {"format": "msg2.graph/2", "task": "tea", "steps": ["boil", "pour"], "preconditions": {"pour": "boil"}}

@@ -88,7 +88,8 @@ def test_the_example_is_learned_viewed_renamed_compared_and_checked(client: Test
     assert view["steps"] == graph["steps"] == list(view["explanations"])
     assert view["svg"].startswith("<svg")
     assert view["svg"] != client.get(f"/api/work/{first['id']}/view?top_down=true").json()["svg"]
-    assert "It is needed for 'boil water in kettle'." in view["explanations"]["fill kettle"]
+    assert {"before": "fill kettle", "after": "boil water in kettle", "kind": "needs"} in view["arrows"]
+    assert len(view["arrows"]) == first["edges"]
     assert client.patch(f"/api/work/{first['id']}", json={"title": " mine "}).json()["title"] == "mine"
     assert client.get(f"/api/work/{first['id']}").json()["title"] == "mine"
     graphs = [SubtaskGraph.from_json(client.get(f"/api/work/{one['id']}/as/json").json()) for one in (first, second)]

@@ -142,13 +142,12 @@ def view_graph(path: Path, top_down: bool, *, progress: Progress) -> dict[str, A
         A `GraphViewResponse`.
     """
     graph = read_graph(path)
-    explanations = {name: graph.explain(name).split("\n") for name in graph.steps}
-    for edge in graph.edges():
-        needed = f"It is needed for '{edge.after}'."
-        earlier = f"It comes before '{edge.after}', where both are done."
-        explanations[edge.before].append(needed if edge.kind == "needs" else earlier)
-    svg = drawing.svg(graph, top_down=top_down)
-    return {"svg": svg, "steps": list(graph.steps), "explanations": explanations}
+    return {
+        "svg": drawing.svg(graph, top_down=top_down),
+        "steps": list(graph.steps),
+        "explanations": {name: graph.explain(name).split("\n") for name in graph.steps},
+        "arrows": [{"before": edge.before, "after": edge.after, "kind": edge.kind} for edge in graph.edges()],
+    }
 
 
 def compare_graph_files(first: Path, second: Path, *, progress: Progress) -> dict[str, Any]:

@@ -394,12 +394,21 @@ class DrawResponse(StrictModel):
     graph: dict[str, Any]
 
 
+class ArrowEntry(StrictModel):
+    """An arrow of a graph: `after` needs `before`, or comes after it, where both are done."""
+
+    before: str
+    after: str
+    kind: str
+
+
 class GraphViewResponse(StrictModel):
-    """A graph to look at: its diagram, its steps in order, and what is said of each, one sentence per entry."""
+    """A graph to look at: its diagram, its steps in order, what is said of each in sentences, and its arrows."""
 
     svg: str
     steps: list[str]
     explanations: dict[str, list[str]]
+    arrows: list[ArrowEntry]
 
 
 class VideoLabels(StrictModel):

@@ -17,20 +17,22 @@ export async function show(screen, id) {
     const heading = headingElements(work, () => follow(id));
     if (work.state === "done") {
       showStatus("");
-      const [figure, panel] = [el("figure", { className: "diagram", tabIndex: 0, "aria-label": "The graph" }), explanationPanel()];
+      const figure = el("figure", { className: "diagram", tabIndex: 0, "aria-label": "The graph" });
+      const form = work.job ? relearnForm(work, choices, relearn) : null;
+      const panel = explanationPanel(form);
       const changes = before ? await changeElements(before, id) : [];
       screen.replaceChildren(...heading, el("div", { className: "graph-view" }, figure, panel.element),
-        ...changes, ...resultElements(work, choices, relearn));
+        ...changes, ...resultElements(work, choices, form));
       const view = await get(`work/${id}/view?top_down=${innerWidth < NARROW}`);
       showDiagram(figure, view.svg, view.steps, (step) => {
         markStep(figure, step);
-        panel.show(step, view.explanations[step]);
+        panel.show(step, view);
       });
     } else if (work.state === "failed") {
       const { error, where, hint } = work.problem;
       screen.replaceChildren(...heading, el("div", { className: "failed box", role: "alert" },
         el("strong", {}, where ? `${where}: ${error}` : error), hint ? el("p", {}, hint) : ""),
-        ...(work.job ? [relearnForm(work, choices, relearn)] : []));
+        ...(work.job ? [relearnForm(work, choices, relearn).element] : []));
     } else {
       // Without a known total, the bar only shows that something is going on.
       const amount = work.total ? { max: work.total, value: work.done } : {};
@@ -83,13 +85,25 @@ function headingElements(work, again) {
     el("p", { className: "quiet facts" }, facts.filter(Boolean).join(" · "), " ", work.state === "done" ? rename : "")];
 }
 
-/** What is known of the chosen step. */
-function explanationPanel() {
+/** What an arrow can mean, and the rules that say so. */
+const arrowKinds = {
+  needs: ["is needed for", ["require"]],
+  after: ["(if done) comes before", ["require_order", "forbid"]],
+  free: ["has nothing to do with", ["forbid", "forbid_order"]],
+};
+
+/** What is known of the chosen step; where the graph was learnt, its arrows can be changed. */
+function explanationPanel(form) {
   const element = el("aside", { className: "box", "aria-label": "The chosen step", role: "status" });
   const hint = el("p", { className: "quiet" }, "Choose a step in the graph to read what it needs, and why.");
   element.append(hint);
-  const show = (step, sentences) => element.replaceChildren(el("h2", {}, nameElement(step)),
-    el("ul", { className: "pairs" }, ...sentences.map((sentence) => el("li", {}, nameElement(sentence)))));
+  const texts = Object.entries(arrowKinds).map(([kind, [text]]) => [kind, text]);
+  const arrowItem = ({ before, after, kind }) => el("li", {}, nameElement(before), " ",
+    form ? select(texts, kind, (changed) => form.setArrow(before, after, changed), { "aria-label": `${before} and ${after}` })
+      : arrowKinds[kind][0], " ", nameElement(after));
+  const show = (step, { explanations, arrows }) => element.replaceChildren(el("h2", {}, nameElement(step)),
+    el("ul", { className: "pairs" }, ...explanations[step].map((sentence) => el("li", {}, nameElement(sentence))),
+      ...arrows.filter(({ before, after }) => before === step || (form && after === step)).map(arrowItem)));
   return { element, show };
 }
 
@@ -101,14 +115,14 @@ async function changeElements(before, id) {
     ...comparisonElements(found, "Before", "Now"))];
 }
 
-function resultElements(work, choices, relearn) {
+function resultElements(work, choices, form) {
   const buttons = el("p", { className: "buttons" },
     link("Follow along", `/follow/${work.id}`, { className: "as-button main" }),
     link("Change by hand", `/draw/${work.id}`, { className: "as-button" }),
     link("Open as a page of its own", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
     link(`.${format}`, `/api/work/${work.id}/as/${format}`, { download: "" })));
-  return [buttons, files, work.votes.length ? disagreement(work) : null, work.job ? relearnForm(work, choices, relearn) : null,
+  return [buttons, files, work.votes.length ? disagreement(work) : null, form?.element,
     compareForm(work), checkForm(work)].filter(Boolean);
 }
 
@@ -152,12 +166,17 @@ function relearnForm(work, choices, relearn) {
 
   listRules();
   const add = () => change(() => rules.push([kind.value, before.value, after.value]));
-  return el("details", { className: "box", open: rules.length > 0 || work.state === "failed" },
+  const setArrow = (before, after, kind) => change(() => {
+    const others = rules.filter(([, a, b]) => ![a, b].every((step) => [before, after].includes(step)));
+    rules.splice(0, rules.length, ...others, ...arrowKinds[kind][1].map((rule) => [rule, before, after]));
+  });
+  const element = el("details", { className: "box", open: rules.length > 0 || work.state === "failed" },
     el("summary", {}, "Rules you know, and learning again"), list,
     el("div", { className: "fields" }, before, kind, after,
       button("Add and learn again", add, { className: "main" })),
     el("p", { className: "quiet meaning" }, relationHelp),
     form.element, button("Learn again", again));
+  return { element, setArrow };
 }
 
 // -- what people disagree on -------------------------------------------------------------------------------------
