@@ -12,8 +12,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("playwright.sync_api")
 pytest.importorskip("axe_playwright_python")
 
-from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.conftest import TOAST
+from tests.server.live import serving
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
