@@ -149,7 +149,7 @@ def run_load_test(clients: int, seconds: float) -> LoadResult:
     """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(sys.executable).with_name("msg2")
-        command = [program, "serve", "--folder", f"{folder}/work", "--port", "0"]
+        command = [program, "serve", "--folder", f"{folder}/work", "--port", "0", "--no-token", "--no-browser"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert server.stdout is not None
         try:

@@ -67,7 +67,8 @@ def main() -> None:
 def serving(folder: Path) -> Iterator[str]:
     """The address of an app with the data of the task."""
     data = ["coffee.csv", "films", "draft.csv"]
-    command = [Path(sys.executable).with_name("msg2"), "serve", *data, "--folder", "work", "--port", "0"]
+    program = Path(sys.executable).with_name("msg2")
+    command = [program, "serve", *data, "--folder", "work", "--port", "0", "--no-token", "--no-browser"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield next(word for word in server.stdout.readline().split() if word.startswith("http"))

@@ -101,4 +101,4 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert said == []
-    assert all(url.startswith(("http://127.0.0.1:", "blob:", "data:")) for url in asked)
+    assert all(url.startswith(("http://127.0.0.1:", "blob:", "data:", "file:")) for url in asked)

@@ -138,8 +138,8 @@ def test_folder_drafts_corrections_graph_page_and_a_kill_in_between(
     expect(page.locator(".next-video")).to_contain_text("Every video has labels")
     expect(page.locator(".live-graph svg .node.step")).to_have_count(6)
     page.get_by_role("button", name="Open its page").click()
-    page.frame_locator("iframe").locator("g.step").first.wait_for()
-    expect(page.frame_locator("iframe").locator("g.step")).to_have_count(6)
+    page.locator(".diagram g.step").first.wait_for()
+    expect(page.locator(".diagram g.step")).to_have_count(6)
 
 
 def test_the_workbench_by_another_person_at_a_small_laptop(servers: Any, tab: Tab) -> None:

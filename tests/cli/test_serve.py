@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +49,10 @@ def test_what_is_named_is_there_and_a_killed_job_is_done_at_the_next_start(table
 
 
 def test_wrong_usage_and_wrong_input(msg2: Msg2, tmp_path: Path) -> None:
-    assert msg2("serve", "--host", "0.0.0.0", "--folder", tmp_path).code == 2
-    assert msg2("serve", "--token", "short", "--folder", tmp_path).code == 2
+    assert msg2("serve", "--host", "0.0.0.0", "--no-token", "--folder", tmp_path).code == 2
+    (tmp_path / "short").write_text("short\n")
+    assert msg2("serve", "--token-file", tmp_path / "short", "--folder", tmp_path).code == 2
+    assert "cannot be read" in msg2("serve", "--token-file", tmp_path / "none", "--folder", tmp_path).complaint
     assert (
         "is not there" in msg2("serve", tmp_path / "nowhere.csv", "--folder", tmp_path / "work", "--port", 0).complaint
     )
@@ -80,6 +85,79 @@ def test_a_port_or_a_folder_that_is_taken(msg2: Msg2, tmp_path: Path) -> None:
         port = address.rstrip("/").rpartition(":")[2]
         assert "cannot listen there" in msg2("serve", "--port", port, "--folder", tmp_path / "other").complaint
         assert "another msg2 serve is using this folder" in msg2("serve", "--folder", tmp_path / "work").complaint
+
+
+@contextmanager
+def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
+    """The program as people start it, until its end in good order: the address that it prints."""
+    command = [Path(sys.executable).with_name("msg2"), "serve", "--folder", "work", "--port", "0", *arguments]
+    clean = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+    environment = {**clean, **environment}
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split()[3]
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
+def status_of(address: str, **headers: str) -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_browser_opens_with_a_token_that_no_command_line_shows(tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\nprintf %s "$1" > opened.part; mv opened.part opened\n')
+    browser.chmod(0o755)
+    tokens = set()
+    for _ in range(2):  # another token at every start
+        with started(tmp_path, BROWSER=f"{browser} %s") as address:
+            _until((tmp_path / "opened").is_file)
+            opened = (tmp_path / "opened").read_text()
+            plain, _, token = address.partition("?token=")
+            tokens.add(token)
+            assert len(token) >= 32
+            assert opened.startswith("file:///")
+            assert token not in opened
+            with urllib.request.urlopen(opened, timeout=20) as page:
+                assert f"url={address}" in page.read().decode()
+            assert (tmp_path / "work" / "token").read_text() == f"{token}\n"
+            assert status_of(f"{plain}api/data") == 401
+            assert status_of(f"{plain}api/data", Authorization=f"Bearer {token}") == 200
+        (tmp_path / "opened").unlink()
+        assert not {"token", "open.html"} & {file.name for file in (tmp_path / "work").iterdir()}
+    assert len(tokens) == 2
+
+
+def test_a_token_of_ones_own_and_no_browser(tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text("#!/bin/sh\ntouch opened\n")
+    browser.chmod(0o755)
+    (tmp_path / "secret").write_text("from-a-file-0123456789\n")
+    own = {"MSG2_TOKEN": "from-the-environment-0123456789"}
+    for arguments, token in ((("--token-file", "secret"), "from-a-file-0123456789"), ((), own["MSG2_TOKEN"])):
+        with started(tmp_path, "--no-browser", *arguments, BROWSER=f"{browser} %s", **own) as address:
+            assert address.endswith(f"?token={token}")
+            assert status_of(f"{address.partition('?')[0]}api/data", Authorization=f"Bearer {token}") == 200
+    assert not (tmp_path / "opened").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no modes")
+def test_nobody_else_on_the_machine_can_look_into_the_folder(table: Path) -> None:
+    folder = table.parent
+    with serving(folder, table.name):
+        pass
+    work = folder / "work"
+    assert work.stat().st_mode & 0o777 == 0o700
+    assert all(file.stat().st_mode & 0o077 == 0 for file in work.rglob("*"))
+    work.chmod(0o755)  # as earlier versions made it
+    with serving(folder):
+        pass
+    assert work.stat().st_mode & 0o777 == 0o700
 
 
 def test_an_interrupt_is_the_end(tmp_path: Path) -> None:

@@ -11,10 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def start_server(folder: Path, *arguments: str, port: int = 0) -> tuple[subprocess.Popen[str], str]:
-    """A server that keeps its work in `folder`/work, and its address."""
+def start_server(
+    folder: Path, *arguments: str, port: int = 0, token: bool = False, code: str = ""
+) -> tuple[subprocess.Popen[str], str]:
+    """A server that keeps its work in `folder`/work, and its address; without a token, if not asked for one.
+
+    `code` is run in place of the program.
+    """
     program = Path(sys.executable).with_name("msg2")
-    command = [program, "serve", *arguments, "--folder", "work", "--port", str(port)]
+    command: list[str | Path] = [sys.executable, "-c", code] if code else [program]
+    command += ["serve", *arguments, "--folder", "work", "--port", str(port), "--no-browser"]
+    command += [] if token else ["--no-token"]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
     said = server.stdout.readline()
@@ -26,9 +33,11 @@ def start_server(folder: Path, *arguments: str, port: int = 0) -> tuple[subproce
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, how_to_end: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+def serving(
+    folder: Path, *arguments: str, how_to_end: signal.Signals = signal.SIGTERM, token: bool = False, code: str = ""
+) -> Iterator[str]:
     """The address of a server that keeps its work in `folder`/work; whatever it complained of fails the test."""
-    server, address = start_server(folder, *arguments)
+    server, address = start_server(folder, *arguments, token=token, code=code)
     try:
         yield address
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -43,3 +44,14 @@ def resident() -> Callable[[str], str]:
 
 def unmakeable() -> Callable[[str], str]:
     raise InputError("cannot be made")
+
+
+def full(progress: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def nearly_full(progress: object) -> None:
+    try:
+        full(progress)
+    except OSError as error:
+        raise InputError("cannot be written") from error

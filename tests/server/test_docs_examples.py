@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,38 +29,43 @@ SESSION = re.compile(r"^\$ python follow.py 5f0c…\n(.*?)^```$", re.MULTILINE |
 def test_examples(tmp_path: Path) -> None:
     (tmp_path / "toast.csv").write_text(TOAST)
     blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
-    assert [kind for kind, _ in blocks].count("bash") == 6
+    assert [kind for kind, _ in blocks].count("bash") == 7
     said = ""
-    with serving(tmp_path) as address:
+    with serving(tmp_path, token=True) as address:
         for kind, text in blocks:
             if kind == "json":
                 assert said.strip() == text.strip()
             else:
-                line = text.replace("http://127.0.0.1:8765/", address)
+                line = f"{blocks[0][1]}\n{text}".replace("http://127.0.0.1:8765/", address).replace("msg2-work", "work")
                 ran = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
                 assert ran.returncode == 0, ran.stderr
                 said = ran.stdout
     assert (tmp_path / "toast.svg").read_text().startswith("<svg")
 
 
-def ask(address: str, path: str, body: Any = None) -> Any:
+def ask_with(token: str, address: str, path: str, body: Any = None) -> Any:
     content = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{address}api/{path}", content, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(f"{address}api/{path}", content, headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
 def test_client(tmp_path: Path) -> None:
-    """The ten lines of the client, and the session with it."""
+    """The eleven lines of the client, and the session with it."""
     text = PAGE.read_text(encoding="utf-8")
     client, session = CLIENT.findall(text)[0], SESSION.findall(text)[0].splitlines()
-    assert len([line for line in client.splitlines() if line]) == 10
+    assert len([line for line in client.splitlines() if line]) == 11
     (tmp_path / "toast.csv").write_text(TOAST)
-    with serving(tmp_path, "toast.csv") as address:
+    with serving(tmp_path, "toast.csv", token=True) as address:
+        token = (tmp_path / "work" / "token").read_text().strip()
+        ask = partial(ask_with, token)
         graph = ask(address, "work", {"data": ask(address, "data")["data"][0]["id"], "options": {"absent": "skipped"}})
         while ask(address, f"work/{graph['id']}")["state"] != "done":
             pass
-        (tmp_path / "follow.py").write_text(client.replace("8765", str(urlsplit(address).port)), encoding="utf-8")
+        (tmp_path / "follow.py").write_text(
+            client.replace("8765", str(urlsplit(address).port)).replace("msg2-work", "work"), encoding="utf-8"
+        )
         typed = "".join(f"{line}\n" for line in session[1::2])
         ran = subprocess.run(
             [sys.executable, "follow.py", graph["id"]],

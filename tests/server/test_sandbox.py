@@ -8,7 +8,7 @@ import sys
 import pytest
 from fastapi.testclient import TestClient
 
-from msg2.server.sandbox import ProcessLimits, run_in_process
+from msg2.server.sandbox import DiskFullError, ProcessLimits, run_in_process
 from tests.server import misbehaving_tasks
 
 
@@ -20,6 +20,9 @@ def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
         (misbehaving_tasks.deep, "nested too deeply"),
     ):
         with pytest.raises(ValueError, match=words):
+            run_in_process(task, limits=limits)
+    for task in (misbehaving_tasks.full, misbehaving_tasks.nearly_full):
+        with pytest.raises(DiskFullError, match="the disk of the server is full"):
             run_in_process(task, limits=limits)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         run_in_process(misbehaving_tasks.wrong, limits=limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,23 @@ TOKEN = "a0b1c2d3e4f5a6b7c8d9"
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "[::1", "10.0.0.1"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8765",
+        "127.0.0.1.evil.example",
+        "",
+        "[::1",
+        "10.0.0.1",
+        "evil@127.0.0.1",
+        "evil:x@localhost",
+        "127.0.0.1/x",
+        "127.0.0.1:80:80",
+        "127.0.0.1#",
+        "2130706433",
+        "[127.0.0.1]",
+        "127.0.0.1.",
+    ],
 )
 def test_another_host_is_refused(client: TestClient, host: str) -> None:
     """A name that an attacker points at this machine (DNS rebinding)."""
@@ -74,17 +91,63 @@ def test_without_the_token_nothing_is_told(open_app: Open) -> None:
         assert client.get("/api/data", headers={"Authorization": wrong.encode()}).status_code == 401
 
 
-def test_the_token_opens_by_header_or_by_cookie(open_app: Open) -> None:
-    client = open_app(host="0.0.0.0", token=TOKEN)
-    assert client.get("/api/data", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "token"])
+def test_the_token_opens_by_header(open_app: Open, scheme: str) -> None:
+    client = open_app(token=TOKEN)
+    assert client.get("/api/data", headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
     assert client.get("/api/data").status_code == 401
-    welcome = client.get(f"/?token={TOKEN}", follow_redirects=False)
-    assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
-    cookie = welcome.headers["set-cookie"]
-    assert TOKEN not in cookie
-    assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+
+
+def test_the_token_is_traded_for_a_session(open_app: Open) -> None:
+    client = open_app(token=TOKEN)
+    cookies = set()
+    for _ in range(2):
+        welcome = client.get(f"/?token={TOKEN}", follow_redirects=False)
+        assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+        cookie = welcome.headers["set-cookie"]
+        assert TOKEN not in cookie
+        assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+        cookies.add(cookie)
+    assert len(cookies) == 2  # random
     assert client.get("/api/data").status_code == 200
     refused(client.get("/api/data", headers={"Origin": "http://evil.example"}), 403)
+    old = client.get("/graph/x?token=of-yesterday&a=b", follow_redirects=False)
+    assert (old.status_code, old.headers["location"]) == (303, "/graph/x?a=b")
+    name, _, value = next(iter(cookies)).partition(";")[0].partition("=")
+    for forged in ("", value[:-1], f"x{value}", value.partition(".")[0], "."):
+        client.cookies.clear()
+        assert client.get("/api/data", headers={"Cookie": f"{name}={forged}"}).status_code == 401
+
+
+def test_a_session_outlives_the_server_but_its_folder_is_its_own(open_app: Open, tmp_path: Path) -> None:
+    first = open_app(token=TOKEN)
+    first.get(f"/?token={TOKEN}")
+    cookies = {"Cookie": "; ".join(f"{name}={value}" for name, value in first.cookies.items())}
+    first.__exit__(None, None, None)
+    assert open_app(token=TOKEN[::-1]).get("/api/data", headers=cookies).status_code == 200
+    other = open_app(token=TOKEN, folder=tmp_path / "other")
+    assert other.get("/api/data", headers=cookies).status_code == 401
+
+
+def test_who_guesses_waits_longer_and_longer(open_app: Open) -> None:
+    client = open_app(token=TOKEN)
+    times = []
+    for place in range(6):
+        start = time.monotonic()
+        wrong = {"headers": {"Authorization": f"Bearer {place}"}} if place % 2 else {"params": {"token": str(place)}}
+        assert client.get("/", **wrong).status_code == 401  # type: ignore[arg-type]
+        times.append(time.monotonic() - start)
+    assert all(seconds >= 0.02 * 2**place for place, seconds in enumerate(times))
+    start = time.monotonic()
+    assert client.get("/api/data", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert time.monotonic() - start < times[-1]
+
+
+def test_a_browser_without_the_token_is_asked_for_it(open_app: Open) -> None:
+    answer = open_app(token=TOKEN).get("/graph/x", headers={"Accept": "text/html,*/*"})
+    assert answer.status_code == 401
+    assert "Token <input" in answer.text
+    assert "form-action 'self'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", ["//evil.example", "/%0d%0aX-Evil:%20yes", "/\\evil.example"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from fastapi.testclient import TestClient
 from msg2 import drawing
 from msg2.formats import read
 from msg2.formats.registry import WRITE_SUFFIXES
+from msg2.graph import SubtaskGraph
 from msg2.inference import infer
+from msg2.metrics import compare_graphs
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import Workspace
 from tests.server.conftest import TOAST, Open, finished, learnt, refused, uploaded
@@ -22,7 +25,8 @@ def test_a_graph_is_what_the_library_learns(client: TestClient, tmp_path: Path) 
     table = tmp_path / "toast.csv"
     table.write_text(TOAST)
     data = uploaded(client)
-    assert data["tasks"] == [{"name": "toast", "videos": 8, "steps": ["dip", "fry", "whisk"]}]
+    task = {"name": "toast", "videos": 8, "steps": ["dip", "fry", "whisk"], "unit": "video", "findings": []}
+    assert data["tasks"] == [task]
     work = learnt(client, data["id"], method="msg2", options={"delta": 0.9})
     graph = client.get(f"/api/work/{work['id']}/as/json").json()
     assert graph == infer(read(table), "msg2", delta=0.9).to_json()
@@ -57,10 +61,46 @@ def test_constraints_are_obeyed_and_contradictions_named(client: TestClient) -> 
     work = learnt(client, data["id"], require=[["fry", "dip"]])
     graph = client.get(f"/api/work/{work['id']}/as/json").json()
     assert graph["method"]["knowledge"] == {"required": [["fry", "dip"]]}
-    begun = client.post("/api/work", json={"data": data["id"], "require": [["fry", "dip"], ["dip", "fry"]]}).json()
-    failed = finished(client, begun["id"])
-    assert failed["state"] == "failed"
-    assert "circle" in failed["problem"]["error"]
+    rules = {"require": [["whisk", "dip"], ["fry", "dip"]], "require_order": [["dip", "fry"]]}
+    told = "these contradict each other: “fry is needed for dip” and “dip (if done) comes before fry”"
+    assert refused(client.post("/api/work", json={"data": data["id"], **rules})) == told
+    labels = [{"video": "v", "step": "dip"}, {"video": "v", "step": "fry"}, {"video": "v", "step": "whisk"}]
+    assert refused(client.post("/api/infer", json={"labels": labels, **rules})) == told
+    itself = client.post("/api/work", json={"data": data["id"], "forbid": [["dip", "dip"]]})
+    assert refused(itself) == "“dip is not needed for dip” speaks of one step only"
+
+
+def test_what_looks_wrong_is_told_with_an_upload_and_logs_have_runs(client: TestClient) -> None:
+    task = uploaded(client, "video,step\nv,Fry\nv,fry \nw,fry\n")["tasks"][0]
+    assert any(finding.startswith("names that look the same") for finding in task["findings"])
+    events = "".join(f'<event><string key="concept:name" value="{step}"/></event>' for step in "ab")
+    log = f'<?xml version="1.0"?><log><trace><string key="concept:name" value="1"/>{events}</trace></log>'
+    data = uploaded(client, log, "log.xes")
+    assert data["tasks"][0]["unit"] == "run"
+    assert learnt(client, data["id"])["unit"] == "run"
+
+
+def test_the_example_is_learned_viewed_renamed_compared_and_checked(client: TestClient) -> None:
+    data = client.post("/api/data/example").json()
+    first, second = learnt(client, data["id"]), learnt(client, data["id"], method="always-before")
+    view = client.get(f"/api/work/{first['id']}/view").json()
+    graph = client.get(f"/api/work/{first['id']}/as/json").json()
+    assert view["steps"] == graph["steps"] == list(view["explanations"])
+    assert view["svg"].startswith("<svg")
+    assert view["svg"] != client.get(f"/api/work/{first['id']}/view?top_down=true").json()["svg"]
+    assert {"before": "fill kettle", "after": "boil water in kettle", "kind": "needs"} in view["arrows"]
+    assert len(view["arrows"]) == first["edges"]
+    assert client.patch(f"/api/work/{first['id']}", json={"title": " mine "}).json()["title"] == "mine"
+    assert client.get(f"/api/work/{first['id']}").json()["title"] == "mine"
+    graphs = [SubtaskGraph.from_json(client.get(f"/api/work/{one['id']}/as/json").json()) for one in (first, second)]
+    found = client.get("/api/compare", params={"first": first["id"], "second": second["id"]}).json()
+    assert found == json.loads(json.dumps(compare_graphs(*graphs).to_json()))
+    report = client.post(f"/api/work/{first['id']}/check", json={"data": data["id"]}).json()
+    assert report["videos"] == data["tasks"][0]["videos"] == 54
+    labels = client.get(f"/api/data/{data['id']}/labels").json()["videos"]
+    rows = [{key: row[key] for key in ("video", "step", "start", "end")} for video in labels for row in video["labels"]]
+    again = client.post("/api/check", json={"graph": graphs[0].to_json(), "labels": rows}).json()
+    assert again["mistakes"] == report["mistakes"]
 
 
 def test_an_archive_is_a_folder(client: TestClient) -> None:
@@ -69,7 +109,8 @@ def test_an_archive_is_a_folder(client: TestClient) -> None:
         for video in ("v1", "v2"):
             archive.writestr(f"toast/{video}.csv", "step,start,end\nwhisk,0,1\ndip,1,2\n")
     data = uploaded(client, packed.getvalue(), "my toast.zip")
-    assert data["tasks"] == [{"name": "my toast", "videos": 2, "steps": ["dip", "whisk"]}]
+    (task,) = data["tasks"]
+    assert (task["name"], task["videos"], task["steps"]) == ("my toast", 2, ["dip", "whisk"])
 
 
 def test_one_task_of_many(client: TestClient) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
 from msg2.cli import console
+from msg2.errors import InputError
 from msg2.extras import optional_dependency
+from msg2.files import write_together
 from msg2.server.settings import ServerSettings
 
 _DEFAULT = ServerSettings()
+_TOKEN_VARIABLE = "MSG2_TOKEN"
 
 
 def serve(
@@ -22,31 +32,87 @@ def serve(
         _DEFAULT.folder
     ),
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Another address than this machine's own needs a token.")
+        str, typer.Option(metavar="ADDRESS", help="The address to listen at; by default, only this machine reaches it.")
     ] = _DEFAULT.host,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")] = _DEFAULT.port,
-    token: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", envvar="MSG2_TOKEN", help="What a visitor has to know: 16 or more characters."),
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"A file with the token, 16 or more characters; also from the environment variable {_TOKEN_VARIABLE}. "
+            "By default it is a new one at every start.",
+        ),
     ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let in everybody who can reach the address, all users of this machine.")
+    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """The web app on this machine: learn graphs from your data, follow runs, draw graphs by hand, correct labels.
 
-    Everything is kept in one folder, and what was being worked on is taken up at the next start.
+    It opens in the browser, at an address with a token that lets in nobody else. Everything is kept in one folder, and
+    what was being worked on is taken up at the next start.
 
     Example: `msg2 serve steps.csv --folder work`
     """
-    with console.usage_errors():
-        settings = ServerSettings(folder=folder, host=host, port=port, token=token)
     with optional_dependency("the web app", "server"):
         from msg2.server import web_app
+        from msg2.server.authentication import new_token, read_token
         from msg2.server.workspace import Workspace
+    if no_token:
+        token = None
+    elif token_file is not None:
+        token = read_token(token_file)
+    else:
+        token = os.environ.get(_TOKEN_VARIABLE) or new_token()
+    with console.usage_errors():
+        if no_token and token_file is not None:
+            raise InputError("--no-token and --token-file contradict each other")
+        settings = ServerSettings(folder=folder, host=host, port=port, token=token)
     console.print_logs_at_once()
-    with Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
+    with _private_files(), Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
         for path in paths or ():
             workspace.add_path(path)
         name = f"[{host}]" if ":" in host else host
-        address = f"http://{name}:{listening.getsockname()[1]}/{'' if token is None else '?token=…'}"
-        console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
-        console.out.file.flush()
-        web_app.serve(workspace, listening)
+        query = "" if token is None else f"?token={quote(token, safe='')}"
+        address = f"http://{name}:{listening.getsockname()[1]}/{query}"
+        with _files_with_token(folder, address, token) as page:
+            console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
+            console.out.file.flush()
+            if not no_browser and _has_display():
+                threading.Thread(target=webbrowser.open, args=(page.resolve().as_uri(),), daemon=True).start()
+            web_app.serve(workspace, listening)
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """Make whatever is written meanwhile readable by this user alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def _files_with_token(folder: Path, address: str, token: str | None) -> Iterator[Path]:
+    """Write the token for programs, and the page for the browser that leads to the address; both are gone afterwards.
+
+    A browser is not given the address itself: everybody on the machine can read the command lines of programs.
+    """
+    page = folder / "open.html"
+    files = {page: f'<!DOCTYPE html><title>msg2</title><meta http-equiv="refresh" content="0;url={address}">\n'}
+    if token is not None:
+        files[folder / "token"] = f"{token}\n"
+    write_together(files)
+    try:
+        yield page
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
+def _has_display() -> bool:
+    """Tell whether a browser would open in a window, and not in this terminal."""
+    windows = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return windows or not sys.platform.startswith("linux")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,18 @@ from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.formats import captaincook4d, read_all, write
 from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
+from msg2.formats.data_summary import summarize_task
 from msg2.formats.downloads.zip_archive import extract_zip
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
 from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
 from msg2.progress import Progress
-from msg2.server.schemas import DatasetRecord
+from msg2.server.schemas import DatasetRecord, Unit
+from msg2.simulation import SimulationOptions, household_world, simulate
 from msg2.task import Task
 
+EXAMPLE_TASK = "Make Coffee"
 VIDEO_FOLDER = "a folder of videos or captions, without labels"
 """The format of a dataset that has no labels yet."""
 
@@ -71,8 +75,9 @@ def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progr
         folder = path.with_name("unpacked")
         try:
             extract_zip(path, folder, max_bytes=megabytes << 20)
-        except OSError as error:
-            raise InputError(f"cannot be unpacked ({error.strerror})", where=path) from None
+        except (OSError, LZMAError) as error:
+            what = f"cannot be unpacked ({getattr(error, 'strerror', None) or error})"
+            raise InputError(what, where=path) from error
         path.unlink()
         folder.rename(path)
     return describe_dataset(path, dataset, progress=progress)
@@ -103,8 +108,36 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
         return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
     format = find_reader(source).DESCRIPTION
     tasks = read_tasks(source, dataset, repeats="keep")
-    entries = [{"name": task.name, "videos": len(task), "steps": list(task.steps)} for task in tasks]
+    entries = [
+        {
+            "name": task.name, "videos": len(task), "steps": list(task.steps), "unit": unit_of(task),
+            "findings": list(summarize_task(task).findings),
+        }
+        for task in tasks
+    ]  # fmt: skip
     return {"format": format, "tasks": entries, "media": bool(videos)}
+
+
+def unit_of(task: Task) -> Unit:
+    """Say what the task has many of: a log, where what is not written down was not done, has runs."""
+    return "run" if task.absent == "skipped" else "video"
+
+
+def write_example(folder: Path, name: str, *, progress: Progress) -> None:
+    """Write the labels of an everyday task, whose demonstrations are simulated, as a table.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is written.
+    name : str
+        The name of the file there.
+    progress : Progress
+        Is not used.
+    """
+    simulation = simulate(household_world(EXAMPLE_TASK), SimulationOptions(), seed=0)
+    table, *_ = write([simulation.task], folder / f"{name}.csv")
+    table.rename(folder / name)
 
 
 def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequence[VideoFiles]:

@@ -14,9 +14,10 @@ from msg2.files import safe_names, write_together, write_whole
 from msg2.formats import read_all, read_graph
 from msg2.formats.reading import choose_task
 from msg2.graph import SubtaskGraph
-from msg2.inference import Constraints, merge_graphs, run_inference
+from msg2.inference import merge_graphs, run_inference
+from msg2.metrics import compare_graphs
 from msg2.progress import Progress
-from msg2.server.dataset_workers import pack_files, read_tasks
+from msg2.server.dataset_workers import pack_files, read_tasks, unit_of
 from msg2.server.schemas import DatasetRecord, JobRequest, LabelRow, LearnSettings
 from msg2.task import Task
 
@@ -123,6 +124,77 @@ def save_merged_graph(paths: Sequence[Path], folder: Path, *, progress: Progress
     return {**_save_graph(result.graph, folder), "votes": [vote.to_json() for vote in result.votes]}
 
 
+def view_graph(path: Path, top_down: bool, *, progress: Progress) -> dict[str, Any]:
+    """Draw a graph, and say what it knows of each step.
+
+    Parameters
+    ----------
+    path : Path
+        The graph file.
+    top_down : bool
+        Whether steps go down, or left to right.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        A `GraphViewResponse`.
+    """
+    graph = read_graph(path)
+    return {
+        "svg": drawing.svg(graph, top_down=top_down),
+        "steps": list(graph.steps),
+        "explanations": {name: graph.explain(name).split("\n") for name in graph.steps},
+        "arrows": [{"before": edge.before, "after": edge.after, "kind": edge.kind} for edge in graph.edges()],
+    }
+
+
+def compare_graph_files(first: Path, second: Path, *, progress: Progress) -> dict[str, Any]:
+    """Tell what two graphs agree and differ in.
+
+    Parameters
+    ----------
+    first, second : Path
+        The graph files.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        As `msg2 compare --json` prints it.
+    """
+    return compare_graphs(read_graph(first), read_graph(second)).to_json()
+
+
+def check_dataset(
+    path: Path, dataset: DatasetRecord, graph: Path, task: str | None, *, progress: Progress
+) -> dict[str, Any]:
+    """Check the runs of a dataset against a graph.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    graph : Path
+        The graph file.
+    task : str or None
+        Which task; None where there is only one.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict
+        As `msg2 check --json` prints it.
+    """
+    chosen = choose_task(read_tasks(path, dataset, repeats="keep"), task, path)
+    return assist.check(read_graph(graph), chosen).to_json()
+
+
 def export_graph(path: Path, suffix: str, folder: Path, *, progress: Progress) -> str:
     """Write a graph in another format; where that takes several files, a ZIP archive of them.
 
@@ -153,14 +225,9 @@ def _reading(settings: LearnSettings) -> dict[str, Any]:
 
 
 def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGraph:
-    required, forbidden, required_order, forbidden_order = (
-        [(before, after) for before, after in pairs]
-        for pairs in (settings.require, settings.forbid, settings.require_order, settings.forbid_order)
-    )
-    constraints = Constraints(required, forbidden, required_order=required_order, forbidden_order=forbidden_order)
     progress(0, None, "learning")
     return run_inference(
-        task, settings.method, seed=settings.seed, constraints=constraints, samples=settings.samples,
+        task, settings.method, seed=settings.seed, constraints=settings.constraints(), samples=settings.samples,
         confidence=settings.confidence, progress=progress, **settings.parse_options(),
     ).graph  # fmt: skip
 
@@ -168,7 +235,9 @@ def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGr
 def _save_graph(graph: SubtaskGraph, folder: Path, videos: Task | None = None) -> dict[str, Any]:
     write_together({folder / GRAPH_FILE: graph.dumps(), folder / PAGE_FILE: drawing.html_page(graph, videos)})
     video_ids = graph.method.get("videos")
+    unit = {} if videos is None else {"unit": unit_of(videos)}
     return {
+        **unit,
         "task": graph.task,
         "steps": list(graph.steps),
         "edges": len(graph.edges()),

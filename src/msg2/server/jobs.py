@@ -56,6 +56,7 @@ class JobQueue:
         """Add a job, which is begun when there is a free worker."""
         dataset = self._workspace.datasets.get(request.data)
         request.parse_options()
+        request.constraints()
         if len(self._cancelled) >= self._settings.waiting:
             raise QueueFullError("too many jobs are waiting", hint="try again later")
         task = request.task or (dataset.tasks[0].name if len(dataset.tasks) == 1 else "")
@@ -137,5 +138,10 @@ class JobQueue:
 
 def error_response(error: InputError) -> ErrorResponse:
     """Return the error as it goes over the wire, each part on one line."""
-    what, where, hint = (text and " ".join(text.split())[:1000] for text in (error.what, error.where, error.hint))
+    what, where, hint = (text and plain_line(text) for text in (error.what, error.where, error.hint))
     return ErrorResponse(error=what or "", where=where, hint=hint)
+
+
+def plain_line(text: str) -> str:
+    """Return a text on one line of a sensible length, which every file and answer can hold: no halves of characters."""
+    return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()

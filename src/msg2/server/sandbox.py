@@ -6,6 +6,7 @@ Only JSON comes back, so a process that has been taken over by its input can tel
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import multiprocessing
@@ -34,6 +35,10 @@ _log = logging.getLogger(__name__)
 _starting = threading.Lock()  # multiprocessing keeps its children in a global set
 _POLL_SECONDS = 0.2
 _HINT = "try fewer videos or steps, or a quicker method; the command line has no such limit"
+
+
+class DiskFullError(InputError):
+    """There is no room left for what is to be kept."""
 
 
 class TaskCancelledError(Exception):
@@ -262,6 +267,8 @@ def result_of(message: dict[str, Any], translate: TranslateText) -> TaskResult:
     match message:
         case {"refused": [what, where, hint]}:
             raise InputError(translate(what), where=where and translate(where), hint=hint and translate(hint))
+        case {"full": True}:
+            raise disk_full_error()
         case {"failed": trace}:
             _log.error("a process failed:\n%s", trace)
             raise RuntimeError(trace.strip().splitlines()[-1])
@@ -303,14 +310,34 @@ def encode_outcome(work: Callable[[], Any], megabytes: int) -> bytes:
             result = work()
         messages = list(dict.fromkeys(text for _, text in logs.messages))
         return json.dumps({"result": result, "messages": messages}, allow_nan=False).encode()
-    except InputError as error:
-        return _encode_refusal(error)
+    except (InputError, OSError) as error:
+        if is_disk_full(error):
+            return json.dumps({"full": True}).encode()
+        if isinstance(error, InputError):
+            return _encode_refusal(error)
+        return _encode_failure()
     except MemoryError:
         return _encode_refusal(InputError(f"needs more than {megabytes:,} MB of memory", hint=_HINT))
     except RecursionError:
         return _encode_refusal(InputError("is nested too deeply"))
     except Exception:
-        return json.dumps({"failed": traceback.format_exc()}).encode()
+        return _encode_failure()
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Tell whether an error, or what caused it, is that the disk is full."""
+    return error is not None and (
+        (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or is_disk_full(error.__cause__)
+    )
+
+
+def disk_full_error() -> DiskFullError:
+    """Make the error that says so."""
+    return DiskFullError("the disk of the server is full", hint="nothing was lost: make room there, and try again")
+
+
+def _encode_failure() -> bytes:
+    return json.dumps({"failed": traceback.format_exc()}).encode()
 
 
 def _encode_refusal(error: InputError) -> bytes:

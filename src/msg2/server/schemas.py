@@ -7,14 +7,17 @@ dataclass of each method, see `msg2.options`.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from msg2.assist import RANKERS
+from msg2.errors import InputError
 from msg2.graph.graph import FORMAT, OLD_FORMAT
-from msg2.inference import DEFAULT_METHOD, METHODS, find_method, make_options
+from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, find_method, make_options
 from msg2.options import option_specs
 
 
@@ -27,13 +30,34 @@ class StrictModel(BaseModel):
 # -- values -----------------------------------------------------------------------------------------------------
 
 
+_MAX_DEPTH = 100
+"""Lists and objects inside each other: more than any formula has, and less than Python can pickle."""
+_MAX_PLANS = 100
+
+
 def _require_storable(value: Any) -> Any:
-    """Refuse what no JSON file can hold: halves of characters, numbers that are too large."""
+    """Refuse what no JSON file can hold: halves of characters, numbers that are too large, endless nesting."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [part for whole in level for part in _parts(whole)]
+    if level:
+        raise ValueError(f"is nested more than {_MAX_DEPTH} deep")
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        raise ValueError("has a number or a character that no file can hold, or is nested too deeply") from None
+    except ValueError:
+        raise ValueError("has a number or a character that no file can hold") from None
     return value
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _limit_plans(event: dict[str, Any]) -> dict[str, Any]:
+    """Refuse the question for more plans than anybody reads, each of which takes time."""
+    if isinstance(event.get("k"), int | float) and event["k"] > _MAX_PLANS:
+        raise ValueError(f"k is more than {_MAX_PLANS}")
+    return event
 
 
 def _integer_from_float(value: Any) -> Any:
@@ -153,6 +177,21 @@ class LearnSettings(StrictModel):
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
 
+    def constraints(self) -> Constraints:
+        """Return the rules as constraints; `InputError` where they contradict each other, in sentences."""
+        rules = [(kind, before, after) for kind in RELATIONS for before, after in getattr(self, kind)]
+        try:
+            return _constraints(rules)
+        except InputError:
+            for rule in list(rules):  # what contradicts without it as well is not about it
+                with suppress(InputError):
+                    _constraints([other for other in rules if other != rule])
+                    continue
+                rules.remove(rule)
+            said = " and ".join(f"“{before} {RELATIONS[kind]} {after}”" for kind, before, after in rules)
+            what = f"these contradict each other: {said}" if len(rules) > 1 else f"{said} speaks of one step only"
+            raise InputError(what, hint="remove one of them") from None
+
     def parse_options(self) -> dict[str, Any]:
         """Turn the options into values that the method takes; `InputError` where it does not take them."""
         specs = {spec.name: spec for spec in option_specs(find_method(self.method).options)}
@@ -160,6 +199,24 @@ class LearnSettings(StrictModel):
         values = {name: specs[name].from_json(value) if name in specs else value for name, value in given.items()}
         make_options(self.method, values)
         return values
+
+
+RELATIONS = {
+    "require": "is needed for",
+    "require_order": "(if done) comes before",
+    "forbid": "is not needed for",
+    "forbid_order": "need not come before",
+}
+"""The rules that people know, by the field of `LearnSettings`, as they are said."""
+
+
+def _constraints(rules: Iterable[tuple[str, str, str]]) -> Constraints:
+    pairs: dict[str, list[tuple[str, str]]] = {kind: [] for kind in RELATIONS}
+    for kind, before, after in rules:
+        pairs[kind].append((before, after))
+    return Constraints(
+        pairs["require"], pairs["forbid"], required_order=pairs["require_order"], forbidden_order=pairs["forbid_order"]
+    )
 
 
 class InferRequest(LearnSettings):
@@ -195,6 +252,28 @@ class DrawRequest(StrictModel):
 
     graph: GraphDocument
     replaces: RecordId | None = None
+
+
+class RenameRequest(StrictModel):
+    """What a graph is to be called; nothing for the name of its task."""
+
+    title: Annotated[str, Field(max_length=200)]
+
+
+class CompareQuery(StrictModel):
+    """Two graphs, in the query."""
+
+    model_config = ConfigDict(strict=False)
+
+    first: RecordId
+    second: RecordId
+
+
+class CheckDataRequest(StrictModel):
+    """Data whose runs are checked against a graph."""
+
+    data: RecordId
+    task: Name | None = None
 
 
 class MergeRequest(StrictModel):
@@ -313,6 +392,23 @@ class DrawResponse(StrictModel):
 
     svg: str
     graph: dict[str, Any]
+
+
+class ArrowEntry(StrictModel):
+    """An arrow of a graph: `after` needs `before`, or comes after it, where both are done."""
+
+    before: str
+    after: str
+    kind: str
+
+
+class GraphViewResponse(StrictModel):
+    """A graph to look at: its diagram, its steps in order, what is said of each in sentences, and its arrows."""
+
+    svg: str
+    steps: list[str]
+    explanations: dict[str, list[str]]
+    arrows: list[ArrowEntry]
 
 
 class VideoLabels(StrictModel):
@@ -449,17 +545,24 @@ class ChoicesResponse(StrictModel):
     default: str
     graph_formats: list[str]
     label_formats: list[str]
+    relations: dict[str, str]
 
 
 # -- records, which are stored and answered alike ---------------------------------------------------------------
 
 
+Unit: TypeAlias = Literal["video", "run"]
+"""What the data have many of: videos, or runs in a log."""
+
+
 class TaskEntry(StrictModel):
-    """A task of a dataset."""
+    """A task of a dataset, with what looks wrong in it."""
 
     name: str
     videos: int
     steps: list[str]
+    unit: Unit = "video"
+    findings: list[str] = Field(default_factory=list)
 
 
 class DatasetRecord(StrictModel):
@@ -500,7 +603,7 @@ class ClauseVote(StrictModel):
 
 
 class GraphRecord(StrictModel):
-    """A graph that is kept, or the job that is to make it.
+    """A graph that is kept, or the job that is to make it; `title` is what somebody called it.
 
     Of a running job, `news` says what it is doing, `done` how many units of that are done, and `total` of how many.
     """
@@ -509,8 +612,10 @@ class GraphRecord(StrictModel):
     made: float
     kind: Literal["learnt", "given", "drawn", "merged"]
     state: Literal["waiting", "running", "done", "failed"]
+    title: str = ""
     task: str = ""
     name: str = ""
+    unit: Unit = "video"
     job: JobRequest | None = None
     attempts: int = 0
     steps: list[str] = Field(default_factory=list)
@@ -554,6 +659,7 @@ def _event_schema(kind: str, value: dict[str, Any], **others: dict[str, Any]) ->
 RunEvent: TypeAlias = Annotated[
     dict[str, Any],
     AfterValidator(_require_storable),
+    AfterValidator(_limit_plans),
     WithJsonSchema(
         {
             "description": "What happened: a step was done, a recogniser saw something, a step is done after all, the "
@@ -567,7 +673,7 @@ RunEvent: TypeAlias = Annotated[
                     "plan",
                     _STEP_NAME,
                     length={"type": ["integer", "null"], "minimum": 1},
-                    k={"type": ["integer", "null"], "minimum": 1},
+                    k={"type": ["integer", "null"], "minimum": 1, "maximum": _MAX_PLANS},
                 ),
                 _event_schema(
                     "ask",

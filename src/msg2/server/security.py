@@ -6,22 +6,28 @@ rebinding). So the Host header must name this machine, and what browsers say of 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import asyncio
 import json
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+import re
+import time
+from importlib import resources
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from msg2.server.settings import ServerSettings
+from msg2.server.authentication import Authenticator
+from msg2.server.settings import LOOPBACK_HOSTS, ServerSettings
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
+_THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
 _UPLOAD_PATH = "/api/data"
 _MAX_DIGITS = 15
+_PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
+"""How long a body may take: so long, and longer by what has come."""
+_TOKEN_PAGE = resources.files("msg2.server").joinpath("static", "token.html").read_text("utf-8")
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -42,8 +48,7 @@ class SecurityMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
-        self._digest = hashlib.sha256((settings.token or "").encode()).hexdigest()
-        self._cookie = f"msg2-{hashlib.sha256(self._digest.encode()).hexdigest()[:8]}"
+        self._authenticator = None if settings.token is None else Authenticator(settings.token, settings.folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Deal with one request, as any ASGI application does."""
@@ -59,30 +64,48 @@ class SecurityMiddleware:
                     answer_headers.setdefault(name, value)
             await send(message)
 
-        app = self._refusal(scope, limit) or self._app
+        headers = Headers(scope=scope)
+        app = (
+            self._refuse_origin(scope, headers)
+            or await self._refuse_stranger(scope, headers)
+            or _refuse_length(headers, limit)
+            or self._app
+        )
         await app(scope, _limit_body(receive, limit), answer)
 
-    def _refusal(self, scope: Scope, limit: int) -> Response | None:
-        """Make the response to a request that is not let through; None for one that is. `limit` is in megabytes."""
-        headers = Headers(scope=scope)
+    def _refuse_origin(self, scope: Scope, headers: Headers) -> Response | None:
+        """Make the response to a request that comes from another site, or goes to another host; None for others."""
         error = self._origin_error(scope, headers)
-        if error is not None:
-            return _error_response(403, error, "open the address that `msg2 serve` printed")
-        if not self._is_authorized(scope, headers):
-            if scope["method"] == "GET" and self._is_token(dict(_query_pairs(scope)).get("token", "")):
-                return self._redirect_with_cookie(scope)
-            hint = "open the address with ?token=…, or send the header `Authorization: Bearer …`"
-            return _error_response(401, "this app wants to know its token", hint)
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > _MAX_DIGITS or int(length) > limit << 20:
-            hint = "the command line takes files of any size"
-            return _error_response(413, f"more than {limit} MB are not taken", hint)
-        return None
+        return None if error is None else _error_response(403, error, "open the address that `msg2 serve` printed")
+
+    async def _refuse_stranger(self, scope: Scope, headers: Headers) -> Response | None:
+        """Make the response to a request without the token or a session, or that trades one for the other."""
+        authenticator = self._authenticator
+        if authenticator is None:
+            return None
+        has_session = authenticator.has_session(headers)
+        in_address = dict(_query_pairs(scope)).get("token") if scope["method"] == "GET" else None
+        if in_address is not None:
+            if authenticator.is_token(in_address):
+                return _redirect(scope, authenticator.new_session())
+            if has_session:  # an old address, maybe a bookmark
+                return _redirect(scope)
+        scheme, _, in_header = headers.get("authorization", "").partition(" ")
+        if has_session or (scheme.lower() in ("bearer", "token") and authenticator.is_token(in_header)):
+            return None
+        if in_address is not None or in_header:
+            await asyncio.sleep(authenticator.delay_of_guess())
+        if "text/html" in headers.get("accept", ""):
+            policy = f"{HEADERS['Content-Security-Policy']}; form-action 'self'".replace("form-action 'none'; ", "")
+            return HTMLResponse(_TOKEN_PAGE, 401, {"Content-Security-Policy": policy})
+        hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
+        return _error_response(401, "this app wants to know its token", hint)
 
     def _origin_error(self, scope: Scope, headers: Headers) -> str | None:
         """Say what is wrong with where the request comes from, or goes to; None for nothing."""
         host = headers.get("host", "")
-        if self._settings.token is None and _host_name(host) not in _LOOPBACK:
+        named = _HOST.fullmatch(host)
+        if named is None or (self._authenticator is None and named[1].lower() not in _THIS_MACHINE):
             return "the Host header names another machine"
         origin = headers.get("origin")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
@@ -92,52 +115,41 @@ class SecurityMiddleware:
         followed = scope["method"] == "GET" and headers.get("sec-fetch-dest") == "document" and scope["path"] == "/"
         return None if followed else "the request comes from another site"  # a link may lead to the front door
 
-    def _is_authorized(self, scope: Scope, headers: Headers) -> bool:
-        """Tell whether the request has the token, in a header or a cookie; always, where there is none."""
-        if self._settings.token is None:
-            return True
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._is_token(token):
-            return True
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._digest.encode())
 
-    def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(hashlib.sha256(text.encode()).hexdigest(), self._digest)
+def _redirect(scope: Scope, cookie: str | None = None) -> Response:
+    """Redirect to the same address without the token."""
+    rest = urlencode([pair for pair in _query_pairs(scope) if pair[0] != "token"])
+    path = "/" + scope["path"].lstrip("/")
+    location = f"{path}?{rest}" if rest else path
+    headers = {"location": urlencode({"": location}, safe="/?=&%")[1:]}
+    return Response(status_code=303, headers=headers if cookie is None else {**headers, "set-cookie": cookie})
 
-    def _redirect_with_cookie(self, scope: Scope) -> Response:
-        """Redirect to the same address without the token, which a cookie holds (its digest) from now on."""
-        rest = urlencode([pair for pair in _query_pairs(scope) if pair[0] != "token"])
-        path = "/" + scope["path"].lstrip("/")
-        location = f"{path}?{rest}" if rest else path
-        cookie = f"{self._cookie}={self._digest}; Path=/; HttpOnly; SameSite=Lax"
-        headers = {"location": urlencode({"": location}, safe="/?=&%")[1:], "set-cookie": cookie}
-        return Response(status_code=303, headers=headers)
+
+def _refuse_length(headers: Headers, limit: int) -> Response | None:
+    """Make the response to a request whose body is longer than `limit` megabytes; None for others."""
+    length = headers.get("content-length", "0")
+    if length.isdecimal() and len(length) <= _MAX_DIGITS and int(length) <= limit << 20:
+        return None
+    return _error_response(413, f"more than {limit} MB are not taken", "the command line takes files of any size")
 
 
 def _query_pairs(scope: Scope) -> list[tuple[str, str]]:
     return parse_qsl(scope["query_string"].decode("latin-1"))
 
 
-def _host_name(host: str) -> str | None:
-    """Read the name in a Host header, without the port."""
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
-
-
 def _limit_body(receive: Receive, megabytes: int) -> Receive:
-    """Wrap `receive` so that it breaks off where a body is longer than allowed, however it is sent."""
-    size = 0
+    """Wrap `receive` so that it breaks off where a body is longer than allowed, however it is sent, or too slow."""
+    size, is_complete, begun = 0, False, time.monotonic()
 
     async def receive_limited() -> Message:
-        nonlocal size
-        message = await receive()
+        nonlocal size, is_complete
+        end = begun + _PATIENCE_SECONDS + size / _SLOWEST_BYTES_PER_SECOND
+        try:
+            message = await asyncio.wait_for(receive(), None if is_complete else end - time.monotonic())
+        except TimeoutError:
+            raise HTTPException(408, "the request came too slowly", {"Connection": "close"}) from None
         size += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
         if size > megabytes << 20:
             raise HTTPException(413, f"more than {megabytes} MB are not taken")
         return message

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msg2.validation import require
 
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+"""The names of this machine, which other machines cannot reach."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
@@ -19,7 +22,7 @@ class ServerSettings:
     port: int = 8765
     """0 takes any that is free."""
     token: str | None = None
-    """What a visitor has to know; None lets everybody in who can reach the address."""
+    """What a visitor has to know; None lets everybody in who can reach the address, other users of the machine too."""
     workers: int = 2
     """Jobs at the same time."""
     answers: int = 8
@@ -54,7 +57,7 @@ class ServerSettings:
         token = self.token
         usable = token is None or (len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token)
         require(usable, "the token must be 16 or more letters and digits, such as from `openssl rand -hex 16`")
-        private = self.host in ("127.0.0.1", "::1", "localhost")
+        private = self.host in LOOPBACK_HOSTS
         require(
             private or token is not None, f"at the address {self.host} others can reach the app: this needs a token"
         )

@@ -6,10 +6,13 @@ written by another version or edited by a person, is named in the log and left a
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import re
 import secrets
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Generic, TypeVar
@@ -24,8 +27,10 @@ Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
 _log = logging.getLogger(__name__)
 _ID = re.compile(r"[0-9a-f]{32}")
-_RECORD_FILE = "record.json"
+_RECORD_FILE, _LOCK_FILE = "record.json", ".lock"
 _REMOVED_PREFIX = "removed-"
+_PRIVATE = 0o700
+"""The mode of folders: nobody else on the machine looks into them."""
 
 
 class NotFoundError(InputError):
@@ -48,7 +53,7 @@ class RecordStore(Generic[Record]):
         self.root = root
         self._kind: type[Record] = kind
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            root.mkdir(_PRIVATE, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot be a folder ({error.strerror})", where=root) from None
         delete_leftovers(root)
@@ -75,11 +80,14 @@ class RecordStore(Generic[Record]):
 
     def get(self, id: str) -> Record:
         """Read the record of this id."""
+        path = self.folder(id) / _RECORD_FILE
+        if not os.path.lexists(path):
+            raise NotFoundError("there is nothing of this name, it may have been removed")
         try:
-            return self._kind.model_validate_json((self.folder(id) / _RECORD_FILE).read_bytes())
+            return self._kind.model_validate_json(read_plain_file(path))
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
-        except ValidationError:
+        except (OSError, ValidationError):
             where = f"{self.root.name}/{id}/{_RECORD_FILE}"
             raise UnreadableRecordError("is no record that can be read", where=where) from None
 
@@ -97,20 +105,29 @@ class RecordStore(Generic[Record]):
         shutil.rmtree(doomed, ignore_errors=True)
 
 
+def read_plain_file(path: Path) -> bytes:
+    """Read a file that this app has written: no link to one elsewhere, no folder, no pipe that never ends."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise OSError(errno.EINVAL, "is no plain file")
+    return path.read_bytes()
+
+
 def delete_leftovers(root: Path) -> None:
     """Delete what this app left unfinished in `root`: folders of its ids without a record. All else is somebody's."""
     for folder in root.iterdir() if root.is_dir() else ():
         removed = folder.name.startswith(_REMOVED_PREFIX)
         ours = _ID.fullmatch(folder.name.removeprefix(_REMOVED_PREFIX)) and folder.is_dir() and not folder.is_symlink()
-        if ours and (removed or not (folder / _RECORD_FILE).is_file()):
+        if ours and (removed or not os.path.lexists(folder / _RECORD_FILE)):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def lock_folder(folder: Path) -> IO[bytes]:
     """Lock a folder for this server until the file that is returned is closed: two would both begin waiting jobs."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock_file = (folder / ".lock").open("ab")
+        folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
+        if (folder / _LOCK_FILE).exists():  # a folder of this app; what else somebody names here stays as open as it is
+            folder.chmod(_PRIVATE)
+        lock_file = (folder / _LOCK_FILE).open("ab")
     except OSError as error:
         raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -15,20 +17,24 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import msg2
 from msg2.errors import InputError
 from msg2.server.api import datasets, graphs, labels, pages, runs, stateless
-from msg2.server.jobs import JobQueue, QueueFullError, error_response
+from msg2.server.jobs import JobQueue, QueueFullError, error_response, plain_line
 from msg2.server.live_runs import LiveRuns
-from msg2.server.sandbox import TaskCancelledError
+from msg2.server.sandbox import DiskFullError, TaskCancelledError, disk_full_error, is_disk_full
 from msg2.server.schemas import ID_PATTERN, ErrorResponse
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import NotFoundError
 from msg2.server.workspace import Workspace
 
+_log = logging.getLogger(__name__)
 _BACKLOG = 128
+HEAD_SECONDS = 15.0
+"""How long the head of a request may take to arrive."""
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
 _ROUTERS = tuple(module.router for module in (stateless, datasets, labels, graphs, runs, pages))
@@ -39,11 +45,13 @@ _ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
         401: "The token is missing.",
         403: "The request comes from another site.",
         404: "There is no such thing.",
+        408: "It comes too slowly.",
         413: "It is too large.",
         422: "The request does not fit the schema.",
         429: "Too much is waiting.",
         500: "msg2 has failed.",
         503: "The server is ending.",
+        507: "The disk is full.",
     }.items()
 }
 
@@ -78,9 +86,41 @@ def create_app(workspace: Workspace) -> FastAPI:
                 route.description = route.description.partition("\nParameters\n")[0].strip()
         app.include_router(router)
     app.add_middleware(SecurityMiddleware, settings=workspace.settings)
-    for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, Exception):
+    for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, OSError, Exception):
         app.add_exception_handler(error_type, _handle_error)
     return app
+
+
+class PatientProtocol(H11Protocol):
+    """Closes a connection on which the head of a request does not arrive within some seconds."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived, and go on waiting where that is no whole head."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._timer is None:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_head(self) -> None:
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
 
 
 class AppServer(uvicorn.Server):
@@ -103,8 +143,9 @@ def serve(workspace: Workspace, listening: socket.socket) -> None:
         See `listening_socket`.
     """
     config = uvicorn.Config(
-        create_app(workspace), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=3
-    )
+        create_app(workspace), http=PatientProtocol, log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=3,
+    )  # fmt: skip
     AppServer(config).run(sockets=[listening])
 
 
@@ -131,22 +172,26 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
 def _handle_error(request: Request, error: Exception) -> JSONResponse:
     headers = {}
     match error:
+        case InputError() | OSError() if is_disk_full(error) or isinstance(error, DiskFullError):
+            status, content = 507, error_response(disk_full_error())
         case InputError():
             status = 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400
             content = error_response(error)
         case RequestValidationError():  # the first of the complaints: where in the request, and what
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
+            where = plain_line(".".join(map(str, first["loc"])))
             wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN
             what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
             status, content = 422, ErrorResponse(error=what, where=where)
         case HTTPException():
-            status, content = error.status_code, ErrorResponse(error=error.detail)
+            status, content = error.status_code, ErrorResponse(error=plain_line(error.detail))
             if status == 405:
                 headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
         case TaskCancelledError():
             status, content = 503, ErrorResponse(error="the server is ending")
         case _:  # which error it was is in the log of the server, and nobody else's business
+            if isinstance(error, OSError):  # others are logged by who calls this
+                _log.error("%s could not be answered", request.url.path, exc_info=error)
             status, content = 500, ErrorResponse(error="msg2 has failed at this, its log says why")
     return JSONResponse(content.model_dump(), status, headers)
 

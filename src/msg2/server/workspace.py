@@ -7,6 +7,7 @@ is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is 
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import time
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import NotFoundError, Record, RecordStore, delete_leftovers, lock_folder, new_id
+
+_log = logging.getLogger(__name__)
 
 
 class Workspace:
@@ -113,6 +116,18 @@ class Workspace:
         result = self.run_on_dataset(dataset, dataset_workers.describe_upload, self.settings.unpacked_megabytes)
         return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
 
+    def add_example(self) -> DatasetRecord:
+        """Add a dataset to try everything on."""
+        id = new_id()
+        folder = self.datasets.folder(id)
+        folder.mkdir()
+        try:
+            self.sandbox.run(dataset_workers.write_example, folder, id)
+            return self.add_upload(id, UploadQuery(name=f"{dataset_workers.EXAMPLE_TASK} (example).csv"))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
     def add_path(self, path: Path) -> DatasetRecord | GraphRecord:
         """Add data or a graph that lies elsewhere; the same path is the same dataset, or graph."""
         where, name = str(path.resolve()), path.resolve().name
@@ -205,6 +220,9 @@ class Workspace:
             Where there is no such graph, or it is still to be learned.
         """
         path = self.graphs.folder(self.graphs.get(id).id) / name
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            _log.warning("work/%s/%s: is no plain file, and is passed over", id, name)
+            raise NotFoundError("the graph cannot be read, the log of the server says why")
         if not path.is_file():
             raise NotFoundError("the graph is not there yet")
         return path

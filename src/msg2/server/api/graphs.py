@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +15,7 @@ from msg2.server import graph_workers, schemas
 from msg2.server.api.dependencies import JobQueueDependency, WorkspaceDependency
 from msg2.server.api.file_transfer import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_schema, save_body
 from msg2.server.storage import new_id
+from msg2.server.workspace import update_record
 
 router = APIRouter(prefix="/api", tags=["work"])
 
@@ -149,6 +150,101 @@ def get_graph(id: schemas.RecordId, workspace: WorkspaceDependency, jobs: JobQue
         How it stands.
     """
     return jobs.with_progress(workspace.graphs.get(id))
+
+
+@router.patch("/work/{id}")
+def rename_graph(
+    id: schemas.RecordId, request: schemas.RenameRequest, workspace: WorkspaceDependency
+) -> schemas.GraphRecord:
+    """Give a graph a name.
+
+    Parameters
+    ----------
+    id : str
+        The graph.
+    request : RenameRequest
+        Its name.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    GraphRecord
+        The graph.
+    """
+    workspace.graph_file(id, graph_workers.GRAPH_FILE)  # a job that runs writes its record itself
+    return workspace.graphs.put(update_record(workspace.graphs.get(id), title=request.title.strip()))
+
+
+@router.get("/work/{id}/view")
+def view_graph(
+    id: schemas.RecordId, workspace: WorkspaceDependency, top_down: Annotated[bool, Query()] = False
+) -> schemas.GraphViewResponse:
+    """The diagram of a graph, and what it says of each step.
+
+    Parameters
+    ----------
+    id : str
+        The graph.
+    workspace : Workspace
+        Of the app.
+    top_down : bool
+        Whether steps go down, or left to right.
+
+    Returns
+    -------
+    GraphViewResponse
+        The diagram and the sentences.
+    """
+    path = workspace.graph_file(id, graph_workers.GRAPH_FILE)
+    return schemas.GraphViewResponse.model_validate(
+        workspace.sandbox.run(graph_workers.view_graph, path, top_down).value
+    )
+
+
+@router.get("/compare")
+def compare_graphs(query: Annotated[schemas.CompareQuery, Query()], workspace: WorkspaceDependency) -> dict[str, Any]:
+    """What two graphs agree and differ in; as `msg2 compare --json`.
+
+    Parameters
+    ----------
+    query : CompareQuery
+        The graphs.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    dict
+        The differences.
+    """
+    paths = [workspace.graph_file(id, graph_workers.GRAPH_FILE) for id in (query.first, query.second)]
+    return cast(dict[str, Any], workspace.sandbox.run(graph_workers.compare_graph_files, *paths).value)
+
+
+@router.post("/work/{id}/check")
+def check_dataset(
+    id: schemas.RecordId, request: schemas.CheckDataRequest, workspace: WorkspaceDependency
+) -> dict[str, Any]:
+    """What went wrong in each run of some data; as `msg2 check --json`.
+
+    Parameters
+    ----------
+    id : str
+        The graph.
+    request : CheckDataRequest
+        The data.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    dict
+        The report.
+    """
+    path, dataset = workspace.graph_file(id, graph_workers.GRAPH_FILE), workspace.datasets.get(request.data)
+    result = workspace.run_on_dataset(dataset, graph_workers.check_dataset, path, request.task)
+    return cast(dict[str, Any], result.value)
 
 
 @router.delete("/work/{id}", status_code=204)

@@ -36,6 +36,7 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -
         The content of a graph file.
     """
     request.parse_options()
+    request.constraints()
     return _run_on_labels(workspace, graph_workers.infer_graph, request, request.labels)
 
 
@@ -106,6 +107,7 @@ def list_choices() -> schemas.ChoicesResponse:
         default=DEFAULT_METHOD,
         graph_formats=[suffix[1:] for suffix in drawing.SUFFIXES],
         label_formats=[suffix[1:] for suffix in WRITE_SUFFIXES],
+        relations=schemas.RELATIONS,
     )
 
 

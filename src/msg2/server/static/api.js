@@ -20,6 +20,7 @@ const send = (method, options = {}) => async (path, value) =>
   );
 
 export const post = send("POST");
+export const patch = send("PATCH");
 
 /** Goes on where the page is left meanwhile. */
 export const put = send("PUT", { keepalive: true });

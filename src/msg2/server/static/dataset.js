@@ -1,6 +1,6 @@
 // One dataset: choose a task and a method, and learn.
 import { get, post } from "./api.js";
-import { button, el, field, link, nameElement, reportErrors, select } from "./dom.js";
+import { button, el, field, link, nameElement, plural, reportErrors, select } from "./dom.js";
 import { learningForm } from "./learning_form.js";
 
 export async function show(screen, id) {
@@ -8,14 +8,17 @@ export async function show(screen, id) {
   document.title = `${data.name} – msg2`;
   const form = learningForm(choices);
   const steps = el("p", { className: "quiet names" });
+  const findings = el("section", { "aria-label": "Worth a look" });
   const buttons = el("p", { className: "buttons" });
-  const names = data.tasks.map((task) => [task.name, `${task.name} (${task.videos} videos)`]);
+  const names = data.tasks.map((task) => [task.name, `${task.name} (${plural(task.videos, task.unit)})`]);
   const task = select(names, data.tasks[0].name, showTask);
 
   function showTask() {
     const facts = data.tasks.find((entry) => entry.name === task.value);
     const listed = facts.steps.flatMap((step) => [" · ", nameElement(step)]).slice(1);
-    steps.replaceChildren(`${facts.steps.length} steps: `, ...listed);
+    steps.replaceChildren(`${plural(facts.steps.length, "step")}: `, ...listed);
+    const worth = facts.findings.map((finding) => el("li", {}, finding));
+    findings.replaceChildren(...(worth.length ? [el("h2", {}, "Worth a look"), el("ul", { className: "remarks" }, ...worth)] : []));
     const labels = new URLSearchParams({ task: facts.name });
     const drawing = new URLSearchParams({ data: id, task: facts.name });
     buttons.replaceChildren(
@@ -36,7 +39,7 @@ export async function show(screen, id) {
     el("h1", {}, nameElement(data.name)),
     el("p", { className: "quiet" }, data.format),
     messages.length ? el("ul", { className: "remarks" }, ...messages) : "",
-    field("Task", task), steps, form.element, buttons,
+    field("Task", task), steps, findings, el("h2", {}, "Learn a graph"), form.element, buttons,
     el("h2", {}, "All labels as"),
     el("p", { className: "downloads" }, ...choices.label_formats.map((format) =>
       link(`.${format}`, `/api/data/${id}/as/${format}`, { download: "" }))),

@@ -18,6 +18,17 @@ export const nameElement = (name) => el("bdi", {}, name);
 
 export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
+/** The day and the minute, as people here write them. */
+export const dateText = (seconds) => new Date(1000 * seconds).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+
+/** The number that was typed in a field; what is none gets a sentence, with the place of the comma. */
+export function numberFrom(text, name) {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value)) return value;
+  const point = /^\s*-?\d+,\d+\s*$/.test(text) ? `: write ${text.trim().replace(",", ".")}, with a point` : "";
+  throw new Error(`“${text}” is no number for ${name}${point}`);
+}
+
 export const button = (text, onclick, properties = {}) =>
   el("button", { type: "button", onclick, ...properties }, text);
 
@@ -53,7 +64,9 @@ export function showStatus(text, bad = false) {
 /** Show what is wrong, in one line: an error of the API, or of the script. */
 export function showError(error) {
   const { error: what, where, hint } = error.problem ?? { error: String(error.message ?? error) };
-  showStatus([where ? `${where}: ${what}` : what, hint].filter(Boolean).join(" — "), true);
+  // Where in a request or a graph file it is says nothing to people.
+  const place = where && !/^(\$|body\b|query\b|path\b)/.test(where) ? `${where}: ` : "";
+  showStatus([place + what, hint].filter(Boolean).join(" — "), true);
 }
 
 /** A listener that shows what went wrong instead of failing silently. */

@@ -1,79 +1,140 @@
-// One graph: how its job goes, its page, what must hold in it, and its files.
-import { get, post } from "./api.js";
-import { button, el, link, nameElement, reportErrors, row, select, showStatus, table } from "./dom.js";
+// One graph: the diagram, what is known of each step, what to do with it, and how to learn it again.
+import { get, patch, post } from "./api.js";
+import { comparisonElements, checkForm, compareForm } from "./graph_tools.js";
+import { button, dateText, el, link, nameElement, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
+import { markStep, showDiagram } from "./diagram.js";
 import { formulaText } from "./formula.js";
 import { learningForm } from "./learning_form.js";
+
+const NARROW = 700;
 
 export async function show(screen, id) {
   const choices = await get("choices");
 
-  async function follow(id) {
+  async function follow(id, before) {
     const work = await get(`work/${id}`);
-    document.title = `${work.task} – msg2`;
-    const heading = [el("h1", {}, nameElement(work.task || work.name)), el("p", { className: "quiet" }, describeOrigin(work))];
+    document.title = `${titleOf(work)} – msg2`;
+    const heading = headingElements(work, () => follow(id));
     if (work.state === "done") {
       showStatus("");
-      screen.replaceChildren(...heading, ...resultElements(work, choices, relearn));
+      const figure = el("figure", { className: "diagram", tabIndex: 0, "aria-label": "The graph" });
+      const form = work.job ? relearnForm(work, choices, relearn) : null;
+      const panel = explanationPanel(form);
+      const changes = before ? await changeElements(before, id) : [];
+      screen.replaceChildren(...heading, el("div", { className: "graph-view" }, figure, panel.element),
+        ...changes, ...resultElements(work, choices, form));
+      const view = await get(`work/${id}/view?top_down=${innerWidth < NARROW}`);
+      showDiagram(figure, view.svg, view.steps, (step) => {
+        markStep(figure, step);
+        panel.show(step, view);
+      });
     } else if (work.state === "failed") {
       const { error, where, hint } = work.problem;
       screen.replaceChildren(...heading, el("div", { className: "failed box", role: "alert" },
         el("strong", {}, where ? `${where}: ${error}` : error), hint ? el("p", {}, hint) : ""),
-        ...(work.job ? [relearnForm(work, choices, relearn)] : []));
+        ...(work.job ? [relearnForm(work, choices, relearn).element] : []));
     } else {
       // Without a known total, the bar only shows that something is going on.
       const amount = work.total ? { max: work.total, value: work.done } : {};
       screen.replaceChildren(...heading, el("p", {}, el("progress", { "aria-label": "learning", ...amount })));
       showStatus(`${progressText(work) ?? (work.state === "waiting" ? "waiting for its turn" : "beginning")} …`);
-      setTimeout(reportErrors(() => follow(id)), 300);
+      setTimeout(reportErrors(() => follow(id, before)), 300);
     }
   }
 
-  const relearn = reportErrors(async (job) => {
-    const record = await post("work", job);
-    history.pushState(null, "", `/graph/${record.id}`);
-    await follow(record.id);
-  });
-  addEventListener("popstate", reportErrors(() => follow(location.pathname.split("/")[2])));
-  await follow(id);
+  /** Learn again; whether that has begun. What is refused leaves everything as it is. */
+  const relearn = async (job, before) => {
+    const record = await reportErrors(post)("work", job);
+    if (!record) return false;
+    history.pushState(null, "", `/graph/${record.id}?${new URLSearchParams({ before })}`);
+    reportErrors(follow)(record.id, before);
+    return true;
+  };
+  const here = () => follow(location.pathname.split("/")[2], new URLSearchParams(location.search).get("before"));
+  addEventListener("popstate", reportErrors(here));
+  await here();
 }
+
+export const titleOf = (work) => work.title || work.task || work.name || "(no name)";
 
 /** What a running job is doing and, where the server knows it, how far it is; null before its first report. */
 export const progressText = ({ news, done, total }) => (total ? `${news}, ${Math.floor((100 * done) / total)} %` : news);
 
-function describeOrigin(work) {
-  const origins = { learnt: `learnt with ${work.job?.method} from ${work.name}`, given: `from ${work.name}`,
+/** What is told of a graph in a line: where it comes from, and how. */
+export function originOf(work) {
+  const origins = { learnt: `learnt from ${work.name}`, given: `from ${work.name}`,
     drawn: work.name ? `drawn by ${work.name}` : "drawn by hand", merged: `merged from ${work.annotators.join(", ")}` };
-  return [origins[work.kind], work.videos ? `${work.videos} videos` : "", ...work.remarks].filter(Boolean).join(" · ");
+  return origins[work.kind];
 }
 
-function resultElements(work, choices, relearn) {
-  const frame = el("iframe", { src: `/page/${work.id}`, title: `The graph of ${work.task}`, className: "page" });
-  frame.setAttribute("sandbox", "allow-scripts allow-downloads allow-modals");
+export function rulesOf(work) {
+  const kinds = ["require", "require_order", "forbid", "forbid_order"];
+  return work.job ? kinds.flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair])) : [];
+}
+
+function headingElements(work, again) {
+  const rename = button("Rename", reportErrors(async () => {
+    const title = prompt("Name of this graph", titleOf(work));
+    if (title === null) return;
+    await patch(`work/${work.id}`, { title });
+    await again();
+  }), { className: "link" });
+  const facts = [originOf(work), work.job?.method, work.videos ? plural(work.videos, work.unit) : "",
+    work.state === "done" ? plural(work.edges, "arrow") : "", dateText(work.made), ...work.remarks];
+  return [el("h1", {}, nameElement(titleOf(work))),
+    el("p", { className: "quiet facts" }, facts.filter(Boolean).join(" · "), " ", work.state === "done" ? rename : "")];
+}
+
+/** What an arrow can mean, and the rules that say so. */
+const arrowKinds = {
+  needs: ["is needed for", ["require"]],
+  after: ["(if done) comes before", ["require_order", "forbid"]],
+  free: ["has nothing to do with", ["forbid", "forbid_order"]],
+};
+
+/** What is known of the chosen step; where the graph was learnt, its arrows can be changed. */
+function explanationPanel(form) {
+  const element = el("aside", { className: "box", "aria-label": "The chosen step", role: "status" });
+  const hint = el("p", { className: "quiet" }, "Choose a step in the graph to read what it needs, and why.");
+  element.append(hint);
+  const texts = Object.entries(arrowKinds).map(([kind, [text]]) => [kind, text]);
+  const arrowItem = ({ before, after, kind }) => el("li", {}, nameElement(before), " ",
+    form ? select(texts, kind, (changed) => form.setArrow(before, after, changed), { "aria-label": `${before} and ${after}` })
+      : arrowKinds[kind][0], " ", nameElement(after));
+  const show = (step, { explanations, arrows }) => element.replaceChildren(el("h2", {}, nameElement(step)),
+    el("ul", { className: "pairs" }, ...explanations[step].map((sentence) => el("li", {}, nameElement(sentence))),
+      ...arrows.filter(({ before, after }) => before === step || (form && after === step)).map(arrowItem)));
+  return { element, show };
+}
+
+/** After learning again: what is different now. */
+async function changeElements(before, id) {
+  const found = await get(`compare?${new URLSearchParams({ first: before, second: id })}`).catch(() => null);
+  if (!found) return [];
+  return [el("section", { className: "box", "aria-label": "What changed" }, el("h2", {}, "What changed"),
+    ...comparisonElements(found, "Before", "Now"))];
+}
+
+function resultElements(work, choices, form) {
   const buttons = el("p", { className: "buttons" },
     link("Follow along", `/follow/${work.id}`, { className: "as-button main" }),
-    link("Open the page by itself", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }),
-    link("Edit by hand", `/draw/${work.id}`, { className: "as-button" }));
+    link("Change by hand", `/draw/${work.id}`, { className: "as-button" }),
+    link("Open as a page of its own", `/page/${work.id}`, { className: "as-button", target: "_blank", rel: "noopener" }));
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
     link(`.${format}`, `/api/work/${work.id}/as/${format}`, { download: "" })));
-  const side = work.job ? relearnForm(work, choices, relearn) : work.votes.length ? disagreement(work) : null;
-  return [buttons, files, side, frame].filter(Boolean);
+  return [buttons, files, work.votes.length ? disagreement(work) : null, form?.element,
+    compareForm(work), checkForm(work)].filter(Boolean);
 }
 
-// -- what must hold ----------------------------------------------------------------------------------------------
+// -- rules ---------------------------------------------------------------------------------------------------------
 
-const relations = {
-  require: "is needed for",
-  require_order: "(if done) comes before",
-  forbid: "is not needed for",
-  forbid_order: "need not come before",
-};
 const relationHelp = "“Is needed for”: the second step cannot be done without the first. “(If done) comes before”: the " +
   "first step may be left out; only where both are done, it comes first.";
 
 function relearnForm(work, choices, relearn) {
-  const kinds = Object.keys(relations);
-  const pairs = kinds.flatMap((kind) => work.job[kind].map((pair) => [kind, ...pair]));
-  const ofKind = (wanted) => pairs.filter(([kind]) => kind === wanted).map(([, before, after]) => [before, after]);
+  const { relations } = choices;
+  const rules = rulesOf(work);
+  const ofKind = (wanted) => rules.filter(([kind]) => kind === wanted).map(([, before, after]) => [before, after]);
   const list = el("ul", { className: "pairs" });
   const form = learningForm(choices, work.job);
   const steps = work.steps.length ? [...work.steps].sort() : null;
@@ -83,25 +144,39 @@ function relearnForm(work, choices, relearn) {
   const kind = select(Object.entries(relations), "require", null, { "aria-label": "Relation" });
   if (steps?.length > 1) after.value = steps[1];
 
-  const again = () => {
+  const again = reportErrors(() => {
     const { data, task } = work.job;
-    return relearn({ data, task, ...form.value(), ...Object.fromEntries(kinds.map((kind) => [kind, ofKind(kind)])) });
+    const told = Object.fromEntries(Object.keys(relations).map((kind) => [kind, ofKind(kind)]));
+    return relearn({ data, task, ...form.value(), ...told }, work.id);
+  });
+
+  /** Try other rules; where they are refused, those from before stay. */
+  const change = async (edit) => {
+    const kept = [...rules];
+    edit();
+    if (!(await again())) rules.splice(0, rules.length, ...kept);
+    listRules();
   };
 
-  function listPairs() {
-    list.replaceChildren(...pairs.map(([kind, a, b], place) => el("li", {}, nameElement(a),
+  function listRules() {
+    list.replaceChildren(...rules.map(([kind, a, b], place) => el("li", {}, nameElement(a),
       ` ${relations[kind]} `, nameElement(b), " ",
-      button("Remove", () => { pairs.splice(place, 1); again(); }, { className: "link" }))));
+      button("Remove", () => change(() => rules.splice(place, 1)), { className: "link", "aria-label": `Remove the rule that ${a} ${relations[kind]} ${b}` }))));
   }
 
-  listPairs();
-  const add = () => { pairs.push([kind.value, before.value, after.value]); again(); };
-  return el("details", { className: "box", open: pairs.length > 0 || work.state === "failed" },
-    el("summary", {}, "What must hold, and learning again"), list,
+  listRules();
+  const add = () => change(() => rules.push([kind.value, before.value, after.value]));
+  const setArrow = (before, after, kind) => change(() => {
+    const others = rules.filter(([, a, b]) => ![a, b].every((step) => [before, after].includes(step)));
+    rules.splice(0, rules.length, ...others, ...arrowKinds[kind][1].map((rule) => [rule, before, after]));
+  });
+  const element = el("details", { className: "box", open: rules.length > 0 || work.state === "failed" },
+    el("summary", {}, "Rules you know, and learning again"), list,
     el("div", { className: "fields" }, before, kind, after,
       button("Add and learn again", add, { className: "main" })),
     el("p", { className: "quiet meaning" }, relationHelp),
     form.element, button("Learn again", again));
+  return { element, setArrow };
 }
 
 // -- what people disagree on -------------------------------------------------------------------------------------

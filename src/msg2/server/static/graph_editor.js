@@ -2,6 +2,7 @@
 // of which only one is done. Every change is laid out by the server, and refused where it closes a circle.
 import { get, post } from "./api.js";
 import { button, el, field, link, nameElement, reportErrors, select, showError, showStatus } from "./dom.js";
+import { markStep, showDiagram } from "./diagram.js";
 import { clausesOf, formulaOf, formulaText } from "./formula.js";
 import { onUndoKeys, UndoHistory } from "./undo_history.js";
 
@@ -92,7 +93,7 @@ function edit(screen, first, replaces) {
   const draw = async (state) => {
     try {
       const { svg, graph } = await post("draw", { graph: graphOf(state) });
-      showDiagram(svg, graph.steps);
+      showDiagram(diagram, svg, graph.steps, onNode);
       return true;
     } catch (error) {
       // Where in a file it would be says nothing to who draws.
@@ -121,6 +122,24 @@ function edit(screen, first, replaces) {
     await draw(undoHistory.current);
     showStatus("");
     refresh();
+  });
+
+  // An arrow is drawn by dragging from one step to another.
+  const stepAt = ({ clientX, clientY }) => document.elementFromPoint(clientX, clientY)?.closest(".node")?.dataset.step;
+  let dragged;
+  diagram.addEventListener("pointerdown", (event) => {
+    dragged = stepAt(event);
+    diagram.classList.toggle("dragging", dragged !== undefined);
+  });
+  addEventListener("pointerup", (event) => {
+    const target = stepAt(event);
+    const isArrow = dragged !== undefined && target !== undefined && target !== dragged;
+    if (isArrow) {
+      chosen = target;
+      addArrow(dragged, false);
+    }
+    dragged = undefined;
+    diagram.classList.remove("dragging");
   });
 
   const withNeeds = (step, clauses) => ({ ...undoHistory.current.needs, [step]: clauses });
@@ -156,22 +175,6 @@ function edit(screen, first, replaces) {
     set({ optional: isOptional ? [...others, step] : others });
   }
 
-  function showDiagram(svg, steps) {
-    const svgElement = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    diagram.replaceChildren(document.adoptNode(svgElement));
-    steps.forEach((name, place) => {
-      const node = diagram.querySelector(`#s${place}`);
-      node.dataset.step = name;
-      node.setAttribute("tabindex", "0");
-      node.setAttribute("role", "button");
-      node.setAttribute("aria-label", name);
-      node.addEventListener("click", (event) => onNode(name, event));
-      node.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") onNode(name, event);
-      });
-    });
-  }
-
   function onNode(name, event) {
     event.preventDefault();
     if (event.shiftKey || event.altKey) return addArrow(name, event.altKey);
@@ -182,21 +185,11 @@ function edit(screen, first, replaces) {
   function refresh() {
     undo.disabled = !undoHistory.canUndo;
     redo.disabled = !undoHistory.canRedo;
-    for (const node of diagram.querySelectorAll(".node")) {
-      node.classList.toggle("chosen", node.dataset.step === chosen);
-      if (node.dataset.step === chosen) scrollTo(node);
-    }
+    markStep(diagram, chosen);
     const controls = () => [...panel.querySelectorAll("button, input, select")];
     const focused = controls().indexOf(document.activeElement);
     panel.replaceChildren(...(chosen === undefined ? [] : panelElements()));
     controls()[focused]?.focus();  // who works by keyboard stays where they were
-  }
-
-  /** Bring a node into sight sideways; the page stays where it is. */
-  function scrollTo(node) {
-    const [box, frame] = [node, diagram].map((element) => element.getBoundingClientRect());
-    const hidden = box.left < frame.left || box.right > frame.right;
-    if (hidden) diagram.scrollLeft += box.left + box.width / 2 - frame.left - frame.width / 2;
   }
 
   function panelElements() {
@@ -232,8 +225,8 @@ function edit(screen, first, replaces) {
         "may be left out"),
       ...groupElements(stepMenu, others),
       el("p", {}, button("Remove this step", () => removeStep(chosen), { className: "link" })),
-      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it; Shift-click another to draw an ",
-        "arrow from it, Alt-click it as an alternative to the last one."),
+      el("p", { className: "quiet hint" }, "In the diagram: click a step to choose it, and drag from one step to another to ",
+        "draw an arrow. Or Shift-click another step to draw an arrow from it, Alt-click it as an alternative to the last one."),
     ];
   }
 

@@ -1,7 +1,7 @@
 // The first screen: data to learn from, and the graphs that are kept.
 import { get, post, remove, upload } from "./api.js";
-import { button, el, field, link, nameElement, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
-import { progressText } from "./graph.js";
+import { button, dateText, el, field, link, nameElement, numberFrom, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
+import { originOf, progressText, rulesOf, titleOf } from "./graph.js";
 
 const chosen = new Set();
 
@@ -27,14 +27,16 @@ const isRunning = (work) => work.state === "waiting" || work.state === "running"
 // -- uploading ---------------------------------------------------------------------------------------------------
 
 function uploadForm(done) {
-  const reading = { order: el("select"), tier: el("input"), fps: el("input", { type: "number", min: 0, step: "any" }) };
+  const reading = { tier: el("input"), fps: el("input", { inputMode: "decimal" }) };
   reading.order = select([["", "as usual"], ["file", "of the file"], ["time", "of time"]], "");
   const send = reportErrors(async (files) => {
+    if (reading.fps.value) numberFrom(reading.fps.value, "frames per second");
     for (const file of files) {
       showStatus(`Reading ${file.name} …`);
       const given = Object.entries(reading).filter(([, control]) => control.value !== "");
       const data = await upload("data", file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
-      showStatus([`${data.name}: ${data.format}.`, ...data.remarks].join(" "));
+      const findings = data.tasks.flatMap((task) => task.findings);
+      showStatus([`${data.name}: ${data.format}.`, ...data.remarks, ...(findings.length ? [`Worth a look: ${findings.join("; ")}.`] : [])].join(" "));
     }
     await done();
   });
@@ -62,11 +64,18 @@ function uploadForm(done) {
   const readSettings = el(
     "details",
     {},
-    el("summary", {}, "How it is to be read"),
+    el("summary", {}, "Options for reading"),
     el("div", { className: "fields" }, field("Order (CaptainCook4D)", reading.order),
       field("Tier (ELAN)", reading.tier), field("Frames per second (CVAT, Label Studio)", reading.fps)),
   );
-  return el("section", { "aria-label": "Upload" }, zone, readSettings);
+  const example = button("Try an example", reportErrors(async () => {
+    showStatus("Preparing the example …");
+    const data = await post("data/example");
+    const job = await post("work", { data: data.id });
+    location.assign(`/graph/${job.id}`);
+  }));
+  return el("section", { "aria-label": "Upload" }, el("h1", { className: "unseen" }, "Data and graphs"), zone,
+    el("div", { className: "below-drop" }, readSettings, el("span", {}, "No data at hand? ", example)));
 }
 
 // -- what is there -----------------------------------------------------------------------------------------------
@@ -84,7 +93,7 @@ function datasetsTable(datasets, again) {
     ),
   );
   const none = el("p", { className: "quiet" }, "None yet.");
-  return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Holds", ""], rows) : none];
+  return [el("h2", {}, "Data"), rows.length ? table(["Name", "Tasks", "Holds", "What to do"], rows) : none];
 }
 
 const hasLabels = (data) => data.tasks.some((task) => task.steps.length);
@@ -94,9 +103,7 @@ function tasksOf(data) {
   return data.tasks.length > 3 ? `${names} and ${data.tasks.length - 3} more` : names;
 }
 
-const videosOf = (data) => plural(data.tasks.reduce((sum, task) => sum + task.videos, 0), "video");
-
-const kinds = { learnt: "learnt", given: "from a file", drawn: "drawn by hand", merged: "merged" };
+const videosOf = (data) => plural(data.tasks.reduce((sum, task) => sum + task.videos, 0), data.tasks[0]?.unit ?? "video");
 
 function graphsTable(records, again) {
   for (const id of chosen) if (!records.some((work) => work.id === id)) chosen.delete(id);
@@ -107,19 +114,20 @@ function graphsTable(records, again) {
   const refresh = () => (merge.disabled = chosen.size < 2);
   const rows = records.map((work) => {
     const box = el("input", { type: "checkbox", checked: chosen.has(work.id), disabled: work.state !== "done",
-      "aria-label": `Choose ${work.task}` });
+      "aria-label": `Choose ${titleOf(work)}` });
     box.addEventListener("change", () => {
       chosen[box.checked ? "add" : "delete"](work.id);
       refresh();
     });
-    const name = link(nameElement(work.task || "(no name)"), `/graph/${work.id}`);
-    return row(box, name, nameElement(work.name), methodOf(work), stateOf(work), removeButton(`work/${work.id}`, work.task, again));
+    const name = link(nameElement(titleOf(work)), `/graph/${work.id}`);
+    return row(box, name, nameElement(originOf(work)), methodOf(work), stateOf(work), dateText(work.made),
+      removeButton(`work/${work.id}`, titleOf(work), again));
   });
   refresh();
   const none = el("p", { className: "quiet" }, "None yet. Learn one from data, or draw one by hand.");
   const bar = el("p", { className: "buttons" }, merge, link("Draw a graph", "/draw", { className: "as-button" }),
     graphFileButton(again));
-  const columns = ["", "Task", "From", "How", "State", ""];
+  const columns = ["Chosen", "Name", "From", "Method", "Holds", "Made", "Remove"];
   return [el("h2", {}, "Graphs"), ...(rows.length ? [table(columns, rows)] : [none]), bar];
 }
 
@@ -136,10 +144,13 @@ function graphFileButton(again) {
   return el("label", { className: "as-button" }, "Add graph files", input);
 }
 
-const methodOf = (work) => (work.job ? work.job.method : kinds[work.kind]);
+function methodOf(work) {
+  const rules = rulesOf(work).length;
+  return [work.job?.method, rules ? plural(rules, "rule") : ""].filter(Boolean).join(", ");
+}
 
 function stateOf(work) {
-  if (work.state === "done") return `${plural(work.steps.length, "step")}, ${plural(work.edges, "edge")}`;
+  if (work.state === "done") return `${plural(work.steps.length, "step")}, ${plural(work.edges, "arrow")}`;
   const text = work.state === "failed" ? `failed: ${work.problem.error}` : progressText(work) ?? work.state;
   return el("span", { className: work.state }, text);
 }
@@ -149,5 +160,5 @@ function removeButton(path, name, again, more = "") {
     if (!confirm(`Remove ${name}${more}?`)) return;
     await remove(path);
     await again();
-  }), { className: "link" });
+  }), { className: "link", "aria-label": `Remove ${name}` });
 }

@@ -1,45 +1,51 @@
 // How a graph is to be learned: the form that the screens of datasets and of graphs share.
-// The options of methods are not written here: the server describes every option of every method.
-import { el, field, select } from "./dom.js";
+// Methods and their options are not written here: the server describes every option of every method.
+import { el, field, numberFrom, select } from "./dom.js";
 
 /** The form as `element`, and `value()`: what it says, as the API takes it. */
 export function learningForm(choices, given = {}) {
   let controls = [];
-  const summary = el("p", { className: "quiet" });
+  let method = given.method ?? choices.default;
   const options = el("div", { className: "fields options" });
-  const method = select(Object.keys(choices.method_options), given.method ?? choices.default, showOptions);
+  const names = Object.keys(choices.method_options).sort((a, b) => (b === choices.default) - (a === choices.default));
+  const radios = names.map((name) => el("label", { className: "choice" },
+    el("input", { type: "radio", name: "method", value: name, checked: name === method,
+      onchange: () => { method = name; showOptions(); } }),
+    el("span", {}, el("strong", {}, name), name === choices.default ? " (recommended)" : "",
+      el("small", { className: "quiet" }, choices.method_options[name].summary))));
 
   function showOptions() {
-    const description = choices.method_options[method.value];
-    controls = (description?.options ?? []).map((option) => [option, optionControl(option, given.options?.[option.name])]);
-    summary.textContent = description?.summary ?? "";
+    const described = choices.method_options[method]?.options ?? [];
+    controls = described.map((option) => [option, optionControl(option, given.options?.[option.name])]);
     options.replaceChildren(...controls.map(([option, control]) => optionField(option, control)));
     if (!controls.length) options.replaceChildren(el("p", { className: "quiet" }, "This method has nothing to choose."));
   }
 
-  const number = (name, properties) =>
-    el("input", { type: "number", value: given[name] ?? "", size: 6, ...properties });
+  const number = (name, placeholder) =>
+    el("input", { inputMode: "decimal", value: given[name] ?? "", size: 8, placeholder });
   const more = {
-    samples: number("samples", { min: 1, placeholder: "none" }),
-    confidence: number("confidence", { min: 0, max: 1, step: "any", placeholder: "none" }),
-    seed: number("seed", { min: 0, placeholder: "0" }),
+    samples: ["Samples, for how sure it is", number("samples", "none")],
+    confidence: ["Least confidence", number("confidence", "none")],
+    seed: ["Seed", number("seed", "0")],
   };
   const repeats = select([["", "the first one counts"], ["keep", "all count"]], given.repeats ?? "");
   const overlap = select([["", "say nothing about order"], ["start", "are ordered by start"]], given.overlap ?? "");
   showOptions();
+  const isChanged = given.options && Object.keys(given.options).length > 0;
   const element = el("div", { className: "learning" },
-    field("Method", method), summary, options,
-    el("details", {}, el("summary", {}, "More"),
-      el("div", { className: "fields" },
-        field("Samples, for how sure it is", more.samples), field("Least confidence", more.confidence),
-        field("Seed", more.seed), field("Repeated steps", repeats), field("Overlapping steps", overlap))));
+    el("fieldset", { className: "choices" }, el("legend", {}, "Method"), ...radios),
+    el("details", { open: isChanged }, el("summary", {}, "Options for experts"), options,
+      el("div", { className: "fields" }, ...Object.values(more).map(([text, control]) => field(text, control)),
+        field("Repeated steps", repeats), field("Overlapping steps", overlap))));
 
   function value() {
     const chosen = controls.filter(([, control]) => control.value.trim() !== "");
-    const result = { method: method.value };
+    const result = { method };
     result.options = Object.fromEntries(chosen.map(([option, control]) =>
       [option.name, optionValue(option, control.value.trim())]));
-    for (const [name, control] of Object.entries(more)) if (control.value !== "") result[name] = Number(control.value);
+    for (const [name, [text, control]] of Object.entries(more)) {
+      if (control.value.trim() !== "") result[name] = numberFrom(control.value, `“${text}”`);
+    }
     if (repeats.value) result.repeats = repeats.value;
     if (overlap.value) result.overlap = overlap.value;
     return result;
@@ -53,7 +59,7 @@ export function learningForm(choices, given = {}) {
 const readableName = (option) => option.name.replaceAll("_", " ");
 
 function optionControl(option, given) {
-  const values = option.kind === "boolean" ? ["false", "true"] : option.kind === "choice" ? option.choices : null;
+  const values = option.kind === "boolean" ? [["false", "no"], ["true", "yes"]] : option.kind === "choice" ? option.choices : null;
   const id = `option-${option.name}`;
   const described = { id, "aria-describedby": `${id}-help` };
   const items = values && [["", `default: ${option.default}`], ...values];
@@ -67,11 +73,13 @@ function optionField(option, control) {
     el("p", { className: "quiet", id: `${control.id}-help` }, option.help));
 }
 
-/** The value that was typed, as JSON; what is no number is sent as it is, and the server says what is wrong with it. */
-function optionValue({ kind }, text) {
+/** The value that was typed, as JSON; a word is sent as it is, and the server says what is wrong with it. */
+function optionValue(option, text) {
+  const { kind } = option;
   if (kind === "boolean") return text === "true";
   if (kind === "numbers" && text.split(",").every(isNumber)) return text.split(",").map(Number);
-  return (kind === "number" || kind === "integer") && isNumber(text) ? Number(text) : text;
+  const looksLikeNumber = (kind === "number" || kind === "integer") && /^[-\d]/.test(text);
+  return looksLikeNumber ? numberFrom(text, readableName(option)) : text;
 }
 
 const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
