@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from msg2.errors import InputError
 from msg2.text import name_fault, short_repr
 
@@ -165,48 +162,6 @@ class Video:
         return Video(self.id, cut, self.sentences)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelColumns:
-    """The labels of many videos as arrays with one entry per label, sorted by video, start, end and step.
-
-    Of videos without times the labels are in their order, and `start` and `end` count them from 0.
-    """
-
-    videos: tuple[str, ...]
-    """Ids of the videos, sorted."""
-    video: NDArray[np.intp]
-    """Index of the video of each label."""
-    step: NDArray[np.intp]
-    """Index of its step."""
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    is_timed: bool = True
-    """Whether times are seconds."""
-
-    def first_labels(self, steps: int) -> LabelColumns:
-        """Keep the first label of each step in each video; `steps` is how many there are."""
-        shown = self.video * np.intp(steps) + self.step
-        if np.bincount(shown, minlength=1).max() <= 1:
-            return self
-        first = np.sort(np.unique(shown, return_index=True)[1])
-        video, start, end = self.video[first], self.start[first], self.end[first]
-        if not self.is_timed:  # count anew
-            place = np.arange(len(video)) - np.searchsorted(video, video)
-            start, end = place.astype(np.float64), place + 1.0
-        return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
-
-    def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
-        """Make the videos, one after the other; `steps` are the names of the steps."""
-        borders = np.searchsorted(self.video, np.arange(len(self.videos) + 1)).tolist()
-        for name, (low, high) in zip(self.videos, pairwise(borders), strict=True):
-            names = [steps[index] for index in self.step[low:high].tolist()]
-            if self.is_timed:
-                times = zip(names, self.start[low:high].tolist(), self.end[low:high].tolist(), strict=True)
-                yield Video(name, [Segment(*one) for one in times])
-            else:
-                yield Video(name, map(Segment, names))
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Task:
     """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
@@ -293,17 +248,9 @@ class Task:
         """The labels as arrays."""
         if self._columns is not None:
             return self._columns
-        column = {name: index for index, name in enumerate(self.steps)}
-        flat = [
-            (row, column[s.step], *((s.start, s.end) if s.is_timed else (position, position + 1)))
-            for row, video in enumerate(self.videos)
-            for position, s in enumerate(video.segments)
-        ]
-        table = np.array(flat, dtype=np.float64).reshape(len(flat), 4)
-        names = tuple(video.id for video in self.videos)
-        timed = all(video.is_timed for video in self.videos)
-        row, which, start, end = table.T
-        return LabelColumns(names, row.astype(np.intp), which.astype(np.intp), start, end, timed)
+        from msg2.label_columns import LabelColumns
+
+        return LabelColumns.from_videos(self.videos, self.steps)
 
     def __len__(self) -> int:
         return len(self._columns.videos if self._videos is None and self._columns is not None else self.videos)

@@ -20,7 +20,8 @@ from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
 from msg2.formats.source import Source
 from msg2.formats.table_rows import is_in_milliseconds, open_parquet
-from msg2.task import LabelColumns, Segment, Task, Video
+from msg2.label_columns import LabelColumns
+from msg2.task import Segment, Task, Video
 
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
 _BOM = b"\xef\xbb\xbf"
