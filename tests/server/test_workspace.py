@@ -81,7 +81,7 @@ def test_what_looks_wrong_is_told_with_an_upload_and_logs_have_runs(client: Test
 
 
 def test_the_example_is_learned_viewed_renamed_compared_and_checked(client: TestClient) -> None:
-    data = client.post("/api/data/example").json()
+    data = client.post("/api/example").json()
     first, second = learnt(client, data["id"]), learnt(client, data["id"], method="always-before")
     view = client.get(f"/api/work/{first['id']}/view").json()
     graph = client.get(f"/api/work/{first['id']}/as/json").json()

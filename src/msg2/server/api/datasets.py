@@ -57,12 +57,6 @@ async def upload_dataset(
         raise
 
 
-@router.post("/example", status_code=201)
-def add_example(workspace: WorkspaceDependency) -> schemas.DatasetRecord:
-    """Add the labels of an everyday task, to try everything on."""
-    return workspace.add_example()
-
-
 @router.get("/{id}")
 def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.DatasetRecord:
     """One dataset.

@@ -22,6 +22,12 @@ router = APIRouter(prefix="/api", tags=["work"])
 _GraphFormat: TypeAlias = Annotated[str, Path(json_schema_extra=format_schema(SUFFIXES))]
 
 
+@router.post("/example", status_code=201)
+def add_example(workspace: WorkspaceDependency) -> schemas.DatasetRecord:
+    """Add the labels of an everyday task, to try everything on."""
+    return workspace.add_example()
+
+
 @router.get("/work")
 def list_graphs(workspace: WorkspaceDependency, jobs: JobQueueDependency) -> schemas.GraphsResponse:
     """All graphs and jobs, the newest first.

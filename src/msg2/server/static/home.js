@@ -70,7 +70,7 @@ function uploadForm(done) {
   );
   const example = button("Try an example", reportErrors(async () => {
     showStatus("Preparing the example …");
-    const data = await post("data/example");
+    const data = await post("example");
     const job = await post("work", { data: data.id });
     location.assign(`/graph/${job.id}`);
   }));
