@@ -42,7 +42,10 @@ PAGES = [
 ]
 RUN = [
     ROOT / "README.md",
-    *(ROOT / f"docs/{name}.md" for name in ("assistant", "formats", "graph-file", "media", "states", "tutorial")),
+    *(
+        ROOT / f"docs/{name}.md"
+        for name in ("assistant", "formats", "graph-file", "media", "states", "tutorial", "upgrading")
+    ),
 ]
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
