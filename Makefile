@@ -11,7 +11,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
 test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs experiments results requirements clean
+.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs docs-offline dist experiments results requirements lock lock-check sbom clean
 
 demo: .venv/.run  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
@@ -67,6 +67,12 @@ results: .venv/.run  ## those that take minutes
 docs: .venv/.test  ## the documentation as a site
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 
+docs-offline: .venv/.test  ## the documentation as a folder that opens from disk, search included: site-offline/index.html
+	OFFLINE=true $(BIN)/mkdocs build --strict --quiet --site-dir site-offline
+
+dist: .venv/.test  ## a source archive, and the wheel that is built from it: the same bytes every time
+	rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .
+
 # Pinned requirements: change pyproject.toml, then `make requirements` in a checkout without .venv.
 # A version is pinned without its build ("+cpu"), which is a matter of the machine.
 FREEZE := $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | sed 's/+[a-z0-9.]*$$//'
@@ -78,6 +84,24 @@ requirements:
 	$(PIP) install -c requirements/constraints.txt -e '.[media,pandas,server,ray]'
 	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
+
+# The lock: SHA-256 of all files, for all platforms, of what the two commands install. PyTorch is left out, whose build
+# differs between machines. `make requirements` and `make lock` belong together; nobody who runs msg2 needs either.
+PINS := sed -n '/^torch==/d;/==/p' requirements/run.txt requirements/test.txt
+lock: .venv-tools/.made
+	$(PINS) | .venv-tools/bin/uv pip compile --no-config --no-cache --no-deps --generate-hashes --no-annotate --no-header --quiet -o requirements/lock.txt - > /dev/null
+
+lock-check: .venv/.made  ## downloads what the two commands install, and compares it with the lock
+	$(PIP) download --require-hashes --no-deps --only-binary :all: --dest .cache/locked -r requirements/lock.txt
+	rm -rf .cache/locked
+
+sbom: .venv/.test .venv-tools/.made  ## a software bill of materials (CycloneDX) of all that is installed
+	mkdir -p out && .venv-tools/bin/cyclonedx-py environment --output-reproducible --output-file out/sbom.cdx.json $(BIN)/python
+
+.venv-tools/.made:
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install uv==0.13.7 cyclonedx-bom==7.5.0
+	touch $@
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "msg2 needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -94,4 +118,4 @@ requirements:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .cache out site dist
+	rm -rf .venv .venv-* .cache out site site-offline dist
