@@ -13,7 +13,7 @@ test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
 
 .PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu docs docs-offline dist experiments results requirements lock lock-check sbom clean
 
-demo: .venv/.run  ## the main job on an embedded world
+demo: .venv/.demo  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
 
 test: lint  ## everything that must hold
@@ -78,16 +78,18 @@ dist: .venv/.test  ## a source archive, and the wheel that is built from it: the
 FREEZE := $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | sed 's/+[a-z0-9.]*$$//'
 requirements:
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]' hatchling editables
-	$(FREEZE) > requirements/run.txt
+	$(PIP) install -c requirements/constraints.txt -e . torch safetensors hatchling editables
+	$(FREEZE) > requirements/demo.txt
+	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]'
+	(echo '-r demo.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
 	$(PIP) install -c requirements/constraints.txt -e '.[media,pandas,server,ray]'
-	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
+	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt -f requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 
 # The lock: SHA-256 of all files, for all platforms, of what the two commands install. PyTorch is left out, whose build
 # differs between machines. `make requirements` and `make lock` belong together; nobody who runs msg2 needs either.
-PINS := sed -n '/^torch==/d;/==/p' requirements/run.txt requirements/test.txt
+PINS := sed -n '/^torch==/d;/==/p' requirements/demo.txt requirements/run.txt requirements/test.txt
 lock: .venv-tools/.made
 	$(PINS) | .venv-tools/bin/uv pip compile --no-config --no-cache --no-deps --generate-hashes --no-annotate --no-header --quiet -o requirements/lock.txt - > /dev/null
 
@@ -108,9 +110,14 @@ sbom: .venv/.test .venv-tools/.made  ## a software bill of materials (CycloneDX)
 	$(PYTHON) -m venv .venv
 	touch $@
 
-.venv/.run: .venv/.made requirements/run.txt pyproject.toml
-	$(PIP) install -r requirements/run.txt
+# The demonstration needs the core and PyTorch, but no transformers, plots or Parquet.
+.venv/.demo: .venv/.made requirements/demo.txt pyproject.toml
+	$(PIP) install -r requirements/demo.txt
 	$(PIP) install --no-build-isolation --no-deps -e .
+	touch $@
+
+.venv/.run: .venv/.demo requirements/run.txt
+	$(PIP) install -r requirements/run.txt
 	touch $@
 
 .venv/.test: .venv/.run requirements/test.txt

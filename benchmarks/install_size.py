@@ -20,7 +20,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PINS = ("run.txt", "test.txt")
+PINS = ("demo.txt", "run.txt", "test.txt")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 

@@ -17,7 +17,7 @@ def pins(*names: str) -> dict[str, str]:
 
 
 def test_the_lock_has_every_pin_but_pytorch() -> None:
-    pinned = pins("run.txt", "test.txt")
+    pinned = pins("demo.txt", "run.txt", "test.txt")
     assert pinned.pop("torch")
     assert pins("lock.txt") == pinned, "make lock"
 

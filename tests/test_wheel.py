@@ -42,7 +42,7 @@ def commands(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of commands of an environment that holds nothing but the wheel and what it requires."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
-    pins = ROOT / "requirements" / "run.txt"
+    pins = ROOT / "requirements" / "demo.txt"
     install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-cache-dir", "-c", pins, wheel]
     done = subprocess.run(install, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ def test_the_source_archive_installs_into_an_empty_environment(release: Path, tm
     venv.create(tmp_path / "environment", with_pip=True)
     python = tmp_path / "environment" / "bin" / "python"
     (archive,) = release.glob("msg2-*.tar.gz")
-    pins = ROOT / "requirements" / "run.txt"
+    pins = ROOT / "requirements" / "demo.txt"
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "-c", pins, archive], check=True)
     (tmp_path / "steps.csv").write_text("video,step\nv1,a\nv1,b\nv2,a\nv2,b\n")
     assert run(python.parent, tmp_path, "infer", "steps.csv", "-o", "graph.json").returncode == 0
