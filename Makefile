@@ -11,9 +11,9 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
 test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu fuzz docs experiments results requirements clean
+.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu fuzz docs docs-offline dist experiments results requirements lock lock-check sbom clean
 
-demo: .venv/.run  ## the main job on an embedded world
+demo: .venv/.demo  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
 
 test: lint  ## everything that must hold
@@ -71,26 +71,57 @@ results: .venv/.run  ## those that take minutes
 docs: .venv/.test  ## the documentation as a site
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 
+docs-offline: .venv/.test  ## the documentation as a folder that opens from disk, search included: site-offline/index.html
+	OFFLINE=true $(BIN)/mkdocs build --strict --quiet --site-dir site-offline
+
+dist: .venv/.test  ## a source archive, and the wheel that is built from it: the same bytes every time
+	rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .
+
 # Pinned requirements: change pyproject.toml, then `make requirements` in a checkout without .venv.
 # A version is pinned without its build ("+cpu"), which is a matter of the machine.
 FREEZE := $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | sed 's/+[a-z0-9.]*$$//'
 requirements:
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]' hatchling editables
-	$(FREEZE) > requirements/run.txt
+	$(PIP) install -c requirements/constraints.txt -e . torch safetensors hatchling editables
+	$(FREEZE) > requirements/demo.txt
+	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]'
+	(echo '-r demo.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
 	$(PIP) install -c requirements/constraints.txt -e '.[media,pandas,server,ray]'
-	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/run.txt) > requirements/test.txt
+	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt -f requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
+
+# The lock: SHA-256 of all files, for all platforms, of what the two commands install. PyTorch is left out, whose build
+# differs between machines. `make requirements` and `make lock` belong together; nobody who runs msg2 needs either.
+PINS := sed -n '/^torch==/d;/==/p' requirements/demo.txt requirements/run.txt requirements/test.txt
+lock: .venv-tools/.made
+	$(PINS) | .venv-tools/bin/uv pip compile --no-config --no-cache --no-deps --generate-hashes --no-annotate --no-header --quiet -o requirements/lock.txt - > /dev/null
+
+lock-check: .venv/.made  ## downloads what the two commands install, and compares it with the lock
+	$(PIP) download --require-hashes --no-deps --only-binary :all: --dest .cache/locked -r requirements/lock.txt
+	rm -rf .cache/locked
+
+sbom: .venv/.test .venv-tools/.made  ## a software bill of materials (CycloneDX) of all that is installed
+	mkdir -p out && .venv-tools/bin/cyclonedx-py environment --output-reproducible --output-file out/sbom.cdx.json $(BIN)/python
+
+.venv-tools/.made:
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install uv==0.13.7 cyclonedx-bom==7.5.0
+	touch $@
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "msg2 needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
 	touch $@
 
-.venv/.run: .venv/.made requirements/run.txt pyproject.toml
-	$(PIP) install -r requirements/run.txt
+# The demonstration needs the core and PyTorch, but no transformers, plots or Parquet.
+.venv/.demo: .venv/.made requirements/demo.txt pyproject.toml
+	$(PIP) install -r requirements/demo.txt
 	$(PIP) install --no-build-isolation --no-deps -e .
+	touch $@
+
+.venv/.run: .venv/.demo requirements/run.txt
+	$(PIP) install -r requirements/run.txt
 	touch $@
 
 .venv/.test: .venv/.run requirements/test.txt
@@ -98,4 +129,4 @@ requirements:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .cache out site dist
+	rm -rf .venv .venv-* .cache out site site-offline dist

@@ -54,6 +54,7 @@ GUIDES = (
     "media",
     "states",
     "tutorial",
+    "upgrading",
 )
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
 PICTURES = sorted((ROOT / "docs/images").iterdir())

@@ -145,3 +145,26 @@ def test_other_commands_tell_broken_from_missing_too(work: Path, package: str, a
     assert "pip install" not in said
     (work / "packages" / package / "__init__.py").write_text(MISSING.replace("{name}", package))
     assert "pip install 'msg2[" in run(work, *arguments)[-1]
+
+
+def test_state_models_without_a_transformer_do_without_its_package(tmp_path: Path) -> None:
+    """What `make demo` trains; a variant with a transformer names the part that is missing."""
+    install(tmp_path, "transformers", MISSING.replace("{name}", "transformers"))
+    code = """
+from msg2 import states
+from msg2.errors import MissingExtraError
+from msg2.states.state_model import StateModel
+from msg2.states.variants import VARIANTS
+states.require_torch()
+StateModel(3, 4, 4, VARIANTS["evidence"].options()[0])
+try:
+    StateModel(3, 4, 4, VARIANTS["paper"].options()[0])
+except MissingExtraError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines() == [
+        "a model with a transformer needs an optional part of msg2 that is not installed",
+        "  pip install 'msg2[states]'",
+    ]

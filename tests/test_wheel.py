@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -28,11 +29,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a source archive and a wheel, as `make dist` makes them: the wheel is built from the archive."""
+    folder = tmp_path_factory.mktemp("release")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def commands(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of commands of an environment that holds nothing but the wheel and what it requires."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
-    pins = ROOT / "requirements" / "run.txt"
+    pins = ROOT / "requirements" / "demo.txt"
     install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-cache-dir", "-c", pins, wheel]
     done = subprocess.run(install, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -51,6 +61,29 @@ def test_the_wheel_carries_types_and_schema_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"msg2/py.typed", "msg2/graph/schema.json"} <= set(names)
     assert all(name.startswith(("msg2/", "msg2-")) for name in names)
+
+
+def test_the_wheel_is_the_same_bytes_from_the_checkout_and_from_the_source_archive(wheel: Path, release: Path) -> None:
+    assert (release / wheel.name).read_bytes() == wheel.read_bytes()
+    assert {entry.date_time for entry in zipfile.ZipFile(wheel).infolist()} == {(2020, 2, 2, 0, 0, 0)}
+
+
+def test_the_version_is_the_same_everywhere(wheel: Path) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert wheel.name == f"msg2-{version}-py3-none-any.whl"
+
+
+@pytest.mark.slow
+def test_the_source_archive_installs_into_an_empty_environment(release: Path, tmp_path: Path) -> None:
+    """On a bare machine: pip alone, which fetches what builds the archive."""
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    (archive,) = release.glob("msg2-*.tar.gz")
+    pins = ROOT / "requirements" / "demo.txt"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "-c", pins, archive], check=True)
+    (tmp_path / "steps.csv").write_text("video,step\nv1,a\nv1,b\nv2,a\nv2,b\n")
+    assert run(python.parent, tmp_path, "infer", "steps.csv", "-o", "graph.json").returncode == 0
 
 
 def test_the_wheel_has_no_experiments_and_needs_none(wheel: Path) -> None:

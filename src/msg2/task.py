@@ -9,10 +9,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import name_fault, short_repr
+
+if TYPE_CHECKING:
+    from msg2.label_columns import LabelColumns  # with NumPy, which a task of a few videos does not need
 
 PREDICTED = "predicted"
 """The `source` of the labels that were added."""

@@ -33,7 +33,19 @@ class UnpackingBudget:
 
     @staticmethod
     def for_size(path: Path, size: int) -> UnpackingBudget:
-        """The budget of a file that takes `size` bytes where it is packed; `path` is what errors call it."""
+        """The budget of a file.
+
+        Parameters
+        ----------
+        path : Path
+            What errors call it.
+        size : int
+            Bytes that it takes where it is packed.
+
+        Returns
+        -------
+        UnpackingBudget
+        """
         factor = _factor()
         return UnpackingBudget(path, int(factor * max(LEAST_BYTES, RATIO * size)), int(factor * max(LEAST_ROWS, size)))
 

@@ -143,7 +143,7 @@ def view_graph(path: Path, top_down: bool, *, progress: Progress) -> dict[str, A
     """
     graph = read_graph(path)
     return {
-        "svg": drawing.svg(graph, top_down=top_down),
+        "svg": drawing.svg(graph, picture=drawing.PictureOptions(direction="TB" if top_down else "LR")),
         "steps": list(graph.steps),
         "explanations": {name: graph.explain(name).split("\n") for name in graph.steps},
         "arrows": [{"before": edge.before, "after": edge.after, "kind": edge.kind} for edge in graph.edges()],

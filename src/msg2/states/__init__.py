@@ -39,11 +39,10 @@ __all__ = [
 
 
 def require_torch() -> None:
-    """Import the packages that state prediction needs; an error says what to install where one is missing."""
+    """Import what every state model needs; an error says what to install where it is missing."""
     with optional_dependency("state prediction", "states"):
         import safetensors  # noqa: F401
         import torch  # noqa: F401
-        import transformers  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from msg2.errors import InputError
+from msg2.extras import optional_dependency
 from msg2.states.batch import Batch, transform_rows
 from msg2.states.configuration import StateModelOptions
 from msg2.states.evidence_model import CooccurrenceModel, EvidenceModel
 from msg2.states.token_sampling import END, START
-from msg2.states.transformer_encoders import VisualBert, load_encoder
+
+if TYPE_CHECKING:
+    from msg2.states.transformer_encoders import SequenceEncoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,9 +109,12 @@ class StateModel(nn.Module):
         self.presence_scale = nn.ParameterDict(
             {what: torch.zeros(1) for what in self.evidence_models} if options.cooccurrence else {}
         )
-        self.transformer = load_encoder(options.encoder) if options.context else None
-        if self.transformer is None:
+        self.transformer: SequenceEncoder | None = None
+        if not options.context:
             return
+        with optional_dependency("a model with a transformer", "states"):
+            from msg2.states.transformer_encoders import VisualBert, load_encoder
+        self.transformer = load_encoder(options.encoder)
         if options.direct and not isinstance(self.transformer, VisualBert):
             raise InputError(f"direct goes with a VisualBERT encoder, not with {options.encoder}")
         fuses = options.inputs != "vision" and not options.direct
@@ -210,6 +217,8 @@ class StateModel(nn.Module):
         mask = _attention_mask(
             torch.cat([batch.video] * 2, 1), torch.cat([batch.video * exists, batch.video], 1), frames.dtype
         )
+        from msg2.states.transformer_encoders import VisualBert
+
         assert isinstance(self.transformer, VisualBert)
         return self.transformer.forward_with_text(texts, frames, mask, batch.position)
 
