@@ -38,7 +38,8 @@ def command_pages() -> dict[Path, str]:
     """The text of every page: an overview, and one page for each group of commands."""
     groups: dict[str, list[tuple[str, Any]]] = {group: [] for group in FILES}
     for name, command, group in _commands(get_command(app), "msg2"):
-        groups[group].append((name, command))
+        if not command.hidden:  # names of earlier versions
+            groups[group].append((name, command))
     overview = [_HEAD]
     pages = {}
     for group, commands in groups.items():

@@ -41,8 +41,9 @@ def test_no_modules_import_each_other() -> None:
 
 def test_the_wheel_stays_small() -> None:
     # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
-    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), drafts of labels and the workbench.
-    assert sum(map(lines_of_code, MODULES)) <= 23_200
+    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), drafts of labels and the workbench;
+    # 2,800 more for tables, logs and archives as people have them, BPMN and PNML, the token of the app, and bounds.
+    assert sum(map(lines_of_code, MODULES)) <= 26_100
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)
