@@ -63,9 +63,11 @@ class SimulatedBench:
 
     def seek(self, low: float, high: float) -> None:
         """Press the fewest arrow keys that lead to a time between two, which lie two seconds apart or more."""
-        jumps = {0, *(turn((end - self.time) / FAR_SEEK) for end in (low, high) for turn in (math.floor, math.ceil))}
+        ends = [(end - self.time) / FAR_SEEK for end in (low, high)]
+        jumps = {0, *map(math.floor, ends), *map(math.ceil, ends)}
         ways = [(far, _small_jumps(self._move(self.time, far * FAR_SEEK), low, high)) for far in sorted(jumps)]
-        for jump, size in zip(min(ways, key=lambda way: abs(way[0]) + abs(way[1])), (FAR_SEEK, SEEK), strict=True):
+        far, near = min(ways, key=lambda way: abs(way[0]) + abs(way[1]))
+        for jump, size in ((far, FAR_SEEK), (near, SEEK)):
             self._press("forward" if jump > 0 else "back", abs(jump))
             self.time = self._move(self.time, jump * size)
 
@@ -106,15 +108,15 @@ class SimulatedBench:
         if later:
             self._choose(later[0])
 
-    def start_now(self) -> None:
-        """Let the chosen label or draft begin now, or make a new label of the step."""
+    def start_now(self) -> Segment:
+        """Let the chosen label or draft begin now, or make a new label of the step; return it."""
         self._press("startNow")
         row, at = self.chosen, self.time
-        if row is None:
-            self.chosen = Segment(self.step, at, at + NEW_SECONDS)
-            self.rows = _in_time([*self.rows, self.chosen])
-        else:
-            self._change(replace(row, start=at, end=max(row.end or 0.0, at)))
+        if row is not None:
+            return self._change(replace(row, start=at, end=max(row.end or 0.0, at)))
+        self.chosen = Segment(self.step, at, at + NEW_SECONDS)
+        self.rows = _in_time([*self.rows, self.chosen])
+        return self.chosen
 
     def end_now(self) -> None:
         """Let the chosen label or draft end now."""
@@ -154,12 +156,13 @@ class SimulatedBench:
     def _choose(self, row: Segment) -> None:
         self.chosen, self.step, self.time = row, row.step, row.start or 0.0
 
-    def _change(self, row: Segment) -> None:
+    def _change(self, row: Segment) -> Segment:
         """Put a label in the place of the chosen row."""
         assert self.chosen is not None
         place, label = self._place(self.chosen), replace(row, source=None, confidence=None)
         self.rows = _in_time([*self.rows[:place], label, *self.rows[place + 1 :]])
         self.chosen = label
+        return label
 
 
 def label_video(
@@ -261,17 +264,17 @@ def is_right(label: Segment, segment: Segment, precision: Precision) -> bool:
 def _set_times(bench: SimulatedBench, segment: Segment, precision: Precision) -> None:
     """Let the chosen row, or a new label of the chosen step, have the times of a segment."""
     start, end = _times(segment)
-    if bench.chosen is None and precision == "rough":
+    row = bench.chosen
+    if row is None and precision == "rough":
         low, high = _wide(segment)
         bench.seek(max(low - NEW_SECONDS / 2, 0.0), max(high - NEW_SECONDS / 2, 0.0))
-        bench.start_now()
-        if bench.chosen is not None and is_right(bench.chosen, segment, precision):
+        row = bench.start_now()
+        if is_right(row, segment, precision):
             return  # a new label is five seconds long: there is no need to say where it ends
-    if bench.chosen is None or abs(_times(bench.chosen)[0] - start) > TOLERANCE:
+    if row is None or abs(_times(row)[0] - start) > TOLERANCE:
         bench.seek(start - TOLERANCE, start + TOLERANCE)
-        bench.start_now()
-    assert bench.chosen is not None
-    if abs(_times(bench.chosen)[1] - end) > TOLERANCE:
+        row = bench.start_now()
+    if abs(_times(row)[1] - end) > TOLERANCE:
         bench.seek(end - TOLERANCE, end + TOLERANCE)
         bench.end_now()
 
@@ -300,7 +303,8 @@ def _begin(work: tuple[Segment | None, Segment | None]) -> float:
 
 
 def _times(segment: Segment) -> tuple[float, float]:
-    assert segment.start is not None and segment.end is not None
+    assert segment.start is not None
+    assert segment.end is not None
     return segment.start, segment.end
 
 

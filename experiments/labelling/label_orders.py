@@ -19,17 +19,17 @@ from msg2.labelling.video_selection import GraphStability, graph_stability, rank
 from msg2.server.label_workers import SAMPLES
 from msg2.task import Segment, Task, Video
 
-SIZES = (*range(1, 11), *range(12, 21, 2), *range(24, 41, 4), 50, 60, 80, 100, 130, 160, 200)
-"""Numbers of labelled videos after which the graph is learned, and the videos are ranked anew; then all videos."""
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80, 120, 160, 200)
+"""Numbers of labelled videos after which the graph is learned; then all videos."""
 CURVE_VIDEOS = 40
-"""The area under a curve is that of so many videos."""
+"""The area under a curve is that of so many videos; after them, videos are not ranked anew."""
 CLOSE = 0.95
 """Edge F1 from which on a graph is within 5 % of that of all labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenOrder:
-    """All videos in the order in which they are labelled, and what the workbench says after each of `curve_sizes`."""
+    """All videos in the order in which they are labelled, and what the workbench says after the first `curve_sizes`."""
 
     videos: tuple[str, ...]
     stability: tuple[GraphStability, ...]
@@ -57,8 +57,8 @@ def workbench_order(task: Task, drafts: Mapping[str, Video]) -> ChosenOrder:
     Returns
     -------
     ChosenOrder
-        Between two of `curve_sizes` the ranking stays as it was, in the place of one after every video: graphs of
-        bootstrap samples take time, and change little from one of many videos to the next.
+        Between two of `curve_sizes` and after the first `CURVE_VIDEOS` the ranking stays as it was, where the workbench
+        would make one after every video: graphs of bootstrap samples take time.
     """
     videos = {video.id: video for video in task}
     order: list[str] = []
@@ -68,6 +68,8 @@ def workbench_order(task: Task, drafts: Mapping[str, Video]) -> ChosenOrder:
         labelled = task.with_videos([videos[name] for name in order])
         unlabelled = [drafts.get(name, Video(name, ())) for name in videos if name not in order]
         ranked = rank_videos(unlabelled, labelled, graphs)
+        if size > CURVE_VIDEOS:
+            return ChosenOrder((*order, *(choice.video for choice in ranked)), tuple(stability))
         order += [choice.video for choice in ranked[: size - len(order)]]
         graphs = _bootstrap_graphs(task.with_videos([videos[name] for name in order]))
         stability.append(graph_stability(graphs, size))
