@@ -19,8 +19,8 @@ from msg2.labelling.video_selection import GraphStability, graph_stability, rank
 from msg2.server.label_workers import SAMPLES
 from msg2.task import Segment, Task, Video
 
-SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80, 120, 160, 200)
-"""Numbers of labelled videos after which the graph is learned; then all videos."""
+SIZES = (1, 2, 3, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224)
+"""Numbers of labelled videos after which the graph is learned, each about √2 times the one before; then all videos."""
 CURVE_VIDEOS = 40
 """The area under a curve is that of so many videos; after them, videos are not ranked anew."""
 CLOSE = 0.95
@@ -39,7 +39,7 @@ def curve_sizes(videos: int) -> list[int]:
     """Numbers of labelled videos at which a task with so many is looked at, its last video included.
 
     >>> curve_sizes(13)
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]
+    [1, 2, 3, 5, 7, 10, 13]
     """
     return [*(size for size in SIZES if size < videos), videos]
 
