@@ -213,7 +213,7 @@ def label_video(
 
 
 def match_drafts(drafts: Sequence[Segment], truth: Sequence[Segment]) -> list[Segment | None]:
-    """Say for each draft which true label it becomes: of its step, the one with most overlap, else the nearest.
+    """Say for each draft which true label it becomes: of its step, the one with most overlap.
 
     Parameters
     ----------
@@ -224,19 +224,21 @@ def match_drafts(drafts: Sequence[Segment], truth: Sequence[Segment]) -> list[Se
     Returns
     -------
     list of Segment or None
-        No label twice; None: the draft is rejected.
+        No label twice; None: there is none, and the draft is rejected. Who goes through a video once does not know
+        that its step comes later.
     """
     found: list[Segment | None] = []
     for draft in drafts:
         free = [one for one in truth if one.step == draft.step and not any(one is other for other in found)]
-        found.append(min(free, key=lambda one: _apart(draft, one), default=None))
+        best = max(free, key=lambda one: _overlap(draft, one), default=None)
+        found.append(best if best is not None and _overlap(draft, best) > 0 else None)
     return found
 
 
-def _apart(draft: Segment, segment: Segment) -> float:
-    """Seconds between two segments; less than 0 where they overlap, by as much."""
+def _overlap(draft: Segment, segment: Segment) -> float:
+    """Seconds that two segments share; less than 0 where they are apart, by as much."""
     (start, end), (first, last) = _times(draft), _times(segment)
-    return max(start, first) - min(end, last)
+    return min(end, last) - max(start, first)
 
 
 def is_right(label: Segment, segment: Segment, precision: Precision) -> bool:

@@ -58,8 +58,8 @@ PRECISIONS: Sequence[Precision] = ("exact", "rough")
 
 
 @dataclass(frozen=True, slots=True)
-class KeyCell:
-    """Drafts of a narrated task by an encoder, and the keys that they take."""
+class DraftCell:
+    """Drafts of a narrated task by an encoder."""
 
     task: str
     encoder: str
@@ -100,22 +100,25 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         names = [*narrated, next(name for name in names if name not in narrated)]
     sha256 = fingerprint(folder)["sha256"]
     file = options.folder and options.folder / "annotator.cells.json"
-    keys = measure_cells(
-        [KeyCell(name, encoder) for encoder in encoders for name in narrated],
-        partial(_measure_keys, folder=folder, encoders=encoders, size=size),
+    drafted = measure_cells(
+        [DraftCell(name, encoder) for encoder in encoders for name in narrated],
+        partial(_measure_drafts, folder=folder, encoders=encoders, size=size),
         cell_options=lambda _: {"data": sha256, "few": FEW, "draws": DRAWS},
         file=file, jobs=options.jobs, progress=progress,
     )  # fmt: skip
     last = list(encoders)[-1]
-    rates = draft_rates([found for cell, found in keys.items() if cell.encoder == last])
+    rates = draft_rates([found["presence"] for cell, found in drafted.items() if cell.encoder == last])
     drafts = {
-        f"drafts, {encoder}": {cell.task: found["drafts"] for cell, found in keys.items() if cell.encoder == encoder}
+        f"drafts, {encoder}": {
+            cell.task: found["no labels"] for cell, found in drafted.items() if cell.encoder == encoder
+        }
         for encoder in encoders
     }
     cells = [
         *(OrderCell(name, RANDOM, seed) for name in names for seed in range(RANDOM_ORDERS)),
-        *(OrderCell(name, way) for way in ORDER_WAYS for name in names),
+        *(OrderCell(name, way) for way in PLAIN_WAYS for name in names),
         *(OrderCell(name, f"{way}: {source}") for source in drafts for way in DRAFT_WAYS for name in narrated),
+        *(OrderCell(name, f"{way}: {source}") for source in SIMULATED for way in DRAFT_WAYS for name in names),
     ]
     facts = {"sizes": SIZES, "samples": SAMPLES, "rates of simulated drafts": rates, "data": sha256}
     orders = measure_cells(
@@ -125,9 +128,9 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         file=file, jobs=options.jobs, progress=progress,
     )  # fmt: skip
     found = [{**asdict(cell), **numbers} for cell, numbers in orders.items()]
-    pressed = [{**asdict(cell), "keys": one["keys"], "labels": one["labels"]} for cell, one in keys.items()]
+    pressed = [{**asdict(cell), **_count_task(cell, one, folder, seconds)} for cell, one in drafted.items()]
     tables = annotator_tables(found, pressed, rates)
-    return Result("annotator", tables, {**facts, "orders": found, "keys": pressed}, annotator_chart(found, pressed))
+    return Result("annotator", tables, {**facts, "orders": found}, annotator_chart(found, pressed))
 
 
 # -- orders -----------------------------------------------------------------------------------------------------------
@@ -156,12 +159,10 @@ def _by_drafts(task: Task, drafts: Mapping[str, Video]) -> ChosenOrder:
 
 DRAFT_WAYS = {"workbench": workbench_order, "most steps": _by_drafts}
 """Ways to choose that see drafts."""
-ORDER_WAYS = (
-    "workbench: no drafts",
-    "longest video",
-    *(f"{way}: {source}" for source in ("simulated drafts", "steps known") for way in DRAFT_WAYS),
-)
-"""Ways to choose on every task."""
+PLAIN_WAYS = ("workbench: no drafts", "longest video")
+"""Ways to choose that see none."""
+SIMULATED = ("steps known", "simulated drafts")
+"""Drafts that there are of every task."""
 
 
 def _measure_order(cell: OrderCell, data: OrderData) -> Measurement:
@@ -219,32 +220,37 @@ def measure_order(task: Task, order: ChosenOrder) -> Measurement:
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-def _measure_keys(cell: KeyCell, folder: Path, encoders: Mapping[str, str], size: NarrationOptions) -> Measurement:
+def _measure_drafts(cell: DraftCell, folder: Path, encoders: Mapping[str, str], size: NarrationOptions) -> Measurement:
     tasks, seconds = select_tasks(folder, size)
-    task, order = tasks[cell.task], listed_steps(folder)[cell.task]
-    kept = next(one for one in read_all(folder / "crosstask_release", repeats="keep") if one.name == cell.task)
-    truth = {video.id: video.segments for video in kept}
-    encode = CachedTextEncoder(text_encoder(encoders[cell.encoder]))
-    aligner = make_aligner(task, order, encode, AlignmentOptions(), seconds)
-    without = _drafts(task, aligner, [])
-    count = partial(count_keys, order, seconds, truth)
+    task, encode = tasks[cell.task], CachedTextEncoder(text_encoder(encoders[cell.encoder]))
+    aligner = make_aligner(task, listed_steps(folder)[cell.task], encode, AlignmentOptions(), seconds)
     names = [video.id for video in task]
-    found = {
-        "no drafts": count(dict.fromkeys(names, ())),
-        "evenly spread": count({name: spread_drafts(order, seconds[name]) for name in names}),
-        "no labels": count(without),
-    }
-    draws = []
-    for seed in range(DRAWS):
-        labelled = [names[number] for number in np.random.default_rng(seed).permutation(len(names))[:FEW]]
-        draws.append(count(_drafts(task, aligner, labelled)))
-    found[f"{FEW} labelled"] = _mean_counts(draws)
+    draws = [np.random.default_rng(seed).permutation(len(names))[:FEW] for seed in range(DRAWS)]
+    without = _drafts(task, aligner, [])
     return {
-        "keys": found,
-        "labels": {name: len(truth[name]) for name in names},
-        "drafts": {name: [[s.step, s.start, s.end, s.confidence] for s in rows] for name, rows in without.items()},
+        "no labels": {name: _rows(segments) for name, segments in without.items()},
+        "few labels": [
+            {name: _rows(segments) for name, segments in _drafts(task, aligner, [names[n] for n in labelled]).items()}
+            for labelled in draws
+        ],
         "presence": _presence(task, without),
     }
+
+
+def _count_task(cell: DraftCell, drafted: Measurement, folder: Path, seconds: Mapping[str, float]) -> Measurement:
+    """Keys by way, precision and video; and the labels of each video."""
+    kept = next(one for one in read_all(folder / "crosstask_release", repeats="keep") if one.name == cell.task)
+    truth, steps = {video.id: video.segments for video in kept}, listed_steps(folder)[cell.task]
+    count = partial(count_keys, steps, seconds, truth)
+    names = list(drafted["no labels"])
+    few = [count({name: _segments(rows) for name, rows in draw.items()}) for draw in drafted["few labels"]]
+    found = {
+        "no drafts": count(dict.fromkeys(names, ())),
+        "evenly spread": count({name: spread_drafts(steps, seconds[name]) for name in names}),
+        "no labels": count({name: _segments(rows) for name, rows in drafted["no labels"].items()}),
+        f"{FEW} labelled": _mean_counts(few),
+    }
+    return {"keys": found, "labels": {name: len(truth[name]) for name in names}}
 
 
 def _drafts(task: Task, aligner: Aligner, labelled: Sequence[str]) -> dict[str, Sequence[Segment]]:
@@ -335,14 +341,18 @@ def _presence(task: Task, drafts: Mapping[str, Sequence[Segment]]) -> list[int]:
     return found
 
 
-def draft_rates(found: Sequence[Measurement]) -> tuple[float, float]:
+def draft_rates(presence: Sequence[Sequence[int]]) -> tuple[float, float]:
     """Share of drafted steps among those that a video shows, and among those that it does not.
 
-    >>> draft_rates([{"presence": [6, 10, 1, 5]}, {"presence": [2, 6, 2, 5]}])
+    >>> draft_rates([[6, 10, 1, 5], [2, 6, 2, 5]])
     (0.5, 0.3)
     """
-    drafted, shown, wrong, absent = np.sum([one["presence"] for one in found], axis=0).tolist()
+    drafted, shown, wrong, absent = np.sum(presence, axis=0).tolist()
     return drafted / max(shown, 1), wrong / max(absent, 1)
+
+
+def _rows(segments: Sequence[Segment]) -> list[DraftRow]:
+    return [(one.step, one.start or 0.0, one.end or 0.0, one.confidence or 0.0) for one in segments]
 
 
 def _segments(rows: Sequence[DraftRow]) -> list[Segment]:

@@ -113,13 +113,13 @@ def _difference(
 
 
 def _enough_table(found: Sequence[Measurement]) -> Table:
-    """When the workbench says that the labels are enough, in the order that it chooses without drafts."""
-    orders = [one for one in found if one["way"] == f"workbench: {NO_DRAFTS}"]
+    """When the workbench says that the labels are enough, in the order that it chooses by simulated drafts."""
+    orders = [one for one in found if one["way"] == "workbench: simulated drafts"]
     rows: list[list[Value]] = []
     for one in orders:
         said, agreed = one["enough"] or (None, None)
         rows.append([one["task"], one["videos"], said, None if agreed is None else 100 * agreed, one["for good"]])
-    notes = [f"In the order that the workbench chooses without drafts. N/A: not within {CURVE_VIDEOS} videos."]
+    notes = [f"In the order that the workbench chooses by simulated drafts. N/A: not within {CURVE_VIDEOS} videos."]
     columns = ["task", "videos", "enough said after", "edge F1 then, percent", "close for good after"]
     return Table("“Enough?”: when the workbench says so, and how close the graph is then", columns, rows, notes)
 

@@ -46,9 +46,15 @@ def test_a_wrong_draft_is_rejected_with_one_key_and_a_missing_label_made_from_sc
     assert [one.step for one in bench.labels] == ["brew", "stir"]
 
 
-def test_a_draft_at_the_wrong_time_is_moved_by_its_ends() -> None:
-    bench = label_video(STEPS, SECONDS, TRUTH[1:2], [Segment("pour", 60, 65)], "exact")
-    assert dict(bench.pressed) == {"back": 4, "startNow": 1, "forward": 1, "endNow": 1, "nextVideo": 1}
+def test_a_draft_that_overlaps_its_label_is_moved_by_its_ends() -> None:
+    early = label_video(STEPS, SECONDS, TRUTH[1:2], [Segment("pour", 12, 22)], "exact")
+    assert dict(early.pressed) == {
+        "forward": 2,
+        "back": 1,
+        "startNow": 1,
+        "endNow": 1,
+        "nextVideo": 1,
+    }  # 12 → 22 → 20 → 30
     late = label_video(STEPS, SECONDS, TRUTH[1:2], [Segment("pour", 20.5, 40)], "exact")
     assert dict(late.pressed) == {"forward": 1, "endNow": 1, "nextVideo": 1}
 
@@ -76,8 +82,9 @@ def test_steps_after_the_ninth_are_reached_by_arrows() -> None:
 
 def test_drafts_go_to_the_label_that_they_overlap_and_to_no_label_twice() -> None:
     twice = [Segment("stir", 0, 10), Segment("stir", 50, 60)]
-    assert match_drafts([Segment("stir", 55, 70)], twice) == [twice[1]]
-    assert match_drafts([Segment("stir", 45, 48), Segment("stir", 52, 53)], twice) == [twice[1], twice[0]]
+    assert match_drafts([Segment("stir", 9, 58)], twice) == [twice[1]]
+    assert match_drafts([Segment("stir", 51, 53), Segment("stir", 54, 59)], twice) == [twice[1], None]
+    assert match_drafts([Segment("stir", 11, 49)], twice) == [None]
     assert match_drafts([Segment("pour", 0, 10)], twice) == [None]
 
 

@@ -1,4 +1,4 @@
-"""Orders of labelling: stopping rules by hand, random orders by brute force, and a chooser that sees nothing too early."""
+"""Orders of labelling: when to stop, random orders by brute force, and a choice that sees no label too early."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from experiments.labelling.label_orders import (
     workbench_order,
 )
 from msg2 import metrics
-from msg2.inference import infer
+from msg2.inference import infer, run_inference
+from msg2.labelling.video_selection import rank_videos
 from msg2.task import Segment, Task, Video
 
 SEQUENCES = {"v1": "abc", "v2": "acb", "v3": "ab", "v4": "bc"}
@@ -83,7 +84,15 @@ def test_the_area_under_a_curve_is_a_sum_over_every_video() -> None:
 
 
 def test_without_drafts_the_workbench_has_no_reason_but_the_name() -> None:
-    assert workbench_order(task_of(SEQUENCES), {}).videos == ("v1", "v2", "v3", "v4")
+    task = task_of(SEQUENCES)
+    order = workbench_order(task, {}).videos
+    assert order == ("v1", "v2", "v3", "v4")
+    for size in range(len(order)):
+        labelled = task.with_videos([video for video in task if video.id in order[:size]])
+        found = run_inference(labelled, samples=4).frequencies if size else None
+        ranked = rank_videos([Video(name, ()) for name in order[size:]], labelled, found.graphs if found else ())
+        assert tuple(choice.video for choice in ranked) == order[size:]
+        assert len({round(choice.gain, 9) for choice in ranked}) == 1
 
 
 def test_drafts_of_many_steps_come_first_and_all_videos_come() -> None:
