@@ -154,6 +154,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _lazy_run("labelling.labelling_study"),
         resumable=True,
     ),
+    "annotator": Experiment(
+        "a simulated annotator: which video next, keys per label (CrossTask)",
+        "crosstask",
+        _lazy_run("labelling.annotator_study"),
+        resumable=True,
+    ),
     "rendered": Experiment(
         "state prediction from rendered videos",
         None,

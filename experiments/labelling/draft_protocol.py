@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bootstrap_intervals import ConfidenceInterval, Numbers
+from experiments.bootstrap_intervals import ConfidenceInterval, Numbers, ratio_interval
 from msg2.labelling.narration_grid import NarrationGrid
 from msg2.task import Segment, Step, Video
 
@@ -88,9 +88,4 @@ def recall_interval(
     ConfidenceInterval
     """
     gained = ((hits - (0 if against is None else against)) * annotated).sum(axis=1)
-    asked = annotated.sum(axis=1)
-    kept = asked > 0
-    gained, asked = gained[kept], asked[kept]
-    drawn = np.random.default_rng(seed).multinomial(len(asked), np.full(len(asked), 1 / len(asked)), size=resamples)
-    low, high = np.quantile((drawn @ gained) / (drawn @ asked), [0.025, 0.975])
-    return ConfidenceInterval(float(gained.sum() / asked.sum()), float(low), float(high))
+    return ratio_interval(gained, annotated.sum(axis=1), resamples=resamples, seed=seed)

@@ -12,6 +12,7 @@ from experiments.bootstrap_intervals import (
     ScoredItems,
     auc_within_videos,
     bootstrap_interval,
+    ratio_interval,
     weighted_accuracy,
     weighted_auc,
 )
@@ -87,3 +88,12 @@ def test_a_predictor_does_not_differ_from_itself() -> None:
 def test_other_questions_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="same questions"):
         bootstrap_interval(weighted_auc, items_at_random(1), items_at_random(2))
+
+
+def test_the_interval_of_a_ratio_is_that_of_its_mean_where_all_weigh_the_same() -> None:
+    part = np.random.default_rng(0).normal(1.0, 2.0, 400)
+    found = ratio_interval(np.append(part, 99.0), np.append(np.ones(400), 0.0), resamples=4000)
+    assert found.value == pytest.approx(part.mean())
+    error = part.std() / 20
+    assert found.low == pytest.approx(part.mean() - 1.96 * error, abs=0.15 * error)
+    assert found.high == pytest.approx(part.mean() + 1.96 * error, abs=0.15 * error)
