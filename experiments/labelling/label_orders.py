@@ -64,7 +64,7 @@ def workbench_order(task: Task, drafts: Mapping[str, Video]) -> ChosenOrder:
     if not drafts:  # all are alike to the ranking, whatever the graphs say: they come by name
         return ChosenOrder(tuple(sorted(videos)), ())
     order: list[str] = []
-    stability = []
+    stability: list[GraphStability] = []
     graphs: Sequence[SubtaskGraph] = ()
     for size in curve_sizes(len(videos)):
         labelled = task.with_videos([videos[name] for name in order])

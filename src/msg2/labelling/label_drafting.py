@@ -240,7 +240,7 @@ def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResu
     confidence, calibration, least, notes = UNCHECKED * drafts.confidence, None, NO_DRAFTS if labelled else 0.0, []
     if held_out is None or held_out.is_hit.size < LEAST_DRAFTS:
         count = f"{len(labelled)} labelled videos are too few" if labelled else "without labels there is no way"
-        enough = f"about {-(-LEAST_DRAFTS // max(len(task.steps), 1))} would do"
+        enough = f"labels of {-(-LEAST_DRAFTS // max(len(task.steps), 1))} videos would do"
         notes.append(f"{count} to tell how true the confidences are: they are the model's own, not checked; {enough}")
     else:
         calibration = check_calibration(cross_fitted(held_out.confidence, held_out.is_hit), held_out.is_hit)
