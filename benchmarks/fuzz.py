@@ -85,10 +85,15 @@ _TEXTS = {
     "cvat": '<?xml version="1.0" encoding="utf-8"?><annotations><version>1.1</version><meta><task><name>k</name>'
     '</task></meta><track id="0" label="fry"><box frame="1" outside="0"/><box frame="9" outside="1"/></track>'
     "</annotations>",
+    "timecode_list": "00:05 fry\n00:09 - 00:12 flip\n",
+    "elan_text": "Tier Name\tBegin Time - msec\tEnd Time - msec\tAnnotation Value\nstep\t500\t2000\tfry\n",
 }
 
 
-_NAMES = {"xes": "log.xes", "cvat": "annotations.xml", "assembly101": "nusar-2021_action_both_9033-a30.csv"}
+_NAMES = {
+    "xes": "log.xes", "cvat": "annotations.xml", "assembly101": "nusar-2021_action_both_9033-a30.csv",
+    "timecode_list": "v1.txt", "elan_text": "v1.txt",
+}  # fmt: skip
 
 
 def _write_matlab(path: Path) -> Path:

@@ -38,7 +38,7 @@ def test_the_packages_stand_in_the_order_that_import_linter_checks() -> None:
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contract = next(each for each in configuration["tool"]["importlinter"]["contracts"] if each["type"] == "layers")
     layers = [
-        {name.strip().removeprefix("msg2.") for name in layer.split("|")}
+        {name.strip().removeprefix("msg2.") for name in re.split(r"[|:]", layer)}
         for layer in reversed(contract["layers"])
         if layer.startswith("msg2.")
     ]

@@ -1122,7 +1122,7 @@ def test_without_its_script_the_page_can_be_read(open_page: Open) -> None:
 
 def test_hostile_names_are_text(open_page: Open) -> None:
     names = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "🍳 fry", "مرحبا بالعالم", "x" * 300,
-             "</script><!--", "two\nlines\x00", "__proto__", "half \ud800"]  # fmt: skip
+             "</script><!--", "two\nlines\x01", "__proto__", "half \ud800"]  # fmt: skip
     graph = SubtaskGraph("</title>&", names, {b: step(a) for a, b in pairwise(names)})
     task = Task("t", names, [Video("<b>v</b>", [Segment(name, n, n + 1) for n, name in enumerate(names)])])
     page = open_page(drawing.html_page(graph, task))

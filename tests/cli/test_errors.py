@@ -63,7 +63,10 @@ DATA: dict[str, tuple[str | bytes, str]] = {
     "bytes": (os.urandom(2000), ""),
     "a graph": (json.dumps(GRAPH), "is a graph, not data"),
     "hexadecimal": ("video,step,start,end\nv,a,0x1,0x2\n", "row 2: the start '0x1' is not a number"),
-    "thousands": ('video,step,start,end\nv,a,0,"1,000"\n', "row 2: the end '1,000' is not a number"),
+    "thousands": (
+        'video,step,start,end\nv,a,0,"1,000"\n',
+        "row 2: the end '1,000' has a decimal comma",
+    ),
     "infinity": ("video,step,start,end\nv,a,0,inf\n", "row 2: step 'a' has the end inf"),
     "half a character": ('{"video": "v", "step": "\\udfff"}\n', "row 1: has half of a surrogate pair"),
     "a warning before it": ("video,step,x,start,end\nv,a,,0,1\nv,b,,2,1\n", "row 3: step 'b' ends at 1"),

@@ -23,6 +23,7 @@ from msg2.simulation import household_worlds, simulate
 from msg2.simulation.demonstration_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
+from msg2.text import name_fault
 
 
 def spans(path: Path, **options: Any) -> dict[str, list[tuple[str, float | None, float | None]]]:
@@ -147,7 +148,9 @@ def test_a_document_without_annotations(tmp_path: Path) -> None:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-text = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="￾￿"), min_size=1)
+text = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="￾￿"), min_size=1).filter(
+    lambda text: not name_fault(text)
+)
 segments = st.builds(
     lambda step, start, duration, source: Segment(step, start / 1000, (start + duration) / 1000, None, source),
     text, st.integers(0, 50), st.integers(1, 30), st.sampled_from([None, "predicted", "ann's"]),
@@ -223,7 +226,7 @@ def test_a_file_per_video_and_a_folder_per_task(tmp_path: Path) -> None:
     assert list(read_with_pympi(tmp_path / "out/make-tea-2/x.eaf").tiers) == ["steps"]
 
 
-@pytest.mark.parametrize("name", ["bell \x07", "half \ud800", "\ufffe", "nul \x00"])
+@pytest.mark.parametrize("name", ["bell \x07", "half \ud800", "\ufffe"])
 def test_what_xml_cannot_hold_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has a character that no XML file can hold"):
         write(task_of(Segment(name, 0, 1)), tmp_path / "v1.eaf")

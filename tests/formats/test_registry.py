@@ -11,8 +11,11 @@ from msg2.formats import read_all
 from msg2.formats.registry import write
 from msg2.formats.writing import WriteOptions
 from msg2.task import Segment, Task, Video
+from msg2.text import name_fault
 
-names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1)
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1).filter(
+    lambda text: not name_fault(text)
+)
 labels = st.builds(
     lambda step, start, length, source: Segment(step, start / 10, (start + length) / 10, None, source),
     st.sampled_from(["a", "b <i>", "ключ"]), st.integers(0, 50), st.integers(1, 30),

@@ -24,6 +24,7 @@ from msg2.simulation import household_world, household_worlds, simulate
 from msg2.simulation.demonstration_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
+from msg2.text import name_fault
 
 # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +179,9 @@ def test_a_folder_of_full_tables(tmp_path: Path) -> None:
         read_all(tmp_path)
 
 
-words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(
+    lambda text: not name_fault(text)
+)
 times = st.tuples(st.integers(0, 20), st.integers(0, 5)).map(lambda pair: (pair[0] / 4, (pair[0] + pair[1]) / 4))
 confidence = st.sampled_from(["", "0", "0.5", "1"])
 table = st.lists(
@@ -239,7 +242,7 @@ def test_choosing_a_task(tmp_path: Path) -> None:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: not name_fault(text))
 seconds = st.floats(0, 1e9, allow_nan=False)
 
 

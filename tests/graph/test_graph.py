@@ -246,4 +246,4 @@ def test_explanation_with_evidence() -> None:
 
 def test_a_step_that_no_video_shows() -> None:
     graph = SubtaskGraph("t", "a", {}, evidence={"a": {"videos": 0, "holds": 0}})
-    assert graph.explain("a").splitlines() == ["'a' needs nothing before it.", "No video shows this step."]
+    assert graph.explain("a").splitlines() == ["'a' needs nothing before it.", "None of the videos shows this step."]

@@ -106,7 +106,7 @@ def test_refused_in_one_line(one_app: TestClient, name: str, content: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["../../../etc/passwd", "/etc/passwd", "a\0b.csv", "..", "<b>.csv", "x" * 200, "con", "ä.csv"]
+    "name", ["../../../etc/passwd", "/etc/passwd", "a\x01b.csv", "..", "<b>.csv", "x" * 200, "con", "ä.csv"]
 )
 def test_the_name_of_an_upload_is_only_a_name(client: TestClient, tmp_path: Path, name: str) -> None:
     data = uploaded(client, "video,step\nv1,a\nv1,b\nv2,a\nv2,b\n", name)

@@ -96,9 +96,9 @@ def test_a_full_disk(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Non
         lambda: client.post("/api/infer", json={"labels": [ROW]}),
         lambda: client.post("/api/drawn", json={"graph": GRAPH}),
     )
-    for name in ("mkdir", "write_bytes", "open"):
+    for owner, name in ((Path, "mkdir"), (os, "fsync"), (Path, "open")):
         with monkeypatch.context() as patched:
-            patched.setattr(Path, name, full)
+            patched.setattr(owner, name, full)
             for place, request in enumerate(requests):
                 answer = request()
                 assert answer.status_code in (200, 201, 507), (name, place, answer.text)

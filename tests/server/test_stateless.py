@@ -102,7 +102,7 @@ def test_check(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("infer", {"labels": [{"video": "v", "step": "a", "start": 1}]}, "start or an end, but not both"),
+        ("infer", {"labels": [{"video": "v", "step": "a", "end": 1}]}, "start or an end, but not both"),
         ("infer", {"labels": ROWS, "method": "magic"}, "no method 'magic'"),
         ("infer", {"labels": ROWS, "method": "msgi", "options": {"delta": 0.5}}, "has no option 'delta'"),
         ("infer", {"labels": ROWS, "require": [["a", "b"]]}, "'a' is required, forbidden or hinted at, but no step"),

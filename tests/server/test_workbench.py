@@ -177,7 +177,10 @@ def folder_client(films: Path, tmp_path: Path) -> Any:
 def test_a_folder_of_videos_and_captions_is_opened(folder_client: Any) -> None:
     client, id, table = folder_client
     record = client.get(f"/api/data/{id}").json()
-    assert (record["media"], record["tasks"]) == (True, [{"name": "films", "videos": 3, "steps": []}])
+    assert (record["media"], record["tasks"]) == (
+        True,
+        [{"name": "films", "videos": 3, "steps": [], "unit": "video", "findings": []}],
+    )
     assert [(v["video"], v["media"], v["captions"]) for v in opened(client, id)["videos"]] == [
         ("clip [v2].en", False, True), ("v0.en", False, True), ("v1", True, True),
     ]  # fmt: skip
@@ -204,7 +207,7 @@ def test_captions_alone_are_enough_and_drafts_come_from_a_table(open_app: Open, 
             packed.write(file, file.name)
     client = open_app()
     folder = uploaded(client, archive.getvalue(), "films.zip")
-    assert folder["tasks"] == [{"name": "films", "videos": 3, "steps": []}]
+    assert folder["tasks"] == [{"name": "films", "videos": 3, "steps": [], "unit": "video", "findings": []}]
     id, task = folder["id"], "films"
     videos = opened(client, id)["videos"]
     assert [(v["video"], v["captions"], v["drafts"]) for v in videos] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -378,7 +379,7 @@ def full(*_: Any, **__: Any) -> Any:
 def test_a_full_disk_leaves_the_checkpoint_as_it_was(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"}
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(InputError) as caught:
             trained(begun)
     assert str(caught.value).startswith(str(begun))
@@ -391,17 +392,16 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_was(begun: Path, monkeypatch: p
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_checkpoint(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"}
-    plain, count = Path.write_bytes, [0]
+    plain, count = os.fsync, [0]
 
-    def filling(self: Path, data: bytes) -> int:
+    def filling(descriptor: int) -> None:
         count[0] += 1
         if count[0] == 2:
-            plain(self, data[: len(data) // 2])
             full()
-        return plain(self, data)
+        plain(descriptor)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", filling)
+        patch.setattr(os, "fsync", filling)
         with pytest.raises(InputError, match="No space left"):
             trained(begun)
     assert {path.name: path.read_bytes() for path in begun.iterdir() if path.name != "log.jsonl"} == before

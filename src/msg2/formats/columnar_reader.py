@@ -20,6 +20,7 @@ from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
 from msg2.formats.source import Source
 from msg2.formats.table_rows import is_in_milliseconds, open_parquet
+from msg2.formats.unpacking import UnpackingBudget
 from msg2.label_columns import LabelColumns
 from msg2.task import Segment, Task, Video
 
@@ -134,6 +135,9 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
     )
     with file.open_binary() as stream:
         content = stream.read()
+        budget: UnpackingBudget | None = getattr(stream, "budget", None)
+    if budget is not None:
+        budget.require(rows=content.count(b"\n"))
     if b"\0" in content:
         raise NotPlainError
     _check_quotes(content)
