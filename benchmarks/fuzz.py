@@ -86,7 +86,7 @@ _TEXTS = {
     '</task></meta><track id="0" label="fry"><box frame="1" outside="0"/><box frame="9" outside="1"/></track>'
     "</annotations>",
     "timecode_list": "00:05 fry\n00:09 - 00:12 flip\n",
-    "elan_text": "Tier Name\tBegin Time - msec\tEnd Time - msec\tAnnotation Value\nstep\t500\t2000\tfry\n",
+    "elan_text": "step\t00:00:00.500\t00:00:02.000\tfry\nstep\t00:00:03.000\t00:00:04.000\tflip\n",
 }
 
 
