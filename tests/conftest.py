@@ -34,6 +34,15 @@ def data() -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _interrupts_as_they_were() -> Iterator[None]:
+    """The command line takes over Ctrl-C, for its process; what a test starts inherits whether it is ignored."""
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    yield
+    signal.signal(signal.SIGINT, before)
+    sys.unraisablehook = hook
+
+
+@pytest.fixture(autouse=True)
 def _the_logger_as_it_was() -> Iterator[None]:
     """The command line takes over the logger of the package, for its process; in tests, for one test."""
     logger = logging.getLogger("msg2")

@@ -85,11 +85,17 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
 
 def _read_in_columns(files: Sequence[Source], given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
     """The result of full tables that leave nothing open."""
+    if all(map(_is_small, files)):
+        raise NotPlainError  # pyarrow takes longer to be imported
     mapped = [(file, find_columns(file, given)) for file in files]
     result = read_plain_tables(mapped)
     for _, mapping in mapped:
         notes.add(mapping)
     return result
+
+
+def _is_small(file: Source) -> bool:
+    return len(file.head) < file.head_bytes
 
 
 def _read_labels(
