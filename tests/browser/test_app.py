@@ -148,7 +148,8 @@ def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     page = tab(address, refusals=True)
     put(page, "x.csv", "video,stp\n")
     status = page.get_by_role("status")
-    expect(status).to_contain_text("x.csv, row 1: the column 'step' is missing — the columns are 'video', 'stp'")
+    asked = 'say which is which: --columns "video=…,step=…", of an event log "case=…,activity=…,time=…"'
+    expect(status).to_have_text(f"x.csv, row 1: the column 'step' is missing — the columns are 'video', 'stp'; {asked}")
     page.goto(f"{address}draw")
     page.get_by_label("Task").fill("tea")
     page.get_by_label("Steps, one per line").fill("boil\npour")
