@@ -233,12 +233,12 @@ def _make_task(name: str, parts: Sequence[TableColumns]) -> Task:
     starts, ends = [part.start for part in parts], [part.end for part in parts]
     if starts[0] is None:
         order = _stable_order(video.code)
-        row, which = video.code[order].astype(np.intp), step.code[order].astype(np.intp)
+        row, which = video.code[order], step.code[order]
         place = (np.arange(len(row)) - np.searchsorted(row, row)).astype(np.float64)
         return Task.from_columns(name, step.names, LabelColumns(video.names, row, which, place, place + 1, False))
     start, end = (np.concatenate([one for one in each if one is not None]) for each in (starts, ends))
     order = _time_order(video.code, start, end, step.code)
-    row, which = video.code[order].astype(np.intp), step.code[order].astype(np.intp)
+    row, which = video.code[order], step.code[order]
     return Task.from_columns(name, step.names, LabelColumns(video.names, row, which, start[order], end[order]))
 
 
