@@ -29,6 +29,10 @@ _BLOCK = 4_000_000
 """Cells of a matrix of occurrences and steps that are made at a time."""
 
 
+class RepeatedVideoError(InputError):
+    """A video is in two files."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepObservations:
     """D_n of one step, one row per labelled occurrence in a run."""
@@ -65,7 +69,7 @@ class Sequences:
     """Index of the step of each occurrence."""
     start: NDArray[np.int32]
     end: NDArray[np.int32]
-    task: str = ""
+    name: str = ""
     """Name of the task."""
     absent: Absent = "unknown"
     """What a missing label means; see `Task`."""
@@ -102,7 +106,7 @@ class Sequences:
 
         Raises
         ------
-        InputError
+        RepeatedVideoError
             Where a video is in two parts.
 
         >>> from msg2.task import Segment, Video
@@ -117,8 +121,8 @@ class Sequences:
         videos = tuple(names[place] for place in order)
         for one, other in pairwise(videos):
             if one == other:
-                raise InputError(
-                    f"the video {short_repr(one)} of task {short_repr(parts[0].task)} is in two files",
+                raise RepeatedVideoError(
+                    f"the video {short_repr(one)} of task {short_repr(parts[0].name)} is in two files",
                     hint="give every video one file, or put all rows in one table",
                 )
         first = np.cumsum([0, *(len(part.weight) for part in parts)])
@@ -127,7 +131,7 @@ class Sequences:
         step = np.concatenate([np.array([column[name] for name in part.steps], np.int32)[part.step] for part in parts])
         start, end = (np.concatenate([getattr(part, field) for part in parts]) for field in ("start", "end"))
         absent: Absent = "skipped" if all(part.absent == "skipped" for part in parts) else "unknown"
-        every = Sequences(steps, videos, run_of_video[order], run, step, start, end, parts[0].task, absent)
+        every = Sequences(steps, videos, run_of_video[order], run, step, start, end, parts[0].name, absent)
         return every._merge_equal_runs()
 
     @cached_property
@@ -174,7 +178,7 @@ class Sequences:
         kept = position[self.run] >= 0
         names = tuple(self.videos[index] for index in chosen.tolist())
         arrays = (position[self.run][kept], self.step[kept], self.start[kept], self.end[kept])
-        return Sequences(self.steps, names, run_of_video, *arrays, self.task, self.absent)
+        return Sequences(self.steps, names, run_of_video, *arrays, self.name, self.absent)
 
     def resample(self, times: NDArray[np.int64]) -> Sequences:
         """The sequences with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
@@ -196,7 +200,7 @@ class Sequences:
         )
         run_of_video = np.concatenate([self.run_of_video, other.run_of_video + runs])
         videos = self.videos + other.videos
-        return Sequences(self.steps, videos, run_of_video, run, step, start, end, self.task, self.absent)
+        return Sequences(self.steps, videos, run_of_video, run, step, start, end, self.name, self.absent)
 
     def first_occurrences(self) -> Sequences:
         """Only the first occurrence of each step in each run: counts then are counts of videos."""
@@ -206,7 +210,7 @@ class Sequences:
             return self
         kept = np.sort(first)
         arrays = (self.run[kept], self.step[kept], self.start[kept], self.end[kept])
-        return Sequences(self.steps, self.videos, self.run_of_video, *arrays, self.task, self.absent)
+        return Sequences(self.steps, self.videos, self.run_of_video, *arrays, self.name, self.absent)
 
     def observations(self, step: int) -> StepObservations:
         """D_n of the step with this index."""
@@ -286,7 +290,7 @@ class Sequences:
         place[by_video] = np.arange(len(found))
         kept = labels.select(found[by_video])
         arrays = (kept.run, kept.step, kept.start, kept.end)
-        return Sequences(self.steps, self.videos, place[inverse], *arrays, self.task, self.absent)
+        return Sequences(self.steps, self.videos, place[inverse], *arrays, self.name, self.absent)
 
     def _completed_at(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
         """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""

@@ -18,6 +18,7 @@ from msg2.formats.reading import ReadOptions, choose_task
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader
 from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
+from msg2.parallel import ENGINES
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
@@ -26,6 +27,22 @@ Data: TypeAlias = Annotated[
 GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
+
+
+def _known_engine(name: str) -> str:
+    if name not in ENGINES:
+        raise typer.BadParameter(f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
+    return name
+
+
+Engine: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(ENGINES),
+        callback=_known_engine,
+        help="Whose processes do the work: those of this machine, or of the Ray cluster at RAY_ADDRESS.",
+    ),
+]
 
 
 _READING_METAVARS = {"tier": "NAME", "fps": "X", "columns": "A=B,…", "draft_confidence": "P"}

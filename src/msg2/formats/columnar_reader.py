@@ -53,13 +53,13 @@ class TableColumns:
     end: NDArray[np.float64] | None
 
 
-def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResult:
+def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
     """Read tables that have a column for the video.
 
     Parameters
     ----------
-    files : sequence of (Source, ColumnMapping)
-        CSV or Parquet files, each with what its columns are.
+    files : sequence of (Source, ColumnMapping, str)
+        CSV or Parquet files, each with what its columns are, and the task where no column names it.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResu
     NotPlainError
         Where one of them is not plain, or pyarrow is not installed.
     """
-    parts = [(file, _read_columns(file, mapping.columns)) for file, mapping in files]
+    parts = [(file, _read_columns(file, mapping.columns, task)) for file, mapping, task in files]
     unsorted = {file.path.name: _count_unsorted(columns) for file, columns in parts}
     tasks: dict[str, list[TableColumns]] = {}
     for _, columns in parts:
@@ -80,8 +80,8 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResu
     return ReadResult([_make_task(name, own) for name, own in tasks.items()], unsorted)
 
 
-def _read_columns(file: Source, columns: Mapping[str, str]) -> TableColumns:
-    """The columns of one file; `columns` says what each role is called."""
+def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
+    """The columns of one file; `columns` says what each role is called, `task` what no column does."""
     if not {"video", "step"} <= columns.keys() <= {*_NAMES, *_TIMES} or ("start" in columns) != ("end" in columns):
         raise NotPlainError
     if any(is_in_milliseconds(columns[role]) for role in _TIMES if role in columns):
@@ -102,7 +102,7 @@ def _read_columns(file: Source, columns: Mapping[str, str]) -> TableColumns:
         if not (np.isfinite(end).all() and (start >= 0).all() and (end >= start).all()):
             raise NotPlainError
     coded = {role: _code(table.column(columns[role])) for role in _NAMES if role in columns}
-    coded.setdefault("task", CodedNames((file.stem,), np.zeros(table.num_rows, np.int32)))
+    coded.setdefault("task", CodedNames((task,), np.zeros(table.num_rows, np.int32)))
     try:
         for name in {*coded["task"].names, *coded["step"].names}:
             Segment(name)

@@ -6,7 +6,6 @@ instants.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from msg2.errors import InputError, errors_at
@@ -23,9 +22,8 @@ from msg2.formats.events import (
     events_to_segments,
     find_day_first,
 )
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, build_tasks
+from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, build_tasks, task_of_file
 from msg2.formats.source import Source
-from msg2.text import join_names
 
 DESCRIPTION = "event logs as tables (case, activity, timestamp)"
 
@@ -36,12 +34,11 @@ _XES = {
 """What pm4py calls its columns: names of the standard, which need no note."""
 _TIMES = ("end", "time", "start")
 """What may say when an event happened, the best first."""
-_log = logging.getLogger(__name__)
 
 
 def can_read(source: Source) -> bool:
     """Whether the file, or a file in the folder, has columns for the case and the activity."""
-    return bool(_logs(source, {}))
+    return bool(find_logs(source, {}))
 
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
@@ -65,18 +62,25 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         Where something is wrong with the data.
     """
     given = parse_columns(options.columns)
-    labels: SegmentsByVideo = {}
+    events: dict[tuple[str, str], list[Event]] = {}
+    has_times: dict[str, bool] = {}
     unsorted, notes = {}, ReadNotes()
-    for file in _logs(source, given) or source.files_or_self:
+    for file in find_logs(source, given) or source.files_or_self:
         cases, timed = _read_cases(file, given, notes)
         unsorted[file.path.name] = sum(map(count_unsorted_events, cases.values()))
-        labels |= {(file.stem, case): events_to_segments(events, timed) for case, events in cases.items()}
-    if notes.unused:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
-    return ReadResult(build_tasks(labels, absent="skipped"), unsorted, tuple(notes.assumptions))
+        task = task_of_file(file, source)
+        if has_times.setdefault(task, timed) != timed:
+            what = f"{'has' if timed else 'has no'} times, the parts before it have {'none' if timed else 'some'}"
+            raise InputError(what, where=file.path, hint="write all parts with the same columns")
+        for case, own in cases.items():  # which may go on from part to part
+            events.setdefault((task, case), []).extend(own)
+    labels = {key: events_to_segments(own, has_times[key[0]]) for key, own in events.items()}
+    unused = tuple(sorted(notes.unused))
+    return ReadResult(build_tasks(labels, absent="skipped"), unsorted, tuple(notes.assumptions), unused)
 
 
-def _logs(source: Source, given: Mapping[str, str]) -> list[Source]:
+def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:
+    """The file, or the files of the folder, that are logs; `given` says which column is which."""
     return [file for file in source.files_or_self if _has_header(file, given)]
 
 

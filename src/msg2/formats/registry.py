@@ -37,6 +37,7 @@ from msg2.formats.source import ZIP, Source
 from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.task import Task
+from msg2.text import join_names
 
 
 class Reader(Protocol):
@@ -145,14 +146,19 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
+    chosen = make_read_options(options)
+    source = path if isinstance(path, Source) else Source.of_data(path)
+    reader = find_reader(source, chosen.columns)
+    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
+
+
+def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
+    """The options of reading by name; one that there is not is refused."""
     known = [field.name for field in fields(ReadOptions)]
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    chosen = ReadOptions(**options | {"columns": format_columns(options.get("columns"))})
-    source = path if isinstance(path, Source) else Source.of_data(path)
-    reader = find_reader(source, chosen.columns)
-    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
+    return ReadOptions(**{**options, "columns": format_columns(options.get("columns"))})
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
@@ -224,9 +230,24 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
         result = reader.read(source, options)
-    if result.assumptions:
-        _log.warning("%s: assumed: %s", source.path, "; ".join(result.assumptions))
+    log_notes(source, result.assumptions, result.unused)
     return result
+
+
+def log_notes(source: Source, assumptions: Sequence[str], unused: Sequence[str]) -> None:
+    """Log what was assumed of the data, and what of it was not used.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    assumptions, unused : sequence of str
+        As in `ReadResult`.
+    """
+    if unused:
+        _log.warning("%s: columns that are not used: %s", source.path, join_names(unused))
+    if assumptions:
+        _log.warning("%s: assumed: %s", source.path, "; ".join(assumptions))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

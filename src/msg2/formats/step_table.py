@@ -1,7 +1,8 @@
 """The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel, read.
 
 A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
-the video and the folder's name the task. A table without a column `task` is the task that its file is named after.
+the video and the folder's name the task. A table without a column `task` is the task that its file is named after;
+files that are called part-0, part-1, … are parts of one table, named after the folder.
 What is written reads back as the same tasks.
 """
 
@@ -17,7 +18,7 @@ from msg2.errors import InputError
 from msg2.extras import optional_dependency
 from msg2.formats.column_roles import parse_columns
 from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo
+from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, task_of_file
 from msg2.formats.source import Source
 from msg2.formats.table_rows import NUMBER_COLUMNS, find_columns, read_rows
 from msg2.formats.writing import Writer
@@ -60,36 +61,44 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     InputError
         Where something is wrong with the data.
     """
-    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    files = find_tables(source)
     given = parse_columns(options.columns)
-    one_per_video = source.is_folder and _one_per_video(files, given)
+    one_per_video = source.is_folder and are_one_per_video(files, given)
     notes = ReadNotes()
     try:
-        result = _read_in_columns(files, given, notes) if not one_per_video else None
+        result = _read_in_columns(files, source, given, notes) if not one_per_video else None
     except NotPlainError:
         result = None
     if result is None:
-        names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
+        names = (
+            (file, (source.stem, file.stem) if one_per_video else (task_of_file(file, source), None)) for file in files
+        )
         result = ReadResult.from_files(
             (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
         )
     if not any(task.labels for task in result.tasks):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    if notes.unused:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
+    return replace(result, assumptions=tuple(notes.assumptions), unused=tuple(sorted(notes.unused)))
+
+
+def find_tables(source: Source) -> list[Source]:
+    """The file, or the files of the folder, that are tables; a warning names the other ones."""
+    if not source.is_folder:
+        return [source]
+    files = [file for file in source.files if _is_table(file)]
     others = {file.path.name for file in source.files} - {file.path.name for file in files}
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return replace(result, assumptions=tuple(notes.assumptions))
+    return files
 
 
-def _read_in_columns(files: Sequence[Source], given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
+def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
     """The result of full tables that leave nothing open."""
     if all(map(_is_small, files)):
         raise NotPlainError  # pyarrow takes longer to be imported
-    mapped = [(file, find_columns(file, given)) for file in files]
+    mapped = [(file, find_columns(file, given), task_of_file(file, source)) for file in files]
     result = read_plain_tables(mapped)
-    for _, mapping in mapped:
+    for _, mapping, _ in mapped:
         notes.add(mapping)
     return result
 
@@ -122,8 +131,20 @@ def _is_table(file: Source) -> bool:
         return False  # a picture, a readme, …: it does not claim to be a table
 
 
-def _one_per_video(files: list[Source], given: Mapping[str, str]) -> bool:
-    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
+def are_one_per_video(files: Sequence[Source], given: Mapping[str, str]) -> bool:
+    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused.
+
+    Parameters
+    ----------
+    files : sequence of Source
+        The tables.
+    given : mapping of str to str
+        What the user said about their columns.
+
+    Returns
+    -------
+    bool
+    """
     full = [file for file in files if "video" in find_columns(file, given).columns]
     if full and len(full) < len(files):
         other = next(file for file in files if file not in full)

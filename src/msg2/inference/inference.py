@@ -197,6 +197,7 @@ def run_inference_on_all(
     method: str = DEFAULT_METHOD,
     *,
     jobs: int = 1,
+    engine: str = "local",
     constraints: Constraints | None = None,
     progress: Progress = no_progress,
     **settings: Any,
@@ -211,6 +212,8 @@ def run_inference_on_all(
         A name in `msg2.inference.METHODS`.
     jobs : int
         Processes.
+    engine : str
+        Whose processes: "local", of this machine, or "ray", of a cluster; see `msg2.parallel`.
     constraints : Constraints, optional
         Each task obeys those about its own steps.
     progress : Progress
@@ -225,10 +228,11 @@ def run_inference_on_all(
     """
     if len(tasks) == 1:
         own = None if constraints is None else constraints.about(tasks[0].steps)
-        yield run_inference(tasks[0], method, jobs=jobs, constraints=own, progress=progress, **settings)
+        yield run_inference(tasks[0], method, jobs=jobs, engine=engine, constraints=own, progress=progress, **settings)
         return
     work = partial(_run_with_logs, method=method, constraints=constraints, settings=settings)
-    for number, (result, messages) in enumerate(parallel_map(work, tasks, min(jobs, max(1, len(tasks)))), start=1):
+    found = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
+    for number, (result, messages) in enumerate(found, start=1):
         for level, message in messages:
             LOGGER.log(level, message)
         progress(number, len(tasks), result.graph.task)
@@ -254,6 +258,7 @@ def run_inference(
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
     jobs: int = 1,
+    engine: str = "local",
     progress: Progress = no_progress,
     **options: Any,
 ) -> InferenceResult:
@@ -265,6 +270,8 @@ def run_inference(
         What was seen. Constraints about steps that it does not have are refused.
     method, seed, constraints, samples, confidence, names, jobs, progress, **options
         As in `infer`.
+    engine : str
+        Whose processes share the bootstrap samples; see `run_inference_on_all`.
 
     Returns
     -------
@@ -272,7 +279,7 @@ def run_inference(
     """
     samples = choose_samples(samples, confidence)  # what cannot be used is refused before the work
     sequences = task if isinstance(task, Sequences) else Sequences.from_task(task)
-    name = sequences.task
+    name = sequences.name
     chosen_method, chosen = find_method(method), make_options(method, options)
     facts: dict[str, Any] = {}
     if names is not None:
@@ -297,7 +304,9 @@ def run_inference(
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
     learned, frequencies = learn(sequences), None
     if samples is not None:
-        frequencies = bootstrap(sequences, learned.relearn or learn, samples, seed, jobs=jobs, progress=progress)
+        frequencies = bootstrap(
+            sequences, learned.relearn or learn, samples, seed, jobs=jobs, engine=engine, progress=progress
+        )
         facts["bootstrap"] = {"samples": samples, "confidence": confidence, "seed": seed}
         if confidence is not None:
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
