@@ -247,6 +247,11 @@ class Task:
         return self._videos or ()
 
     @property
+    def is_columnar(self) -> bool:
+        """Whether the labels are kept as arrays: names and times only, without sources, confidences and narration."""
+        return self._columns is not None
+
+    @property
     def columns(self) -> LabelColumns:
         """The labels as arrays."""
         if self._columns is not None:
