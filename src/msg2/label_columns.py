@@ -67,6 +67,13 @@ class LabelColumns:
             start, end = place.astype(np.float64), place + 1.0
         return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
 
+    def part(self, low: int, high: int) -> LabelColumns:
+        """The labels of the videos from one place up to, not including, another."""
+        first, last = np.searchsorted(self.video, [low, high])
+        own = slice(first, last)
+        video = self.video[own] - np.int32(low)
+        return LabelColumns(self.videos[low:high], video, self.step[own], self.start[own], self.end[own], self.is_timed)
+
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
         """Make the videos, one after the other; `steps` are the names of the steps."""
         borders = np.searchsorted(self.video, np.arange(len(self.videos) + 1)).tolist()

@@ -244,8 +244,8 @@ def parallel_map(
             return
     finished: dict[int, Result] = {}
     awaited = 0
-    at_position: Callable[[int], Result] = partial(_apply_at, work, items)
-    for position, result in ENGINES[engine](at_position, range(len(items)), jobs):
+    placed: list[tuple[int, Item]] = list(enumerate(items))
+    for (position, _), result in ENGINES[engine](partial(_apply_to_placed, work), placed, jobs):
         if isinstance(result, WorkerDied):
             raise InputError(
                 "a process that was working on this has been ended from outside",
@@ -257,5 +257,5 @@ def parallel_map(
             awaited += 1
 
 
-def _apply_at(work: Callable[[Item], Result], items: Sequence[Item], position: int) -> Result:
-    return work(items[position])
+def _apply_to_placed(work: Callable[[Item], Result], placed: tuple[int, Item]) -> Result:
+    return work(placed[1])

@@ -294,6 +294,19 @@ class Task:
         """The same task and steps with other videos."""
         return Task(self.name, self.steps, videos, self.absent)
 
+    def split(self, videos: int) -> Iterator[Task]:
+        """The same task in parts of so many videos; what is kept as arrays stays so.
+
+        >>> [len(part) for part in Task("tea", [], [Video(name, []) for name in "abc"]).split(2)]
+        [2, 1]
+        """
+        for low in range(0, len(self), videos):
+            if self._videos is None and self._columns is not None:
+                columns = self._columns.part(low, min(low + videos, len(self)))
+                yield Task.from_columns(self.name, self.steps, columns, self.absent)
+            else:
+                yield self.with_videos(self.videos[low : low + videos])
+
     def with_first_labels(self) -> Task:
         """Only the first segment of each step in each video."""
         if self._columns is not None:

@@ -101,7 +101,9 @@ def test_logs_in_parts(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_log_with_and_without_times_are_refused(tmp_path: Path) -> None:
-    folder = write(tmp_path / "orders", {"part-0.csv": LOG + "c,boil,2024-05-01\n", "part-1.csv": "case,activity\nc,b\n"})
+    folder = write(
+        tmp_path / "orders", {"part-0.csv": LOG + "c,boil,2024-05-01\n", "part-1.csv": "case,activity\nc,b\n"}
+    )
     with pytest.raises(InputError, match=r"part-1.csv: has no times, the parts before it have some\n  write all parts"):
         read_all(folder)
 

@@ -6,7 +6,7 @@ A new format is one module beside this one and one line here: its reader in `REA
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,6 +36,7 @@ from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_
 from msg2.formats.source import ZIP, Source
 from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
+from msg2.progress import Progress, no_progress
 from msg2.task import Task
 from msg2.text import join_names
 
@@ -253,7 +254,12 @@ def log_notes(source: Source, assumptions: Sequence[str], unused: Sequence[str])
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions | None = None) -> list[Path]:
+def write(
+    tasks: Task | Sequence[Task],
+    path: str | Path,
+    options: WriteOptions | None = None,
+    progress: Progress = no_progress,
+) -> list[Path]:
     """Write the labels of one task or of many in the format of the suffix of `path`.
 
     ELAN has a file per video: of many videos, `labels.eaf` is a folder `labels` of them, in folders per task where
@@ -268,6 +274,8 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
         Its end is one of `WRITE_SUFFIXES`.
     options : WriteOptions, optional
         Where the videos lie, and their frame rate.
+    progress : Progress
+        Is told how many labels of a table are written.
 
     Returns
     -------
@@ -296,8 +304,18 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
         contents = WRITERS[suffix](tasks, path, options or WriteOptions())
     except InputError as error:
         raise error.at(path) from None
-    write_together(contents)
+    labels = sum(task.labels for task in tasks)
+    write_together({
+        file: content if isinstance(content, str | bytes) else _tell_rows(content, labels, progress)
+        for file, content in contents.items()
+    })  # fmt: skip
     return list(contents)
+
+
+def _tell_rows(pieces: Iterable[bytes], labels: int, progress: Progress) -> Iterator[bytes]:
+    for number, piece in enumerate(pieces, start=1):
+        yield piece
+        progress(min(number * step_table.ROWS_AT_ONCE, labels), labels, "")
 
 
 def match_suffix(path: Path) -> str:
