@@ -67,12 +67,19 @@ class LabelColumns:
             start, end = place.astype(np.float64), place + 1.0
         return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
 
-    def part(self, low: int, high: int) -> LabelColumns:
-        """The labels of the videos from one place up to, not including, another."""
-        first, last = np.searchsorted(self.video, [low, high])
-        own = slice(first, last)
-        video = self.video[own] - np.int32(low)
-        return LabelColumns(self.videos[low:high], video, self.step[own], self.start[own], self.end[own], self.is_timed)
+    def select(self, places: Sequence[int]) -> LabelColumns:
+        """The labels of some of the videos, whose places ascend."""
+        names = tuple(self.videos[place] for place in places)
+        if isinstance(places, range) and places.step == 1:
+            first, last = np.searchsorted(self.video, [places.start, places.stop])
+            own: slice | NDArray[np.bool_] = slice(first, last)
+            video = self.video[own] - np.int32(places.start)
+        else:
+            position = np.full(len(self.videos), -1, np.int32)
+            position[list(places)] = np.arange(len(places), dtype=np.int32)
+            own = position[self.video] >= 0
+            video = position[self.video[own]]
+        return LabelColumns(names, video, self.step[own], self.start[own], self.end[own], self.is_timed)
 
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
         """Make the videos, one after the other; `steps` are the names of the steps."""

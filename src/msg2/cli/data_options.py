@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -134,13 +135,13 @@ def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
     InputError
         Where no task is left.
     """
-    enough = [task for task in tasks if sum(bool(video.segments) for video in task) > 1]
-    if not enough:
+    labelled = {task.name: len(list(islice((video for video in task if video.segments), 2))) for task in tasks}
+    if max(labelled.values(), default=0) < 2:
         raise InputError("no task has two videos with labels: none can be held out", where=data)
-    for task in tasks:
-        if task not in enough:
-            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", task.name)
-    return enough
+    for name, count in labelled.items():
+        if count < 2:
+            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", name)
+    return [task for task in tasks if labelled[task.name] > 1]
 
 
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
