@@ -94,7 +94,7 @@ def test_plain_tables_are_read_in_columns(
     path.write_text("".join(",".join(row) + "\n" for row in quoted))
     source = Source.at(path)
     if len(rows) > 2:
-        assert read_plain_tables([(source, find_columns(source, {}))]).tasks
+        assert read_plain_tables([(source, find_columns(source, {}), source.stem)]).tasks
     _assert_same(path)
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
 from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
 from msg2.formats.source import Source
 from msg2.formats.table_rows import is_in_milliseconds, open_parquet
 from msg2.formats.unpacking import UnpackingBudget
 from msg2.label_columns import LabelColumns
-from msg2.task import Segment, Task, Video
+from msg2.task import Task
+from msg2.text import name_fault
 
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
 _BOM = b"\xef\xbb\xbf"
@@ -103,13 +103,8 @@ def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableC
             raise NotPlainError
     coded = {role: _code(table.column(columns[role])) for role in _NAMES if role in columns}
     coded.setdefault("task", CodedNames((task,), np.zeros(table.num_rows, np.int32)))
-    try:
-        for name in {*coded["task"].names, *coded["step"].names}:
-            Segment(name)
-        for name in coded["video"].names:
-            Video(name, ())
-    except InputError:
-        raise NotPlainError from None
+    if any(name_fault(name) for names in coded.values() for name in names.names):
+        raise NotPlainError
     return TableColumns(coded["task"], coded["video"], coded["step"], times.get("start"), times.get("end"))
 
 
