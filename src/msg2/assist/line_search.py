@@ -33,23 +33,23 @@ class LinePoint(NamedTuple):
     gradient: FloatArray
 
 
-class _Trial(NamedTuple):
+class _TrialStep(NamedTuple):
     """t, f(t) and f'(t)."""
 
     step: float
     value: float
     slope: float
 
-    def tilted(self, slope: float) -> _Trial:
+    def tilted(self, slope: float) -> _TrialStep:
         """The same for f plus a line of this slope."""
-        return _Trial(self.step, self.value + slope * self.step, self.slope + slope)
+        return _TrialStep(self.step, self.value + slope * self.step, self.slope + slope)
 
 
 class _Interval(NamedTuple):
     """The step with the least value so far, and the other end; `bracketed` once a good step is known to lie inside."""
 
-    best: _Trial
-    other: _Trial
+    best: _TrialStep
+    other: _TrialStep
     bracketed: bool
 
 
@@ -74,7 +74,7 @@ def find_step(
     LinePoint or None
         Where the interval has become narrow, its slope may be steeper than asked for; None after twenty trials in vain.
     """
-    origin = _Trial(0.0, start.value, float(start.gradient @ direction))
+    origin = _TrialStep(0.0, start.value, float(start.gradient @ direction))
     interval = _Interval(origin, origin, False)
     least, most = 0.0, 5 * step  # where the next trial may lie
     width = width_before = math.inf
@@ -82,7 +82,7 @@ def find_step(
     seeks_decrease = True  # until a step is low enough and not downhill any more
     for _ in range(_MAX_TRIALS):
         value, gradient = objective(x + step * direction)
-        trial = _Trial(step, value, float(gradient @ direction))
+        trial = _TrialStep(step, value, float(gradient @ direction))
         excess = value - (origin.value + step * demanded)
         seeks_decrease = seeks_decrease and not (excess <= 0 <= trial.slope)
         is_good = excess <= 0 and abs(trial.slope) <= -_CURVATURE * origin.slope
@@ -103,7 +103,7 @@ def find_step(
     return None
 
 
-def _narrow(interval: _Interval, trial: _Trial, tilt: float, least: float, most: float) -> tuple[_Interval, float]:
+def _narrow(interval: _Interval, trial: _TrialStep, tilt: float, least: float, most: float) -> tuple[_Interval, float]:
     """The interval that a trial leaves, and the next step; both for f minus a line of the slope `tilt`."""
     best, other, trial = (each.tilted(-tilt) for each in (interval.best, interval.other, trial))
     bracketed, turns = interval.bracketed, trial.slope * best.slope < 0
@@ -134,7 +134,7 @@ def _narrow(interval: _Interval, trial: _Trial, tilt: float, least: float, most:
     return _Interval(best.tilted(tilt), other.tilted(tilt), bracketed), step
 
 
-def _cubic_minimum(one: _Trial, two: _Trial) -> float:
+def _cubic_minimum(one: _TrialStep, two: _TrialStep) -> float:
     """Where the cubic with the values and slopes of two trials has its minimum; NaN for one that has none."""
     theta = 3 * (one.value - two.value) / (two.step - one.step) + one.slope + two.slope
     squared = theta**2 - one.slope * two.slope
@@ -143,12 +143,12 @@ def _cubic_minimum(one: _Trial, two: _Trial) -> float:
     return two.step + (root - two.slope + theta) / denominator * (one.step - two.step) if denominator else math.nan
 
 
-def _quadratic_minimum(one: _Trial, two: _Trial) -> float:
+def _quadratic_minimum(one: _TrialStep, two: _TrialStep) -> float:
     """Where the parabola through two values, with the slope at the first, has its minimum."""
     length = two.step - one.step
     return one.step + one.slope / ((one.value - two.value) / length + one.slope) / 2 * length
 
 
-def _secant_zero(one: _Trial, two: _Trial) -> float:
+def _secant_zero(one: _TrialStep, two: _TrialStep) -> float:
     """Where the slope would be zero if it were linear."""
     return two.step + two.slope / (two.slope - one.slope) * (one.step - two.step)
