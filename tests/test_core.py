@@ -36,6 +36,7 @@ COMMANDS = {
     "plan a window": "plan graph.json --data world/steps.csv --first 'fill kettle' --goal 'remove dripper' --length 4",
     "merge": "merge graph.json paper.json -o merged.json",
     "sweep": "sweep world/steps.csv -o sweep.csv",
+    "demo": "demo -o demo",
     "convert to JSON Lines": "convert world/steps.csv -o steps.jsonl",
     "convert to ELAN": "convert world/steps.csv -o steps.eaf",
 }
