@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msg2.arrays import FloatArray
 from msg2.errors import InputError
+from msg2.extras import optional_dependency
 from msg2.formats import read_all
 from msg2.formats.caption_files import name_finder
 from msg2.formats.reading import choose_task
@@ -144,6 +145,8 @@ def label(
     >>> result = label("transcripts", steps="steps.txt")  # doctest: +SKIP
     >>> msg2.infer(result.for_graph())  # doctest: +SKIP
     """
+    with optional_dependency("drafting labels", "label"):  # before anything is listened to, which may take hours
+        import scipy.ndimage  # noqa: F401
     chosen = options or LabelOptions()
     given = _read_labels(labels, task)
     listed = _read_list(steps)
