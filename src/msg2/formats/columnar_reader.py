@@ -1,8 +1,8 @@
-"""Tables of steps read in columns, by pyarrow: the fast way for plain CSV and Parquet files.
+"""Tables of steps and event logs read in columns, by pyarrow: the fast way for plain CSV, TSV and Parquet files.
 
-It reads what leaves nothing open (names, and times in seconds, all as they should be) and gives the same tasks as
-`table_rows`, to the byte. Of everything else it says that it is not plain, and `table_rows` reads it, with its notes
-and its errors.
+It reads what leaves nothing open (names, and times in seconds or ISO 8601, all as they should be) and gives the same
+tasks as reading row by row, to the byte. Of everything else it says that it is not plain, and `table_rows` or
+`event_csv` reads it, with its notes and its errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from msg2.text import name_fault
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
 _BOM = b"\xef\xbb\xbf"
 _FEW_LINES = 3
-_BREAKS = tuple(b",\r\n")
+_LOG_ROLES = {"case": "video", "activity": "step", "time": "time"}
+"""What the columns of a log are in a table of steps."""
+_MICROSECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 class NotPlainError(Exception):
@@ -80,22 +82,81 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping, str]]) -> Rea
     return ReadResult([_make_task(name, own) for name, own in tasks.items()], unsorted)
 
 
+def read_plain_logs(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
+    """Read event logs whose events are instants.
+
+    Parameters
+    ----------
+    files : sequence of (Source, ColumnMapping, str)
+        CSV files, each with what its columns are, and the task.
+
+    Returns
+    -------
+    ReadResult
+        The same as row by row.
+
+    Raises
+    ------
+    NotPlainError
+        Where one of them is not plain, or pyarrow is not installed.
+    """
+    parts = [(file, task, _read_log(file, mapping.columns, task)) for file, mapping, task in files]
+    unsorted = {file.path.name: _count_unsorted(columns) for file, _, columns in parts}
+    tasks: dict[str, list[TableColumns]] = {}
+    for _, task, columns in parts:
+        tasks.setdefault(task, []).append(columns)
+    return ReadResult([_make_log_task(name, own) for name, own in tasks.items()], unsorted)
+
+
+def _read_log(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
+    if not columns.keys() <= _LOG_ROLES.keys() or file.head.startswith(b"PAR1"):
+        raise NotPlainError
+    table = _read_arrow(file, {_LOG_ROLES[role]: name for role, name in columns.items()})
+    time = _microseconds(table.column(columns["time"])) if "time" in columns else None
+    coded = {role: _code(table.column(columns[role])) for role in ("case", "activity")}
+    if any(name_fault(name) for names in coded.values() for name in names.names):
+        raise NotPlainError
+    every = CodedNames((task,), np.zeros(table.num_rows, np.int32))
+    return TableColumns(every, coded["case"], coded["activity"], time, time)
+
+
+def _make_log_task(name: str, parts: Sequence[TableColumns]) -> Task:
+    """The task of a log; with times, a case may go on from file to file."""
+    task = _make_task(name, parts, apart=parts[0].start is None)
+    if parts[0].start is None:
+        return Task.from_columns(name, task.steps, task.columns, "skipped")
+    found = task.columns
+    first = np.searchsorted(found.video, np.arange(len(found.videos)))
+    seconds = (found.start - found.start[first][found.video]) / 1e6
+    columns = LabelColumns(found.videos, found.video, found.step, seconds, seconds)
+    return Task.from_columns(name, task.steps, columns, "skipped")
+
+
+def _microseconds(column: Any) -> NDArray[np.float64]:
+    """Points in time since 1970; up to the year 2255 they are exact."""
+    import pyarrow
+
+    if column.null_count or not pyarrow.types.is_timestamp(column.type):
+        raise NotPlainError
+    values = np.asarray(column.cast(pyarrow.int64()).to_numpy(), np.int64)
+    if column.type.unit == "ns":
+        if (values % 1000).any():
+            raise NotPlainError
+        values = values // 1000
+    else:
+        values = values * _MICROSECOND[column.type.unit]
+    if np.abs(values).max(initial=0) >= 1 << 53:
+        raise NotPlainError
+    return values.astype(np.float64)
+
+
 def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
     """The columns of one file; `columns` says what each role is called, `task` what no column does."""
     if not {"video", "step"} <= columns.keys() <= {*_NAMES, *_TIMES} or ("start" in columns) != ("end" in columns):
         raise NotPlainError
     if any(is_in_milliseconds(columns[role]) for role in _TIMES if role in columns):
         raise NotPlainError
-    try:
-        import pyarrow
-    except ImportError:
-        raise NotPlainError from None
-    try:
-        table = _read_parquet(file, columns) if file.head.startswith(b"PAR1") else _read_csv(file, columns)
-    except (pyarrow.ArrowException, OverflowError, UnicodeError):
-        raise NotPlainError from None  # `table_rows` says what is wrong, and where
-    if not table.num_rows:
-        raise NotPlainError
+    table = _read_arrow(file, columns)
     times = {role: _numbers(table.column(columns[role])) for role in _TIMES if role in columns}
     if times:
         start, end = times["start"], times["end"]
@@ -106,6 +167,21 @@ def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableC
     if any(name_fault(name) for names in coded.values() for name in names.names):
         raise NotPlainError
     return TableColumns(coded["task"], coded["video"], coded["step"], times.get("start"), times.get("end"))
+
+
+def _read_arrow(file: Source, columns: Mapping[str, str]) -> Any:
+    """The columns of a file as pyarrow's table; `columns` says what each role is called."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise NotPlainError from None
+    try:
+        table = _read_parquet(file, columns) if file.head.startswith(b"PAR1") else _read_csv(file, columns)
+    except (pyarrow.ArrowException, OverflowError, UnicodeError):
+        raise NotPlainError from None  # who reads row by row says what is wrong, and where
+    if not table.num_rows:
+        raise NotPlainError
+    return table
 
 
 def _read_parquet(file: Source, columns: Mapping[str, str]) -> Any:
@@ -120,13 +196,16 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
     first, *others = file.head.removeprefix(_BOM).split(b"\n", _FEW_LINES)
     if len(others) < _FEW_LINES:
         raise NotPlainError  # there is nothing to gain, or a line without an end
-    header = next(reader([first.decode()]), [])
+    separator = "\t" if b"\t" in first and b"," not in first else ","
+    header = next(reader([first.decode()], delimiter=separator), [])
     if len(set(header)) < len(header) or not set(columns.values()) <= set(header):
         raise NotPlainError  # separated by something else
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    kinds = {column: text if role in _NAMES else pyarrow.float64() for role, column in columns.items()}
+    kinds = {
+        column: text if role in _NAMES else pyarrow.float64() for role, column in columns.items() if role != "time"
+    }
     convert = csv.ConvertOptions(
-        column_types=kinds, include_columns=list(kinds), null_values=[], strings_can_be_null=False
+        column_types=kinds, include_columns=list(columns.values()), null_values=[], strings_can_be_null=False
     )
     with file.open_binary() as stream:
         content = stream.read()
@@ -135,12 +214,12 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
         budget.require(rows=content.count(b"\n"))
     if b"\0" in content:
         raise NotPlainError
-    _check_quotes(content)
-    rows = csv.ParseOptions(newlines_in_values=True)
+    _check_quotes(content, separator)
+    rows = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     return csv.read_csv(pyarrow.BufferReader(content), convert_options=convert, parse_options=rows)
 
 
-def _check_quotes(content: bytes) -> None:
+def _check_quotes(content: bytes, separator: str) -> None:
     """Refuse quotes that do not enclose whole cells; pyarrow would read them in its own way."""
     header = content.find(b"\n") + 1
     if content.find(b'"', header) < 0:
@@ -152,7 +231,8 @@ def _check_quotes(content: bytes) -> None:
     before, after = characters[places[::2] - 1], characters[places[1::2] + 1]
     if places[0] == 0:
         before = before[1:]
-    if not np.isin(before, _BREAKS).all() or not np.isin(after, _BREAKS).all():
+    breaks = tuple(f"{separator}\r\n".encode())
+    if not np.isin(before, breaks).all() or not np.isin(after, breaks).all():
         raise NotPlainError
 
 
@@ -217,13 +297,11 @@ def _used(names: CodedNames, rows: NDArray[np.bool_]) -> CodedNames:
     return CodedNames(tuple(names.names[place] for place in used.tolist()), code.astype(np.int32))
 
 
-def _make_task(name: str, parts: Sequence[TableColumns]) -> Task:
-    """The task of the labels of several files; a video that is in two of them is refused, row by row."""
+def _make_task(name: str, parts: Sequence[TableColumns], apart: bool = True) -> Task:
+    """The task of the labels of several files; `apart`: a video that is in two of them is refused, row by row."""
     video, step = (_join([getattr(part, field) for part in parts]) for field in ("video", "step"))
-    if (
-        len(video.names) < sum(len(part.video.names) for part in parts)
-        or len({part.start is None for part in parts}) > 1
-    ):
+    repeated = len(video.names) < sum(len(part.video.names) for part in parts)
+    if (apart and repeated) or len({part.start is None for part in parts}) > 1:
         raise NotPlainError
     starts, ends = [part.start for part in parts], [part.end for part in parts]
     if starts[0] is None:

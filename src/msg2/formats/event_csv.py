@@ -7,9 +7,11 @@ instants.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.column_roles import EVENT_NAMES, ColumnMapping, match_columns, normalize_name, parse_columns
+from msg2.formats.columnar_reader import NotPlainError, read_plain_logs
 from msg2.formats.delimited_reader import missing_column_error, open_table
 from msg2.formats.events import (
     INSTANCE,
@@ -24,6 +26,7 @@ from msg2.formats.events import (
 )
 from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, build_tasks, task_of_file
 from msg2.formats.source import Source
+from msg2.text import short_repr
 
 DESCRIPTION = "event logs as tables (case, activity, timestamp)"
 
@@ -62,10 +65,15 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         Where something is wrong with the data.
     """
     given = parse_columns(options.columns)
+    files = find_logs(source, given) or source.files_or_self
+    try:
+        return _read_in_columns(files, source, given)
+    except NotPlainError:
+        pass
     events: dict[tuple[str, str], list[Event]] = {}
     has_times: dict[str, bool] = {}
     unsorted, notes = {}, ReadNotes()
-    for file in find_logs(source, given) or source.files_or_self:
+    for file in files:
         cases, timed = _read_cases(file, given, notes)
         unsorted[file.path.name] = sum(map(count_unsorted_events, cases.values()))
         task = task_of_file(file, source)
@@ -73,10 +81,27 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
             what = f"{'has' if timed else 'has no'} times, the parts before it have {'none' if timed else 'some'}"
             raise InputError(what, where=file.path, hint="write all parts with the same columns")
         for case, own in cases.items():  # which may go on from part to part
+            if not timed and (task, case) in events:
+                what = f"the case {short_repr(case)} is in another file as well, and its events have no times"
+                raise InputError(what, where=file.path, hint="put all events of a case in one file")
             events.setdefault((task, case), []).extend(own)
     labels = {key: events_to_segments(own, has_times[key[0]]) for key, own in events.items()}
     unused = tuple(sorted(notes.unused))
     return ReadResult(build_tasks(labels, absent="skipped"), unsorted, tuple(notes.assumptions), unused)
+
+
+def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str]) -> ReadResult:
+    """The result of logs of instants that leave nothing open."""
+    if all(file.is_small for file in files):
+        raise NotPlainError  # pyarrow takes longer to be imported
+    notes, mapped = ReadNotes(), []
+    for file in files:
+        with open_table(file, lambda cells: is_log_header(cells, given)) as table:
+            mapping = find_event_columns(table.header, given, file.row(table.line))
+        notes.add(mapping, table.assumptions)
+        mapped.append((file, mapping, task_of_file(file, source)))
+    result = read_plain_logs(mapped)
+    return replace(result, assumptions=tuple(notes.assumptions), unused=tuple(sorted(notes.unused)))
 
 
 def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:

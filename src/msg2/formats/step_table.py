@@ -99,17 +99,13 @@ def find_tables(source: Source) -> list[Source]:
 
 def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
     """The result of full tables that leave nothing open."""
-    if all(map(_is_small, files)):
+    if all(file.is_small for file in files):
         raise NotPlainError  # pyarrow takes longer to be imported
     mapped = [(file, find_columns(file, given), task_of_file(file, source)) for file in files]
     result = read_plain_tables(mapped)
     for _, mapping, _ in mapped:
         notes.add(mapping)
     return result
-
-
-def _is_small(file: Source) -> bool:
-    return len(file.head) < file.head_bytes
 
 
 def _read_labels(
