@@ -8,8 +8,10 @@ tasks as reading row by row, to the byte. Of everything else it says that it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from csv import reader
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,13 +113,10 @@ def read_plain_logs(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadR
 def _read_log(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
     if not columns.keys() <= _LOG_ROLES.keys() or file.head.startswith(b"PAR1"):
         raise NotPlainError
-    table = _read_arrow(file, {_LOG_ROLES[role]: name for role, name in columns.items()})
+    table, names = _read_arrow(file, {_LOG_ROLES[role]: name for role, name in columns.items()})
     time = _microseconds(table.column(columns["time"])) if "time" in columns else None
-    coded = {role: _code(table.column(columns[role])) for role in ("case", "activity")}
-    if any(name_fault(name) for names in coded.values() for name in names.names):
-        raise NotPlainError
     every = CodedNames((task,), np.zeros(table.num_rows, np.int32))
-    return TableColumns(every, coded["case"], coded["activity"], time, time)
+    return TableColumns(every, names["video"], names["step"], time, time)
 
 
 def _make_log_task(name: str, parts: Sequence[TableColumns]) -> Task:
@@ -138,7 +137,7 @@ def _microseconds(column: Any) -> NDArray[np.float64]:
 
     if column.null_count or not pyarrow.types.is_timestamp(column.type):
         raise NotPlainError
-    values = np.asarray(column.cast(pyarrow.int64()).to_numpy(), np.int64)
+    values = _values(column.chunks, pyarrow.int64())
     if column.type.unit == "ns":
         if (values % 1000).any():
             raise NotPlainError
@@ -156,40 +155,39 @@ def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableC
         raise NotPlainError
     if any(is_in_milliseconds(columns[role]) for role in _TIMES if role in columns):
         raise NotPlainError
-    table = _read_arrow(file, columns)
+    table, names = _read_arrow(file, columns)
     times = {role: _numbers(table.column(columns[role])) for role in _TIMES if role in columns}
     if times:
         start, end = times["start"], times["end"]
         if not (np.isfinite(end).all() and (start >= 0).all() and (end >= start).all()):
             raise NotPlainError
-    coded = {role: _code(table.column(columns[role])) for role in _NAMES if role in columns}
-    coded.setdefault("task", CodedNames((task,), np.zeros(table.num_rows, np.int32)))
-    if any(name_fault(name) for names in coded.values() for name in names.names):
-        raise NotPlainError
-    return TableColumns(coded["task"], coded["video"], coded["step"], times.get("start"), times.get("end"))
+    names.setdefault("task", CodedNames((task,), np.zeros(table.num_rows, np.int32)))
+    return TableColumns(names["task"], names["video"], names["step"], times.get("start"), times.get("end"))
 
 
-def _read_arrow(file: Source, columns: Mapping[str, str]) -> Any:
-    """The columns of a file as pyarrow's table; `columns` says what each role is called."""
+def _read_arrow(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
+    """The columns of a file as pyarrow's table, and those of names; `columns` says what each role is called."""
     try:
         import pyarrow
     except ImportError:
         raise NotPlainError from None
     try:
-        table = _read_parquet(file, columns) if file.head.startswith(b"PAR1") else _read_csv(file, columns)
+        read = _read_parquet if file.head.startswith(b"PAR1") else _read_csv
+        table, names = read(file, columns)
     except (pyarrow.ArrowException, OverflowError, UnicodeError):
         raise NotPlainError from None  # who reads row by row says what is wrong, and where
-    if not table.num_rows:
+    if not table.num_rows or any(name_fault(name) for coded in names.values() for name in coded.names):
         raise NotPlainError
-    return table
+    return table, names
 
 
-def _read_parquet(file: Source, columns: Mapping[str, str]) -> Any:
+def _read_parquet(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     with file.open_binary() as stream:
-        return open_parquet(file, stream).read(columns=list(columns.values()))
+        table = open_parquet(file, stream).read(columns=list(columns.values()))
+    return table, _code_names(table, columns)
 
 
-def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
+def _read_csv(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     import pyarrow
     from pyarrow import csv
 
@@ -214,18 +212,30 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
         budget.require(rows=content.count(b"\n"))
     if b"\0" in content:
         raise NotPlainError
+    read = partial(
+        csv.read_csv,
+        convert_options=convert,
+        read_options=csv.ReadOptions(column_names=header, skip_rows=1),
+    )
+    quoted = content.find(b'"', content.find(b"\n")) >= 0
+    if not quoted or set(header) == set(columns.values()):
+        with suppress(NotPlainError, pyarrow.ArrowException):  # as if quotes were letters: many lines at a time
+            plain = csv.ParseOptions(delimiter=separator, quote_char=False)
+            table = read(pyarrow.BufferReader(content), parse_options=plain)
+            return table, _code_names(table, columns, quoted=True)
     _check_quotes(content, separator)
     rows = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    return csv.read_csv(pyarrow.BufferReader(content), convert_options=convert, parse_options=rows)
+    table = read(pyarrow.BufferReader(content), parse_options=rows)
+    return table, _code_names(table, columns)
 
 
 def _check_quotes(content: bytes, separator: str) -> None:
     """Refuse quotes that do not enclose whole cells; pyarrow would read them in its own way."""
     header = content.find(b"\n") + 1
-    if content.find(b'"', header) < 0:
-        return
     characters = np.frombuffer(content + b"\n", np.uint8, offset=header)
     places = np.flatnonzero(characters == ord('"'))
+    if not len(places):
+        return
     if len(places) % 2:
         raise NotPlainError
     before, after = characters[places[::2] - 1], characters[places[1::2] + 1]
@@ -242,11 +252,29 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     kind = column.type
     if column.null_count or not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
         raise NotPlainError
-    return np.asarray(column.to_numpy(), np.float64)
+    return _values(column.chunks, kind).astype(np.float64)
 
 
-def _code(column: Any) -> CodedNames:
-    """Names sorted as Python sorts them; pyarrow's codes are those of each chunk."""
+def _values(chunks: Sequence[Any], kind: Any) -> NDArray[Any]:
+    """The numbers in pyarrow's arrays, none of them missing; `to_numpy` would import pandas, which takes a while."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    arrays = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in chunks
+        if len(chunk)
+    ]
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _code_names(table: Any, columns: Mapping[str, str], quoted: bool = False) -> dict[str, CodedNames]:
+    return {role: _code(table.column(columns[role]), quoted) for role in _NAMES if role in columns}
+
+
+def _code(column: Any, quoted: bool) -> CodedNames:
+    """Names sorted as Python sorts them; pyarrow's codes are those of each chunk.
+
+    `quoted`: quotes were read as letters. They are taken off where they enclose a name; others are not plain.
+    """
     import pyarrow
 
     if column.null_count:
@@ -259,7 +287,11 @@ def _code(column: Any) -> CodedNames:
         raise NotPlainError
     whole = column.unify_dictionaries()
     found = whole.chunk(0).dictionary.to_pylist() if whole.num_chunks else []
-    code = np.concatenate([np.asarray(chunk.indices, np.int32) for chunk in whole.chunks] or [np.zeros(0, np.int32)])
+    if quoted:
+        found = [name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name for name in found]
+        if any('"' in name for name in found) or len(set(found)) < len(found):
+            raise NotPlainError
+    code = _values([chunk.indices for chunk in whole.chunks], whole.type.index_type).astype(np.int32, copy=False)
     return _sort_names(found, code)
 
 
