@@ -115,7 +115,7 @@ def _read_columns(file: Source, columns: Mapping[str, str]) -> TableColumns:
 
 def _read_parquet(file: Source, columns: Mapping[str, str]) -> Any:
     with file.open_binary() as stream:
-        return open_parquet(file, stream).read(columns=list(columns.values()))
+        return open_parquet(file, stream, in_columns=True).read(columns=list(columns.values()))
 
 
 def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
