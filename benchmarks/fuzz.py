@@ -50,6 +50,10 @@ def examples(folder: Path) -> dict[str, Path]:
     found = {}
     for suffix in ("csv", "tsv", "jsonl", "parquet", "eaf", "label-studio.json"):
         found[suffix] = write(Task(toast.name, toast.steps, toast.videos[:1]), folder / suffix / f"toast.{suffix}")[0]
+    plain = [Video(name, [Segment("fry", 0.5, 2.0), Segment("flip", 3.0, 4.0)]) for name in ("v1", "v2")]
+    for suffix in ("csv", "parquet"):  # read in columns
+        place = folder / f"plain-{suffix}" / f"toast.{suffix}"
+        found[place.parent.name] = write(Task(toast.name, toast.steps, plain), place)[0]
     evidence = {"flip": {"videos": 9, "holds": 8}}
     graph = SubtaskGraph("toast", ["fry", "flip"], {"flip": step("fry")}, evidence=evidence)
     texts = _TEXTS | {"graph": graph.dumps()}

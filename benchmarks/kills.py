@@ -69,7 +69,9 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from msg2.cli import main
+from msg2.cli.signals import end_at_once
 
+end_at_once()
 if sys.argv[1] == "data":  # a set that lies here in place of the one on the network
     from dataclasses import replace
     from msg2.formats.downloads import catalogue
