@@ -11,6 +11,7 @@ exit 130 and one line.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 STARTING_SECONDS = 0.15
 """Until then it is Python that starts, and its own way to end."""
@@ -28,27 +30,78 @@ PATIENCE = 60
 """Seconds that a program has to end after an interrupt."""
 COMMANDS = {
     "infer": "infer many.csv -o out/graphs --jobs 2 --stats out/stats.csv",
+    "samples": "infer world/steps.csv -o out/graph.json --samples 20 --jobs 2",
     "convert": "convert many.csv -o out/labels.eaf",
+    "parquet": "convert many.csv -o out/labels.parquet",
+    "studio": "convert many.csv -o out/labels.label-studio.json",
     "show": "show world/truth.json -o out/graph.svg",
     "page": "show world/truth.json -o out/graph.html --data world/steps.csv",
     "merge": "merge world/truth.json world/truth.json -o out/merged.json",
+    "compare": "compare world/truth.json other.json -o out/differences.svg",
+    "check": "check world/truth.json world/steps.csv -o out/mistakes.svg",
+    "watch": "watch world/truth.json --data world/steps.csv --save out/run.json < <(tail -n +$((1 + "
+    "$(cat out/run.json 2>&- | grep -c saw))) events.jsonl)",
     "sweep": "sweep world/steps.csv -o out/sweep.csv",
+    "phrases": "phrases rendered/steps.csv rendered/videos -o out/spoken.html",
+    "label": "label rendered/videos --steps steps.txt -o out/draft.csv",
+    "features": "features rendered/videos -o out --jobs 2",
     "simulate": "simulate 'Make Coffee' --videos 40 --features -o out",
     "render": "simulate 'Make Coffee' --videos 4 --render --jobs 2 -o out",
     "train": "states train world/steps.csv --features world/features -o out --epochs 3",
+    "fill": "states fill model world/steps.csv --features world/features -o out/filled.csv",
+    "plot": "states plot model world/steps.csv --features world/features --video v00001 -o out/video.svg",
+    "run": "run world -o out --epochs 3",
+    "videos": "run rendered/videos --labels rendered/steps.csv -o out --epochs 3",
+    "demo": "demo -o out",
+    "data": "data crosstask -o out",
 }
-"""Name -> its arguments; it is run in a folder with a table of several tasks and a simulated world."""
-RESUMED = ("train", "simulate", "render")
+"""Name -> its arguments: every command that writes, but for `serve`, which `benchmarks.app_load` kills. It is run in a
+folder with a table of several tasks and what `INPUTS` make."""
+INPUTS = {
+    "world": "simulate 'Make Coffee' --videos 12 --features -o world",
+    "rendered": "simulate 'Make Coffee' --videos 3 --render --jobs 2 -o rendered",
+    "model": "states train world/steps.csv --features world/features -o model --epochs 3",
+}
+"""Folder -> the command that makes it, for those that read it."""
+RESUMED = ("train", "simulate", "render", "features", "run", "videos", "demo", "data", "watch")
 """What they write on the way is more than the result."""
-_PROGRAM = "import sys; from msg2.cli import main; sys.argv[0] = 'msg2'; main()"
+_PROGRAM = """
+import sys
+from pathlib import Path
+from msg2.cli import main
+from msg2.cli.signals import end_at_once
+
+end_at_once()
+if sys.argv[1] == "data":  # a set that lies here in place of the one on the network
+    from dataclasses import replace
+    from msg2.formats.downloads import catalogue
+
+    sets, here = catalogue.PUBLIC_DATASETS, Path("crosstask_release.zip").resolve()
+    sets["crosstask"] = replace(sets["crosstask"], files={here.name: here.as_uri()})
+sys.argv[0] = "msg2"
+main()
+"""
 
 
-def prepare(folder: Path) -> None:
-    """Write what the commands read: a simulated world with features, and a table of three tasks."""
-    run("simulate 'Make Coffee' --videos 12 --features -o world", folder).communicate()
+def prepare(folder: Path, arguments: str) -> None:
+    """Write what a command reads: a table of three tasks, simulated worlds, a model, an archive of annotations."""
     rows = (f"t{task},v{video},s{(video + place) % 7},{place},{place + 1}\n"
             for task in range(3) for video in range(20) for place in range(7))  # fmt: skip
     (folder / "many.csv").write_text("task,video,step,start,end\n" + "".join(rows))
+    for made, making in INPUTS.items():
+        if made in arguments or made == "world":
+            _, said = run(making, folder).communicate()
+            if not (folder / made).is_dir():
+                raise RuntimeError(f"msg2 {making}: {said}")
+    truth = json.loads((folder / "world" / "truth.json").read_text())
+    steps: list[str] = truth["steps"]
+    (folder / "other.json").write_text(json.dumps(truth | {"preconditions": {steps[-1]: steps[0]}, "order": []}))
+    (folder / "steps.txt").write_text("".join(f"{step}\n" for step in steps))
+    events = (json.dumps({"did": step, "at": 10 * place}) for place, step in enumerate(steps))
+    (folder / "events.jsonl").write_text("".join(f"{event}\n" for event in events))
+    with ZipFile(folder / "crosstask_release.zip", "w") as archive:
+        for number in range(300):
+            archive.writestr(f"annotations/1_v{number}.csv", "1,0,1\n2,2,3\n" * 1000)
 
 
 def run(arguments: str, folder: Path) -> subprocess.Popen[str]:
@@ -107,7 +160,7 @@ def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
     rng = random.Random(f"{name} {seed}")
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root)
-        prepare(folder)
+        prepare(folder, COMMANDS[name])
         began = time.monotonic()
         _, said = run(COMMANDS[name], folder).communicate()
         seconds, expected = time.monotonic() - began, files(folder / "out")

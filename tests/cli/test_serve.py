@@ -170,6 +170,19 @@ def test_an_interrupt_is_the_end(tmp_path: Path) -> None:
     assert server.returncode == 130
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other systems end a program in another way")
+def test_a_signal_to_end_leaves_no_token(tmp_path: Path) -> None:
+    command = [Path(sys.executable).with_name("msg2"), "serve", "--folder", tmp_path / "work", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    server.stdout.readline()
+    assert (tmp_path / "work" / "token").is_file()
+    server.send_signal(signal.SIGTERM)
+    assert server.communicate(timeout=20) == ("", "")
+    assert server.returncode == 0
+    assert not {"token", "open.html"} & {file.name for file in (tmp_path / "work").iterdir()}
+
+
 def _until(holds: Callable[[], bool], within: float = 30) -> None:
     end = time.monotonic() + within
     while not holds():

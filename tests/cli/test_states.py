@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -104,6 +105,26 @@ def test_a_folder_per_task_and_tasks_without_features_are_left_out(msg2, tea: Pa
     assert "holds another training" in msg2(*train, "--epochs", 3).complaint
     one = msg2(*train[:-2], "--device", "cpu", "--task", "other", "--epochs", 1)
     assert "no task has two videos with labels and features" in one.complaint
+
+
+def test_by_default_nobody_touches_the_network(
+    msg2, tea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def connect(_: object, address: object) -> None:
+        asked.append(address)
+        raise OSError("there is no network")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *where, **_: connect(None, where))
+    train = ("states", "train", tea / "tea.csv", "--features", tea / "features", "--epochs", 1, "--device", "cpu", "-o")
+    assert msg2(*train, tmp_path / "model").code == 0
+    assert msg2(*train, tmp_path / "small", "--variant", "paper", "--encoder", "t5-tiny").code == 0
+    assert asked == []
+    named = msg2(*train, tmp_path / "named", "--encoder", "no-such/encoder", "--variant", "paper")
+    assert "none came from the Hugging Face hub" in named.complaint
+    assert asked != []
 
 
 def test_an_interrupted_training_goes_on_and_ends_alike(tea: Path, command: Path, tmp_path: Path) -> None:

@@ -142,6 +142,50 @@ def test_an_endless_line_is_not_read_into_memory(tmp_path: Path) -> None:
     assert "row 1: has a NUL byte" in complaint(path)
 
 
+@pytest.mark.parametrize("column", ["video", "step", "start", "end"])
+def test_dates_and_durations_that_python_cannot_hold(tmp_path: Path, column: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    path = tmp_path / "t.parquet"
+    for kind, value in (
+        ("timestamp[us]", 2**62), ("duration[s]", 2**62), ("duration[ns]", 2**62), ("date64[ms]", 2**50),
+        ("date32[day]", 2**30), ("time64[us]", 86_399_999_999),
+    ):  # fmt: skip
+        wrong = pyarrow.array([value], pyarrow.type_for_alias(kind))
+        write_table(
+            pyarrow.table({"video": ["v"], "step": ["a"], "start": [0.0], "end": [1.0]} | {column: wrong}), path
+        )
+        complaint(path)
+        complaint(path, summarize)
+
+
+def test_counts_without_end_in_a_graph(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    head = (
+        '{"format": "msg2.graph/2", "task": "t", "steps": ["a", "b"], "preconditions": {"b": "a"}, "evidence": {"b": '
+    )
+    for value in (str(10**300), "1e300", "-1", "true", '"x"', "null", "[]"):
+        path.write_text(head + f'{{"videos": {value}, "holds": {value}, "confidence": {value}}}}}}}')
+        graph = read_graph(path)
+        assert len(graph.explain("b").splitlines()) < 10
+        assert read_graph(path).dumps() == graph.dumps()
+        assert [edge.support for edge in graph.edges()]
+    path.write_text(head + f'{{"videos": 1, "holds": {"9" * 5000}}}}}}}')
+    assert "too many digits" in complaint(path, read_graph)
+
+
+def test_fields_of_a_crosstask_release_that_never_end(tmp_path: Path) -> None:
+    (tmp_path / "annotations").mkdir()
+    files = {"tasks_primary.txt": "1\nToast\nurl\n2\nfry,flip\n\n", "videos.csv": "1,v,url\n"}
+    files["annotations/1_v.csv"] = "1,0,1\n2,2,3\n"
+    for broken in ("videos.csv", "annotations/1_v.csv"):
+        for name, content in files.items():
+            (tmp_path / name).write_text(content if name != broken else "1,0," + "1" * 131_073 + "\n")
+        with pytest.raises(InputError, match=rf"{broken}, row 1: the row cannot be read .*\n.*131,072 characters"):
+            read_all(tmp_path)
+
+
 def test_a_field_that_never_ends(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('video,step\nv,"' + "x\n" * 100_000)

@@ -128,6 +128,21 @@ def test_label_studio_that_is_refused(tmp_path: Path, wrong: Any, expected: str)
     assert expected in complaint(export(tmp_path / "e.json", item({"video": "v"}, wrong)), fps=10)
 
 
+@pytest.mark.parametrize("key", ["annotations", "predictions"])
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("x", ": is not a list"),
+        (7, ": is not a list"),
+        ({"a": 1}, ": is not a list"),
+        ([{}, 7], "[1]: is not an object"),
+    ],
+)
+def test_annotations_that_are_none(tmp_path: Path, key: str, wrong: Any, expected: str) -> None:
+    path = export(tmp_path / "e.json", item({"video": "v"}, **{"annotations": [], key: wrong}))
+    assert f"$[0].{key}{expected}" in complaint(path, fps=10)
+
+
 def test_a_table_is_read_as_the_items_that_it_holds(tmp_path: Path) -> None:
     regions = [{"ranges": [{"start": 1, "end": 25}], "timelinelabels": ["fry"]}]
     item = {"id": 7, "video": "/data/upload/3/0a1b2c3d-v1.mp4", "step": regions, "annotator": 4, "annotation_id": 2}

@@ -63,7 +63,7 @@ BOMBS: dict[str, tuple[Callable[[Path, int], None], Callable[[Path], object]]] =
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_budget(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, read = BOMBS[name]
-    make(tmp_path / name, 5000)
+    make(tmp_path / name, 5000 * (unpacking.COLUMN_ROWS_PER_ROW if name == "t.parquet" else 1))
     monkeypatch.setattr(unpacking, "LEAST_ROWS", 4000)
     monkeypatch.setattr(unpacking, "LEAST_BYTES", 700_000)
     with pytest.raises(InputError, match=rf"{re.escape(name)}: unpacks to more than .*\n.*MSG2_UNPACK=10") as caught:
@@ -105,6 +105,29 @@ except InputError as error:
     said, megabytes = json.loads(ran.stdout)
     assert "unpacks to more than" in said
     assert megabytes < 1000
+
+
+def parquet_of_labels(path: Path, videos: int, **columns: object) -> None:
+    """A table as people have it: ten steps a video, in an order that varies."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    order = np.argsort(np.arange(10) + np.random.default_rng(1).normal(0, 0.7, (videos, 10)), axis=1)
+    names = [f"v{number}" for number in range(videos)]
+    video = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.repeat(np.arange(videos, dtype=np.int32), 10)), names)
+    step = pyarrow.DictionaryArray.from_arrays(pyarrow.array(order.ravel().astype(np.int8)), [*"abcdefghij"])
+    write_table(pyarrow.table({"video": video, "step": step, **columns}), path, compression="zstd")
+
+
+def test_rows_of_half_a_byte_are_read_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "LEAST_ROWS", 10)
+    parquet_of_labels(tmp_path / "t.parquet", 30_000)
+    assert (tmp_path / "t.parquet").stat().st_size < 200_000
+    (task,) = read_all(tmp_path / "t.parquet")
+    assert len(task) == 30_000
+    parquet_of_labels(tmp_path / "u.parquet", 30_000, confidence=[0.5] * 300_000)  # read row by row
+    with pytest.raises(InputError, match="unpacks to more than"):
+        read_all(tmp_path / "u.parquet")
 
 
 @pytest.mark.parametrize("factor", ["0", "-1", "x", "nan", "inf", ""])

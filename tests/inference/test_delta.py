@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import TRUE, Formula, all_of, any_of, step
-from msg2.inference import delta, infer, sweep
+from msg2.inference import METHODS, Constraints, Method, delta, infer, sweep
 from msg2.inference.delta import Trial
 from msg2.sequences import Sequences
 from msg2.simulation import household_world, simulate
@@ -175,3 +178,33 @@ def test_only_methods_with_a_delta_are_swept() -> None:
     for method in ("msgi", "likelihood"):
         with pytest.raises(InputError, match=r"no delta to sweep over\n.*msg2 and always-before have it"):
             sweep(Task("t", "ab", []), method)
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.compares_purity])
+def test_what_was_learned_is_not_learned_again(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three videos, all purities of a fold are 0, ½ and 1: a graph per fold, and the chosen one."""
+    task = simulate(household_world("Perform CPR"), SimulationOptions(videos=3), seed=5).task
+    learned: list[float] = []
+    known = METHODS[method]
+
+    def learn(sequences: Sequences, options: Any) -> Any:
+        learned.append(options.delta)
+        return known.learn(sequences, options)
+
+    graphs = []
+    for compares_purity in (True, False):
+        counted = Method(known.options, learn, known.summary, compares_purity=compares_purity)
+        monkeypatch.setitem(METHODS, method, counted)
+        graphs.append(infer(task, method, delta="auto").dumps())
+    assert len(learned) == (3 + 1) + (3 * len(delta.GRID) + 1)
+    assert graphs[0] == graphs[1]
+
+
+def test_knowledge_changes_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = simulate(household_world("Perform CPR"), SimulationOptions(videos=3), seed=5).task
+    constraints = Constraints(hints=[(one, other, 2) for one, other in pairwise(reversed(task.steps))])
+    graphs = []
+    for compares_purity in (True, False):
+        monkeypatch.setitem(METHODS, "msg2", replace(METHODS["msg2"], compares_purity=compares_purity))
+        graphs.append(infer(task, "msg2", constraints=constraints).dumps())
+    assert graphs[0] == graphs[1]

@@ -118,8 +118,9 @@ def test_a_name_says_which_model_wherever_it_lies(
     mark = model.image_encoder.name.rpartition("@")[2]
     asked: list[str] = []
 
-    def fetched(name: str, allow_patterns: list[str]) -> str:
+    def fetched(name: str, revision: str | None, allow_patterns: list[str]) -> str:
         asked.append(name)
+        assert revision is None
         return str(copy)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)

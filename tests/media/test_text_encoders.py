@@ -19,6 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from msg2.errors import InputError, MissingExtraError
 from msg2.media import text_encoders
+from msg2.media.pretrained_models import Checkpoint, find_checkpoint
 from msg2.media.text_encoders import HashedWords, SentenceEncoder, text_encoder
 
 SAID = [
@@ -151,8 +152,9 @@ def test_a_name_says_which_weights_wherever_they_lie(
     assert len(mark) == 12
     asked: list[str] = []
 
-    def fetched(name: str, allow_patterns: Sequence[str]) -> str:
+    def fetched(name: str, revision: str | None, allow_patterns: Sequence[str]) -> str:
         asked.append(name)
+        assert revision is None
         return str(folder)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
@@ -161,6 +163,29 @@ def test_a_name_says_which_weights_wherever_they_lie(
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9}')
     assert text_encoder(str(folder)).name.startswith("model@")
     assert text_encoder(str(folder)).name != encoder.name
+
+
+def test_a_model_of_the_hub_is_pinned_and_has_no_pickles(
+    minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[tuple[str, str | None, list[str]]] = []
+    folder = copied(minilm, tmp_path)
+
+    def fetched(name: str, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append((name, revision, allow_patterns))
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    assert find_checkpoint("some/encoder@0123abc", "model") == Checkpoint("some/encoder", folder)
+    assert caplog.messages == []
+    find_checkpoint("some/encoder", "model")
+    assert caplog.messages == ["some/encoder is the newest of its revisions; some/encoder@model is always this one"]
+    assert [one[:2] for one in asked] == [("some/encoder", "0123abc"), ("some/encoder", None)]
+    assert all(pattern.endswith((".json", ".txt", ".model", ".safetensors")) for pattern in asked[0][2])
+    for weights in folder.rglob("*.safetensors"):
+        weights.rename(weights.with_name("pytorch_model.bin"))
+    with pytest.raises(InputError, match=r"some/encoder: has no weights as safetensors .*\n.*some/encoder@refs/pr/1"):
+        find_checkpoint("some/encoder", "model")
 
 
 def test_what_is_no_sentence_encoder(minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

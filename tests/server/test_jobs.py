@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
+from msg2.errors import InputError
+from msg2.server import jobs
+from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
 from msg2.server.storage import new_id
@@ -86,6 +91,42 @@ def test_a_job_that_takes_too_long_is_ended(open_app: Open) -> None:
     data = uploaded(client, _long_table())
     begun = client.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
     assert finished(client, begun["id"])["problem"]["error"] == "took longer than 1 seconds"
+
+
+def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the record that it is running nor its result can be written; once there is room, it is done."""
+    client = open_app(workers=1)
+    data = uploaded(client)
+    monkeypatch.setattr(jobs, "_FULL_DISK_PAUSE_SECONDS", 0.1)
+    put, fulls = client.app.state.workspace.graphs.put, iter([0, 1, 1, 0, 1])  # type: ignore[attr-defined]
+
+    def put_where_there_is_room(record: GraphRecord) -> GraphRecord:
+        if next(fulls, 0):
+            raise InputError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
+        return put(record)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(client.app.state.workspace.graphs, "put", put_where_there_is_room)  # type: ignore[attr-defined]
+    work = learnt(client, data["id"])
+    assert work["attempts"] == 1
+    assert next(fulls, None) is None
+    assert (tmp_path / "work" / "work" / work["id"] / "graph.json").is_file()
+
+
+def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = uploaded(client)
+    real, said = jobs.run_in_process, iter([disk_full_error()])
+    seen: list[Any] = []
+
+    def run_where_there_is_room(*arguments: Any, **options: Any) -> Any:
+        for error in said:
+            raise error
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(jobs, "run_in_process", run_where_there_is_room)
+    begun = client.post("/api/work", json={"data": data["id"]}).json()
+    _until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
+    assert seen[-1] == "the disk of the server is full: waiting for room"
+    assert finished(client, begun["id"])["state"] == "done"
 
 
 def test_too_many_jobs_are_turned_away(open_app: Open) -> None:

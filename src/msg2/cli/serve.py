@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import webbrowser
@@ -70,7 +71,12 @@ def serve(
             raise InputError("--no-token and --token-file contradict each other")
         settings = ServerSettings(folder=folder, host=host, port=port, token=token)
     console.print_logs_at_once()
-    with _private_files(), Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
+    with (
+        _end_in_order(),
+        _private_files(),
+        Workspace(settings) as workspace,
+        web_app.listening_socket(settings) as listening,
+    ):
         for path in paths or ():
             workspace.add_path(path)
         name = f"[{host}]" if ":" in host else host
@@ -82,6 +88,16 @@ def serve(
             if not no_browser and _has_display():
                 threading.Thread(target=webbrowser.open, args=(page.resolve().as_uri(),), daemon=True).start()
             web_app.serve(workspace, listening)
+
+
+@contextmanager
+def _end_in_order() -> Iterator[None]:
+    """Let the signal to end (SIGTERM) undo what the server has begun, and exit 0; its default ends Python at once."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

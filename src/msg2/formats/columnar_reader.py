@@ -183,7 +183,7 @@ def _read_arrow(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str
 
 def _read_parquet(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     with file.open_binary() as stream:
-        table = open_parquet(file, stream).read(columns=list(columns.values()))
+        table = open_parquet(file, stream, in_columns=True).read(columns=list(columns.values()))
     return table, _code_names(table, columns)
 
 

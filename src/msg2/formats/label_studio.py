@@ -207,7 +207,10 @@ def _objects(item: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]
     values = item.get(key) or []
     if not isinstance(values, list):
         raise InputError("is not a list", where=f"{where}.{key}")
-    return [value for value in values if isinstance(value, dict)]
+    for place, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise InputError("is not an object", where=f"{where}.{key}[{place}]")
+    return values
 
 
 def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

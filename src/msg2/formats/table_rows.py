@@ -18,6 +18,7 @@ from msg2.formats.json_parser import parse_json
 from msg2.formats.reading import ReadNotes
 from msg2.formats.source import Source
 from msg2.formats.time_text import NumberParser
+from msg2.formats.unpacking import COLUMN_ROWS_PER_ROW
 from msg2.task import Segment
 from msg2.text import name_fault, short_repr
 
@@ -54,7 +55,9 @@ def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
     """
     if _is_parquet(source):
         with source.open_binary() as stream:
-            return match_step_columns(open_parquet(source, stream).schema_arrow.names, given, str(source.path))
+            return match_step_columns(
+                open_parquet(source, stream, in_columns=True).schema_arrow.names, given, str(source.path)
+            )
     if source.is_json_lines:
         return match_step_columns(tuple(next(_json_objects(source))[1]), given, source.row(1))
     with open_table(source, lambda cells: is_header(cells, given)) as table:
@@ -235,7 +238,7 @@ def _is_parquet(source: Source) -> bool:
     return source.head.startswith(b"PAR1")
 
 
-def open_parquet(source: Source, stream: IO[bytes]) -> Any:
+def open_parquet(source: Source, stream: IO[bytes], *, in_columns: bool = False) -> Any:
     """Open a Parquet file, as far as its `UnpackingBudget` reaches.
 
     Parameters
@@ -244,6 +247,8 @@ def open_parquet(source: Source, stream: IO[bytes]) -> Any:
         The file.
     stream : binary stream
         Its bytes.
+    in_columns : bool
+        Whether it is read in columns, which takes less memory than row by row.
 
     Returns
     -------
@@ -260,12 +265,11 @@ def open_parquet(source: Source, stream: IO[bytes]) -> Any:
     with _arrow_errors(source):
         file = parquet.ParquetFile(stream)
         texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
-        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+        # Not the sizes of the columns: to ask for a broken column ends the process (pyarrow 26).
+        groups = (file.metadata.row_group(group) for group in range(file.metadata.num_row_groups))
         source.unpacking_budget.require(
-            rows=file.metadata.num_rows,
-            unpacked=sum(
-                group.column(place).total_uncompressed_size for group in groups for place in range(group.num_columns)
-            ),
+            rows=file.metadata.num_rows // (COLUMN_ROWS_PER_ROW if in_columns else 1),
+            unpacked=sum(group.total_byte_size for group in groups),
         )
         # A text that is there often is held once.
         return parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)

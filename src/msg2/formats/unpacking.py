@@ -19,6 +19,8 @@ LEAST_BYTES = 64_000_000
 LEAST_ROWS = 2_000_000
 JSON_VALUES_PER_ROW = 4
 """A value of a JSON document takes a quarter of the memory that a row of a table does."""
+COLUMN_ROWS_PER_ROW = 4
+"""Read in columns, a row takes a quarter of the memory; and Parquet packs rows of real labels to half a byte."""
 VARIABLE = "MSG2_UNPACK"
 """Variable of the environment: packed files may hold so many times as much."""
 

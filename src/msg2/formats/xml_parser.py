@@ -34,14 +34,18 @@ def root_name(source: Source) -> str | None:
     def stop(name: str, attributes: dict[str, str]) -> None:
         raise _RootReached(name)
 
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = stop
-    try:
-        parser.Parse(source.head)
-    except _RootReached as root:
-        return str(root)
-    except (expat.ExpatError, LookupError, ValueError):  # the last two: an encoding that Python does not know
-        pass
+    for encoding in (None, "iso-8859-1"):  # the second where Python does not know its own: who reads it will say so
+        parser = expat.ParserCreate(encoding)
+        parser.StartElementHandler = stop
+        try:
+            parser.Parse(source.head)
+        except _RootReached as root:
+            return str(root)
+        except (LookupError, ValueError):
+            continue
+        except expat.ExpatError:
+            pass
+        break
     return None
 
 

@@ -290,7 +290,8 @@ def run_inference(
         facts["names"] = str(getattr(encoder, "name", "an encoder"))
     if constraints is not None and constraints.pairs:
         constraints.check(sequences.steps, name)
-        chosen_method = replace(chosen_method, learn=ConstrainedLearner(chosen_method.learn, constraints))
+        constrained = ConstrainedLearner(chosen_method.learn, constraints)
+        chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)  # it changes what is counted
         facts["knowledge"] = constraints.to_json()
     if getattr(chosen, "delta", None) == "auto":
         trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
@@ -384,10 +385,15 @@ def sweep(
 
 
 def _learner_at_delta(method: Method, options: Any) -> Learner:
-    """The method with everything given but δ."""
+    """The method with everything given but δ. Of few videos, many δ are one: what was learned is not learned again."""
+    known: dict[tuple[int, bytes], tuple[Sequences, Mapping[Step, Formula]]] = {}
 
     def learner(sequences: Sequences, delta: float) -> Mapping[Step, Formula]:
-        return method.learn(sequences, replace(options, delta=delta)).preconditions
+        key = id(sequences), (purity(sequences.before) > delta).tobytes()
+        if key not in known or not method.compares_purity:
+            learned = method.learn(sequences, replace(options, delta=delta)).preconditions
+            known[key] = sequences, learned  # kept as well: else its id could become that of another
+        return known[key][1]
 
     return learner
 

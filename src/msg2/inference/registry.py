@@ -35,16 +35,24 @@ class Method:
     """What it does, in a sentence."""
     reads_names: bool = False
     """Whether `learn` takes an `encoder` of the names of the steps."""
+    compares_purity: bool = False
+    """Whether δ is compared with transition purities, and used for nothing else: between two of them, all δ are one."""
 
 
 METHODS: dict[str, Method] = {
     "msg2": Method(
-        msg2.Msg2Options, msg2.learn, "The paper's search: the precondition of highest precision, layer by layer."
+        msg2.Msg2Options,
+        msg2.learn,
+        "The paper's search: the precondition of highest precision, layer by layer.",
+        compares_purity=True,
     ),
     "msgi": Method(msgi.MsgiOptions, msgi.learn_msgi, "A decision tree on eligibility for every step."),
     "msgi+": Method(msgi.MsgiOptions, msgi.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."),
     "always-before": Method(
-        always_before.AlwaysBeforeOptions, always_before.learn, "A step needs what comes before it in every video."
+        always_before.AlwaysBeforeOptions,
+        always_before.learn,
+        "A step needs what comes before it in every video.",
+        compares_purity=True,
     ),
     "likelihood": Method(
         LikelihoodOptions,

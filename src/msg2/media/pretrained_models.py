@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,9 @@ from msg2.errors import InputError
 from msg2.extras import optional_dependency
 from msg2.text import short_repr
 
+_log = logging.getLogger(__name__)
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
-"""What is fetched of a model on the hub: no weights for other frameworks."""
-_OLDER = ["pytorch_model*.bin", "pytorch_model.bin.index.json"]
-"""Weights of models that have no safetensors; PyTorch reads numbers from them, and runs nothing that they hold."""
+"""What is fetched of a model on the hub: weights as safetensors, which hold numbers and nothing that could be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
     Parameters
     ----------
     path : str or Path
-        A folder, which is never looked for on the network, or a name on the hub.
+        A folder, which is never looked for on the network, or a name on the hub. `NAME@REVISION` is always the same
+        model: a commit of it; without one, it is the newest.
     wanted : str
         What kind of model it should be, for error messages: "CLIP model".
 
@@ -97,20 +98,24 @@ def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
     Raises
     ------
     InputError
-        Where there is no such folder, and nothing under that name.
+        Where there is no such folder, and nothing under that name; or its weights are not safetensors.
     """
     if Path(path).is_dir():
         return Checkpoint(Path(path).resolve().name, Path(path))
     with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
         import huggingface_hub
+    name, _, revision = str(path).partition("@")
     try:
-        folder = Path(huggingface_hub.snapshot_download(str(path), allow_patterns=_FILES))
-        if not [*folder.rglob("*.safetensors")]:
-            huggingface_hub.snapshot_download(str(path), allow_patterns=_OLDER)
-        return Checkpoint(str(path), folder)
+        folder = Path(huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=_FILES))
     except (OSError, ValueError) as error:
         why = "there is no such folder, and none came from the Hugging Face hub"
         raise wrong_model_error(path, wanted, why) from error
+    if not [*folder.rglob("*.safetensors")]:
+        hint = f"name a revision that has them, such as {name}@refs/pr/1, or convert it and give its folder"
+        raise InputError("has no weights as safetensors on the Hugging Face hub", where=path, hint=hint)
+    if not revision:
+        _log.warning("%s is the newest of its revisions; %s@%s is always this one", name, name, folder.name)
+    return Checkpoint(name, folder)
 
 
 def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:

@@ -15,12 +15,14 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.server import graph_workers
-from msg2.server.sandbox import ProcessLimits, TaskCancelledError, run_in_process
+from msg2.server.sandbox import DiskFullError, ProcessLimits, TaskCancelledError, is_disk_full, run_in_process
 from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest
 from msg2.server.storage import NotFoundError, new_id
 from msg2.server.workspace import Workspace, update_record
 
 _log = logging.getLogger(__name__)
+_FULL_DISK_PAUSE_SECONDS = 2.0
+"""Until a job that found no room on the disk is tried again."""
 
 
 class QueueFullError(InputError):
@@ -87,13 +89,27 @@ class JobQueue:
         cancelled = self._cancelled[id]
         try:
             with suppress(NotFoundError):
-                if not cancelled.is_set():
-                    self._run_attempt(self._workspace.graphs.get(id), cancelled)
+                self._run_with_room(self._workspace.graphs.get(id), cancelled)
         except Exception:
             _log.exception("job %s could not be dealt with", id)
         finally:
             self._cancelled.pop(id, None)
             self._progress.pop(id, None)
+
+    def _run_with_room(self, record: GraphRecord, cancelled: threading.Event) -> None:
+        """Run a job; a full disk is no failure of the job, which begins again once there is room."""
+        full = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
+        while not cancelled.is_set():
+            try:
+                self._run_attempt(record, cancelled)
+                return
+            except InputError as error:
+                if not is_disk_full(error):
+                    raise
+            if self._progress.get(record.id) != full:
+                _log.warning("the disk is full: job %s waits for room", record.id)
+            self._progress[record.id] = full
+            cancelled.wait(_FULL_DISK_PAUSE_SECONDS)
 
     def _run_attempt(self, record: GraphRecord, cancelled: threading.Event) -> None:
         graphs = self._workspace.graphs
@@ -104,6 +120,8 @@ class JobQueue:
         running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
         try:
             ended = self._learn(running, cancelled)
+        except DiskFullError:
+            raise
         except InputError as error:
             ended = update_record(running, state="failed", problem=error_response(error))
         except RuntimeError as error:  # the process has failed, and the log says how

@@ -327,7 +327,9 @@ def encode_outcome(work: Callable[[], Any], megabytes: int) -> bytes:
 def is_disk_full(error: BaseException | None) -> bool:
     """Tell whether an error, or what caused it, is that the disk is full."""
     return error is not None and (
-        (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or is_disk_full(error.__cause__)
+        isinstance(error, DiskFullError)
+        or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
+        or is_disk_full(error.__cause__)
     )
 
 

@@ -24,7 +24,7 @@ from msg2.errors import InputError
 from msg2.server.api import datasets, graphs, labels, pages, runs, stateless
 from msg2.server.jobs import JobQueue, QueueFullError, error_response, plain_line
 from msg2.server.live_runs import LiveRuns
-from msg2.server.sandbox import DiskFullError, TaskCancelledError, disk_full_error, is_disk_full
+from msg2.server.sandbox import TaskCancelledError, disk_full_error, is_disk_full
 from msg2.server.schemas import ID_PATTERN, ErrorResponse
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
@@ -172,7 +172,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
 def _handle_error(request: Request, error: Exception) -> JSONResponse:
     headers = {}
     match error:
-        case InputError() | OSError() if is_disk_full(error) or isinstance(error, DiskFullError):
+        case InputError() | OSError() if is_disk_full(error):
             status, content = 507, error_response(disk_full_error())
         case InputError():
             status = 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400

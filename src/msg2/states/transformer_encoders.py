@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -19,6 +18,7 @@ from transformers import AutoConfig, T5Config, T5EncoderModel, VisualBertConfig,
 from transformers.activations import NewGELUActivation
 
 from msg2.errors import InputError
+from msg2.media.pretrained_models import find_checkpoint
 from msg2.text import short_repr
 
 
@@ -261,9 +261,10 @@ _KINDS: Mapping[str, tuple[Any, Any, Callable[[Any], SequenceEncoder]]] = {
 
 
 def load_encoder(name: str) -> SequenceEncoder:
-    """Load the encoder of this name: one of `SIZES`, a folder with a checkpoint, or the name of an official one.
+    """Load the encoder of this name: one of `SIZES`, a folder with a checkpoint, or the name of one on the hub.
 
-    An encoder can also be named by its whole configuration, as JSON: that needs no files, and gives no weights.
+    Only the last is looked for on the network, see `find_checkpoint`. An encoder can also be named by its whole
+    configuration, as JSON: that needs no files, and gives no weights.
     """
     if name in SIZES:
         return encoder_from_config(_plain_config(SIZES[name]))
@@ -271,19 +272,21 @@ def load_encoder(name: str) -> SequenceEncoder:
     try:
         if name.startswith("{"):
             return encoder_from_config(json.loads(name))
-        where: dict[str, Any] = {"local_files_only": True} if Path(name).is_dir() else {}
-        kind = AutoConfig.from_pretrained(name, **where).model_type
+        folder = find_checkpoint(name, "transformer").folder
+        kind = AutoConfig.from_pretrained(folder, local_files_only=True).model_type
         if kind not in _KINDS:
             raise InputError(f"the encoder {short_repr(name)} is a {kind!r}, not a T5, ViT or VisualBERT", hint=hint)
         _, loader, wrapper = _KINDS[kind]
         whole = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True}
-        model, loading = loader.from_pretrained(name, **whole, **where)
+        model, loading = loader.from_pretrained(folder, local_files_only=True, **whole)
         misfits = sorted(weight for weight, *_ in loading["mismatched_keys"])
         if misfits:
             raise ValueError(f"the weights {misfits[0]} do not fit its configuration")
         return wrapper(model)
-    except InputError:
-        raise
+    except InputError as error:
+        if error.where is None:
+            raise
+        raise InputError(f"the encoder {short_repr(name)} {error.what}", hint=hint) from None
     except Exception as error:  # of many kinds: whatever is missing, damaged or does not fit
         raise InputError(f"the encoder {short_repr(name)} cannot be loaded ({_reason(error)})", hint=hint) from error
 
