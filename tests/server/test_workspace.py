@@ -18,6 +18,7 @@ from msg2.inference import infer
 from msg2.metrics import compare_graphs
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import Workspace
+from tests.formats.test_spreadsheet import workbook
 from tests.server.conftest import TOAST, Open, finished, learnt, refused, uploaded
 
 
@@ -111,6 +112,13 @@ def test_an_archive_is_a_folder(client: TestClient) -> None:
     data = uploaded(client, packed.getvalue(), "my toast.zip")
     (task,) = data["tasks"]
     assert (task["name"], task["videos"], task["steps"]) == ("my toast", 2, ["dip", "whisk"])
+
+
+def test_an_excel_workbook_is_a_table(client: TestClient, tmp_path: Path) -> None:
+    data = uploaded(client, workbook(tmp_path / "x").read_bytes(), "toast.xlsx")  # it is a ZIP archive as well
+    (task,) = data["tasks"]
+    assert (task["name"], task["videos"], task["steps"]) == ("toast", 1, ["fry & flip"])
+    assert "Excel" in data["format"]
 
 
 def test_one_task_of_many(client: TestClient) -> None:

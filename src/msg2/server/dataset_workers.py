@@ -52,7 +52,7 @@ def is_graph_file(path: Path, *, progress: Progress) -> bool:
 
 
 def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place.
+    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place. An Excel workbook stays a file.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progr
     dict
         As `describe_dataset`.
     """
-    if zipfile.is_zipfile(path):
+    if zipfile.is_zipfile(path) and not Source.at(path).is_spreadsheet:
         progress(0, None, "unpacking")
         folder = path.with_name("unpacked")
         try:
