@@ -137,6 +137,7 @@ class ReadSettings(StrictModel):
     order: Literal["file", "time"] | None = None
     tier: QueryText | None = None
     fps: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    columns: QueryText | None = None
 
 
 class UploadQuery(ReadSettings):
@@ -267,6 +268,15 @@ class CompareQuery(StrictModel):
 
     first: RecordId
     second: RecordId
+
+
+class DirectlyFollowsQuery(StrictModel):
+    """Which task of some data, and whether its steps go down or left to right, in the query."""
+
+    model_config = ConfigDict(strict=False)
+
+    task: QueryText | None = None
+    top_down: bool = False
 
 
 class CheckDataRequest(StrictModel):
@@ -409,6 +419,20 @@ class GraphViewResponse(StrictModel):
     steps: list[str]
     explanations: dict[str, list[str]]
     arrows: list[ArrowEntry]
+
+
+class TablePreviewResponse(StrictModel):
+    """The first rows of a table, and what is found of its columns; `choices` has what they can be, by kind of table.
+
+    `problem` says why that is not enough to read it.
+    """
+
+    kind: Literal["steps", "events"]
+    header: list[str]
+    rows: list[list[str]]
+    columns: dict[str, str]
+    choices: dict[str, list[str]]
+    problem: str | None
 
 
 class VideoLabels(StrictModel):
@@ -568,7 +592,8 @@ class TaskEntry(StrictModel):
 class DatasetRecord(StrictModel):
     """Data that graphs can be learned from. `path` where it lies outside the folder, `corrects` what it improves on.
 
-    `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet.
+    `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet. `columns` says of
+    a table which of its columns is which.
     """
 
     id: RecordId
@@ -581,6 +606,7 @@ class DatasetRecord(StrictModel):
     path: str | None = None
     corrects: RecordId | None = None
     media: bool = False
+    columns: dict[str, str] = Field(default_factory=dict)
 
     @property
     def title(self) -> str:
