@@ -253,7 +253,7 @@ def export_directly_follows(
 
 
 def _reading(settings: LearnSettings) -> dict[str, Any]:
-    return settings.model_dump(include={"repeats", "overlap"}, exclude_none=True)
+    return settings.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
 
 
 def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGraph:

@@ -177,6 +177,9 @@ class LearnSettings(StrictModel):
     forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
+    draft_confidence: Annotated[
+        Probability | None, Field(description="Drafts of labels count from this confidence on.")
+    ] = None
 
     def constraints(self) -> Constraints:
         """Return the rules as constraints; `InputError` where they contradict each other, in sentences."""
@@ -352,6 +355,17 @@ class DraftRequest(PersonRequest):
     """Where drafts come from: another dataset, or (without one) the narration, the steps and what is labelled."""
 
     data: RecordId | None = None
+
+
+class FillRequest(StrictModel):
+    """How labels are filled in: from the names of the steps, in their usual order, or the labels of some videos.
+
+    `labels` is another dataset that has them; left out, those count that the data itself has.
+    """
+
+    task: Name | None = None
+    steps: Annotated[list[Name], Field(max_length=1000)] = []
+    labels: RecordId | None = None
 
 
 # -- responses --------------------------------------------------------------------------------------------------
@@ -593,7 +607,7 @@ class DatasetRecord(StrictModel):
     """Data that graphs can be learned from. `path` where it lies outside the folder, `corrects` what it improves on.
 
     `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet. `columns` says of
-    a table which of its columns is which.
+    a table which of its columns is which. For a graph, drafts are to count from `draft_confidence` on.
     """
 
     id: RecordId
@@ -607,6 +621,7 @@ class DatasetRecord(StrictModel):
     corrects: RecordId | None = None
     media: bool = False
     columns: dict[str, str] = Field(default_factory=dict)
+    draft_confidence: Probability | None = None
 
     @property
     def title(self) -> str:
