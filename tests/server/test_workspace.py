@@ -228,7 +228,7 @@ def test_columns_are_previewed_given_and_changed(open_app: Open, tmp_path: Path)
     client = open_app()
     log = "Auftrag;Vorgang;Zeit\n1;Anlegen;13.05.2024\n1;Liefern;14.05.2024\n2;Anlegen;15.05.2024\n"
     assert refused(client.post("/api/data", params={"name": "sap.csv"}, content=log)) == "the column 'video' is missing"
-    asked = client.post("/api/data/preview", params={"name": "sap.csv"}, content=log).json()
+    asked = client.post("/api/preview", params={"name": "sap.csv"}, content=log).json()
     assert (asked["header"], asked["rows"][0]) == (["Auftrag", "Vorgang", "Zeit"], ["1", "Anlegen", "13.05.2024"])
     assert (asked["kind"], asked["columns"]) == ("steps", {})
     assert asked["problem"] == "the column 'video' is missing"

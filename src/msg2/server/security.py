@@ -23,7 +23,7 @@ from msg2.server.settings import LOOPBACK_HOSTS, ServerSettings
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 _THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
-_UPLOAD_PATHS = ("/api/data", "/api/data/preview")
+_UPLOAD_PATHS = ("/api/data", "/api/preview")
 _MAX_DIGITS = 15
 _PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
 """How long a body may take: so long, and longer by what has come."""

@@ -59,32 +59,6 @@ async def upload_dataset(
         raise
 
 
-@router.post("/preview", openapi_extra=UPLOAD_SCHEMA)
-async def preview_upload(
-    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
-) -> schemas.TablePreviewResponse | None:
-    """The columns and first rows of a table, which is the body of the request and is not kept; null of other data.
-
-    Parameters
-    ----------
-    request : Request
-        Its body is the file.
-    query : UploadQuery
-        The name of the file, and how it is to be read.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    TablePreviewResponse or None
-        What to ask about its columns.
-    """
-    with workspace.scratch_folder() as folder:
-        path = await save_body(request, folder / "table")
-        found = await run_in_threadpool(workspace.preview_upload, query, path)
-    return None if found is None else schemas.TablePreviewResponse.model_validate(found)
-
-
 @router.get("/{id}")
 def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.DatasetRecord:
     """One dataset.

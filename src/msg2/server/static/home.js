@@ -84,7 +84,7 @@ async function uploadOrAsk(file, reading) {
   try {
     return await upload("data", file, reading);
   } catch (error) {
-    const preview = await upload("data/preview", file).catch(() => null);
+    const preview = await upload("preview", file).catch(() => null);
     if (!preview) throw error;
     const { error: what, where } = error.problem;
     const read = (columns) => upload("data", file, { ...reading, columns });
