@@ -149,6 +149,18 @@ def test_what_directly_follows_what_is_beside_the_graph(tab: Tab, address: str) 
         assert "whisk" in Path(found.value.path()).read_text("utf-8")
 
 
+def test_the_legend_is_dark_in_the_dark(tab: Tab, address: str) -> None:
+    page = tab(address, color_scheme="dark")
+    graph = {"format": "msg2.graph/2", "task": "tea", "steps": ["boil", "milk"], "preconditions": {"milk": "boil"}}
+    made = page.request.post(f"{address}api/drawn", data={"graph": {**graph, "optional": ["milk"]}}).json()
+    page.goto(f"{address}graph/{made['id']}")
+    page.locator(".diagram text", has_text="may be left out").wait_for()
+    legend = page.locator(".diagram .graph > g > a > path")
+    fills = legend.evaluate_all("paths => paths.map((path) => getComputedStyle(path).fill)")
+    assert fills
+    assert "rgb(255, 255, 255)" not in fills
+
+
 def test_a_graph_is_renamed(tab: Tab, address: str) -> None:
     page = tab(address)
     graph = {"format": "msg2.graph/2", "task": "tea", "steps": ["boil", "pour"], "preconditions": {"pour": "boil"}}
