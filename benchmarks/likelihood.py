@@ -27,7 +27,9 @@ from experiments.graph_learning.runtime_scaling import growth_exponent
 from msg2.inference import always_before
 from msg2.inference.bootstrap import bootstrap
 from msg2.inference.likelihood import LikelihoodOptions, learn
+from msg2.label_columns import LabelColumns
 from msg2.sequences import Sequences
+from msg2.task import Task
 
 SIZES = ((25, 20), (60, 1_000), (60, 10_000), (60, 1_000_000), (300, 2_000))
 """(steps, videos)."""
@@ -88,8 +90,9 @@ def sequences_of(orders: NDArray[np.int16]) -> Sequences:
     """Return videos that do the steps in these orders, as arrays."""
     videos, steps = orders.shape
     start = np.tile(np.arange(steps, dtype=np.float64), videos)
-    names, video = tuple(map(str, range(videos))), np.repeat(np.arange(videos), steps)
-    return Sequences(_step_names(steps), names, video, orders.ravel().astype(np.intp), start, start + 1)
+    names, video = tuple(map(str, range(videos))), np.repeat(np.arange(videos, dtype=np.int32), steps)
+    columns = LabelColumns(names, video, orders.ravel().astype(np.int32), start, start + 1, is_timed=False)
+    return Sequences.from_task(Task.from_columns("entangled", _step_names(steps), columns))
 
 
 def _step_names(steps: int) -> tuple[str, ...]:

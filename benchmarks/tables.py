@@ -1,14 +1,19 @@
 """How fast tables of steps are read, and how much memory that takes: `python -m benchmarks.tables`.
 
-CSV and Parquet files of 10⁴ to 10⁷ rows, each read in a process of its own, by msg2 and by pyarrow alone. `--graph`
-also learns the graph of a million videos (Parquet, 42 million rows) by `likelihood`, reading included. Fails where
-reading grows more than linearly with the rows.
+CSV and Parquet files of 10⁴ to 10⁷ rows, each read in a process of its own: by msg2, by pyarrow alone, row by row (as
+msg2 read everything before version 0.2, and still reads what is not plain), and, where MSG2_PM4PY names an environment
+with it, by pm4py, which also discovers a model (inductive miner). `--graph` also learns the graph of a million videos
+(Parquet, 42 million rows) by `likelihood`, reading included: from one file, from 100 parts by one process and by two,
+and by Ray with two workers; the graphs are compared byte by byte. Fails where reading grows more than linearly with the
+rows, or graphs differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,25 +27,54 @@ from experiments.graph_learning.runtime_scaling import growth_exponent
 VIDEOS = (250, 2_500, 25_000, 250_000)
 STEPS, SHOWN = 60, 42
 """Steps of the task, and labels of each video."""
+MOST_BY_ROWS = 2_500
+"""Videos that are still read row by row, and by pm4py: more take minutes."""
+MILLION, PARTS = 1_000_000, 100
 MOST = 1.15
 """Exponent of growth: linear, but for noise."""
-_PROGRAM = """
+_TELL = """
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+print(json.dumps([time.perf_counter() - begin, peak / 2**20]))
+"""
+_READ = f"""
 import json, logging, re, sys, time
 logging.disable(logging.WARNING)
 how, path = sys.argv[1:3]
 import pyarrow.csv, pyarrow.parquet
-import msg2.formats, msg2.inference
+import msg2.formats
+from msg2.formats import columnar_reader, step_table
+if how == "by rows":
+    def refuse(files):
+        raise columnar_reader.NotPlainError
+    step_table.read_plain_tables = refuse
 begin = time.perf_counter()
 if how == "pyarrow":
     (pyarrow.csv.read_csv if path.endswith("csv") else pyarrow.parquet.read_table)(path)
 else:
-    task = msg2.formats.read(path)
-    if how == "graph":
-        msg2.inference.infer(task)
-taken = time.perf_counter() - begin
-peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-print(json.dumps([taken, peak / 2**20]))
-"""
+    msg2.formats.read(path)
+{_TELL}"""
+_PM4PY = f"""
+import json, re, sys, time, warnings
+warnings.simplefilter("ignore")
+import pandas, pm4py
+begin = time.perf_counter()
+path = sys.argv[2]
+table = pandas.read_csv(path) if path.endswith("csv") else pandas.read_parquet(path)
+table["start"] = pandas.to_datetime(table["start"], unit="s", utc=True)
+log = pm4py.format_dataframe(table, case_id="video", activity_key="step", timestamp_key="start")
+if sys.argv[1] == "model":
+    pm4py.discover_process_tree_inductive(log)
+{_TELL}"""
+_GRAPH = f"""
+import json, re, resource, sys, time
+begin = time.perf_counter()
+sys.argv[0] = "msg2"
+from msg2.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+{_TELL}"""
 
 
 def write_table(path: Path, videos: int) -> None:
@@ -49,7 +83,7 @@ def write_table(path: Path, videos: int) -> None:
     Parameters
     ----------
     path : Path
-        The file, CSV or Parquet.
+        The file, CSV or Parquet; without a suffix, a folder with Parquet files of a hundredth of the videos each.
     videos : int
         How many.
     """
@@ -65,32 +99,39 @@ def write_table(path: Path, videos: int) -> None:
     table = pa.table(columns)
     if path.suffix == ".csv":
         csv.write_csv(table, path, write_options=csv.WriteOptions(quoting_style="needed"))
-    else:
+    elif path.suffix:
         parquet.write_table(table, path)
+    else:
+        path.mkdir()
+        for number in range(PARTS):
+            rows = len(table) // PARTS
+            parquet.write_table(table.slice(number * rows, rows), path / f"part-{number:03}.parquet")
 
 
-def measure(how: str, path: Path) -> tuple[float, float]:
-    """Measure what reading a file takes, in a process of its own.
+def measure(program: str, *arguments: str | Path, python: str | Path = sys.executable) -> tuple[float, float]:
+    """Measure what a program takes, in a process of its own.
 
     Parameters
     ----------
-    how : str
-        "msg2", "pyarrow", or "graph": read and learn.
-    path : Path
-        The file.
+    program : str
+        It prints its seconds and the peak of its memory as the last line.
+    *arguments : str or Path
+        Its arguments.
+    python : str or Path
+        The interpreter.
 
     Returns
     -------
     tuple of (float, float)
         Seconds, and the peak of the memory in GB.
     """
-    ran = subprocess.run([sys.executable, "-c", _PROGRAM, how, path], capture_output=True, text=True, check=True)
-    taken, peak = json.loads(ran.stdout)
+    ran = subprocess.run([python, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    taken, peak = json.loads(ran.stdout.splitlines()[-1])
     return float(taken), float(peak)
 
 
-def measure_reading(folder: Path, suffix: str) -> float:
-    """Print a line for each size of a format.
+def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> float:
+    """Print a line for each size of a format, and each way to read it.
 
     Parameters
     ----------
@@ -98,6 +139,8 @@ def measure_reading(folder: Path, suffix: str) -> float:
         Where files are written.
     suffix : str
         "csv" or "parquet".
+    pm4py : Path, optional
+        An environment with pm4py.
 
     Returns
     -------
@@ -108,30 +151,70 @@ def measure_reading(folder: Path, suffix: str) -> float:
     for videos in VIDEOS:
         path = folder / f"table.{suffix}"
         write_table(path, videos)
-        (own, peak), (alone, least) = measure("msg2", path), measure("pyarrow", path)
-        times.append(own)
         rows, size = videos * SHOWN, path.stat().st_size / 2**20
-        file = f"{suffix:8} {rows:10,} rows {size:7.1f} MB"
-        mine = f"msg2 {own:6.2f} s {rows / own:12,.0f} rows/s {peak:5.2f} GB"
-        print(f"{file}  {mine}  pyarrow {alone:6.2f} s {least:5.2f} GB  ratio {own / alone:5.1f}", flush=True)
+        found = {"msg2": measure(_READ, "msg2", path), "pyarrow": measure(_READ, "pyarrow", path)}
+        if videos <= MOST_BY_ROWS:
+            found["msg2, row by row"] = measure(_READ, "by rows", path)
+            if pm4py is not None:
+                for way, what in (("pm4py", "read"), ("pm4py, with inductive miner", "model")):
+                    found[way] = measure(_PM4PY, what, path, python=pm4py / "bin/python")
+        times.append(found["msg2"][0])
+        for way, (taken, peak) in found.items():
+            file = f"{suffix:8} {rows:10,} rows {size:7.1f} MB"
+            ratio = taken / found["pyarrow"][0]
+            speed = f"{taken:7.2f} s {rows / taken:12,.0f} rows/s {peak:5.2f} GB"
+            print(f"{file}  {way:28} {speed}  {ratio:6.1f} × pyarrow", flush=True)
     return growth_exponent(VIDEOS[1:], times[1:])
 
 
+def measure_graphs(folder: Path) -> bool:
+    """Learn the graph of a million videos in several ways.
+
+    Parameters
+    ----------
+    folder : Path
+        Where files are written.
+
+    Returns
+    -------
+    bool
+        Whether all graphs are the same, byte by byte.
+    """
+    whole, parts = folder / "million.parquet", folder / "parts" / "million"
+    parts.parent.mkdir()
+    write_table(whole, MILLION)
+    write_table(parts, MILLION)
+    ways: dict[str, list[str | Path]] = {
+        "one file": [whole],
+        f"{PARTS} parts": [parts],
+        f"{PARTS} parts, two processes": [parts, "--jobs", "2"],
+        f"{PARTS} parts, two workers of Ray": [parts, "--jobs", "2", "--engine", "ray"],
+    }
+    graphs = set()
+    for way, arguments in ways.items():
+        output = folder / "graph.json"
+        taken, peak = measure(_GRAPH, "infer", *arguments, "-o", output)
+        graphs.add(hashlib.sha256(output.read_bytes()).hexdigest())
+        print(
+            f"a graph of {MILLION:,} videos, {MILLION * SHOWN:,} rows, {way}: {taken:.0f} s, {peak:.1f} GB", flush=True
+        )
+    print(f"different graphs: {len(graphs)}")
+    return len(graphs) == 1
+
+
 def main() -> int:
-    """Run everything; 1 where reading grows more than linearly."""
+    """Run everything; 1 where reading grows more than linearly, or graphs differ."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--graph", action="store_true", help="also the graph of a million videos")
     given = parser.parse_args()
+    environment = os.environ.get("MSG2_PM4PY")
     with tempfile.TemporaryDirectory() as folder:
-        growth = {suffix: measure_reading(Path(folder), suffix) for suffix in ("csv", "parquet")}
-        if given.graph:
-            path = Path(folder) / "million.parquet"
-            write_table(path, 1_000_000)
-            taken, peak = measure("graph", path)
-            print(f"a graph of 1,000,000 videos, {1_000_000 * SHOWN:,} rows: {taken:.0f} s, {peak:.1f} GB")
+        pm4py = Path(environment) if environment else None
+        growth = {suffix: measure_reading(Path(folder), suffix, pm4py) for suffix in ("csv", "parquet")}
+        same = measure_graphs(Path(folder)) if given.graph else True
     for suffix, exponent in growth.items():
         print(f"reading {suffix} grows with rows to the power {exponent:.2f} (at most {MOST})")
-    return int(any(exponent > MOST for exponent in growth.values()))
+    return int(not same or any(exponent > MOST for exponent in growth.values()))
 
 
 if __name__ == "__main__":

@@ -95,11 +95,16 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def environment(packages: Path) -> dict[str, str]:
+    """One where these packages are found first."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])}
+
+
 def run(folder: Path, *arguments: str) -> list[str]:
     """The error of a command that finds the packages in `folder`/packages first: it fails, in at most three lines."""
     done = subprocess.run(
         [Path(sys.executable).with_name("msg2"), *arguments], cwd=folder, check=False, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(folder / "packages")}, timeout=120,
+        env=environment(folder / "packages"), timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, ""), done
     assert done.stderr.startswith("msg2: ")
@@ -121,8 +126,9 @@ def test_training_with_a_broken_torch_says_what_torch_says(work: Path, kind: str
     assert not (work / "model").exists()
 
 
-def test_training_without_torch_says_what_to_install(work: Path) -> None:
-    install(work / "packages", "torch", MISSING)
+@pytest.mark.parametrize("package", ["torch", "safetensors", "scipy"])
+def test_training_without_a_package_says_what_to_install(work: Path, package: str) -> None:
+    install(work / "packages", package, MISSING)
     assert run(work, *TRAIN) == [
         "msg2: state prediction needs an optional part of msg2 that is not installed",
         "  pip install 'msg2[states]'",
@@ -135,10 +141,13 @@ def test_training_without_torch_says_what_to_install(work: Path) -> None:
         ("pyarrow", ("describe", "steps.parquet")),
         ("fastapi", ("serve",)),
         ("torch", ("run", "steps.csv", "--features", "features", "-o", "out")),
+        ("scipy", ("label", "said", "--steps", "steps.csv", "-o", "draft.csv")),
+        ("scipy", ("describe", "data.mat")),
     ],
 )
 def test_other_commands_tell_broken_from_missing_too(work: Path, package: str, arguments: tuple[str, ...]) -> None:
     (work / "steps.parquet").write_bytes(b"PAR1\x00\x00PAR1")
+    (work / "data.mat").write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM")
     install(work / "packages", package, BROKEN["a library"][0])
     said = " ".join(run(work, *arguments))
     assert CUDA in said
@@ -162,8 +171,9 @@ try:
 except MissingExtraError as error:
     print(error)
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
+    )
     assert done.stdout.splitlines() == [
         "a model with a transformer needs an optional part of msg2 that is not installed",
         "  pip install 'msg2[states]'",

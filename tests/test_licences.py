@@ -18,7 +18,7 @@ from benchmarks.licences import (
 )
 
 FOUND = run_time_distributions()
-CORE = {"numpy", "scipy", "networkx", "pygraphviz", "rich", "typer"}
+CORE = {"numpy", "networkx", "pygraphviz", "rich", "typer"}
 TEXT, _, TABLES = PAGE.read_text(encoding="utf-8").partition("## Tables")
 
 
@@ -34,7 +34,7 @@ def test_all_parts_are_looked_at() -> None:
     assert set(FOUND) >= CORE
     if "av" not in FOUND:
         pytest.skip("not all optional parts are installed")
-    assert set(FOUND) >= {"torch", "spacy", "fastapi", "ray", "pyarrow", "matplotlib", "pandas"}
+    assert set(FOUND) >= {"torch", "scipy", "spacy", "fastapi", "ray", "pyarrow", "matplotlib", "pandas"}
     assert not {"pytest", "mypy", "pm4py", "mkdocs"} & set(FOUND)
 
 

@@ -158,3 +158,19 @@ def test_what_a_missing_label_means_stays_with_the_task() -> None:
     for other in (log.with_videos([]), log.with_first_labels(), log.order_by_start()):
         assert other.absent == "skipped"
     assert Task("t", "ab", videos).with_first_labels().absent == "unknown"
+
+
+@pytest.mark.parametrize("columnar", [False, True])
+def test_some_of_the_videos(columnar: bool) -> None:
+    videos = [
+        Video(f"v{number}", [Segment("a", number, number + 1), Segment("b", 9, 9 + number)]) for number in range(7)
+    ]
+    task = Task("t", "ab", videos)
+    if columnar:
+        task = Task.from_columns("t", task.steps, task.columns)
+    assert task.select([1, 4]) == Task("t", "ab", [videos[1], videos[4]])
+    assert [len(part) for part in task.split(3)] == [3, 3, 1]
+    assert [video for part in task.split(3) for video in part] == videos
+    assert [video.id for video in task.sample(3)] == ["v0", "v2", "v4"]
+    assert task.sample(7) is task
+    assert task.select([0]).is_columnar == columnar

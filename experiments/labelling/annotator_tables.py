@@ -12,11 +12,7 @@ from experiments.labelling.label_orders import CURVE_VIDEOS
 from experiments.result_cache import Measurement
 from experiments.result_tables import Dot, Table, Value
 
-MEASURES = {
-    "for good": "Videos until the graph is within 5 % of that of all labels, and stays so",
-    "first": "Videos until the graph is within 5 % of that of all labels for the first time",
-    "mean F1": f"Edge F1 with that of all labels, mean over the first {CURVE_VIDEOS} videos, percent",
-}
+MEASURES = ("for good", "first", "mean F1", "labels")
 """What is measured of an order, the main one first."""
 BASELINE, NO_DRAFTS = "at random", "no drafts"
 
@@ -46,8 +42,7 @@ def annotator_tables(
         "steps known: all and no other, which nobody knows before labelling. N/A: no narration."
     )
     means = task_means(found)
-    by_task = [_task_table(key, title, found, means, [note]) for key, title in MEASURES.items()]
-    return [_difference_table(means), *by_task, _enough_table(found), _key_table(keys), _key_difference_table(keys)]
+    return [_difference_table(means), _task_table(found, means, [note]), _enough_table(found), _key_table(keys)]
 
 
 def task_means(found: Sequence[Measurement]) -> dict[str, dict[str, dict[str, float]]]:
@@ -71,12 +66,10 @@ def task_means(found: Sequence[Measurement]) -> dict[str, dict[str, dict[str, fl
 
 
 def _task_table(
-    key: str,
-    title: str,
-    found: Sequence[Measurement],
-    means: Mapping[str, Mapping[str, Mapping[str, float]]],
-    notes: Sequence[str],
+    found: Sequence[Measurement], means: Mapping[str, Mapping[str, Mapping[str, float]]], notes: Sequence[str]
 ) -> Table:
+    """The main measure, task by task."""
+    key = MEASURES[0]
     videos = {one["task"]: one["videos"] for one in found}
     rows: list[list[Value]] = [
         [task, count, *(of_task[task][key] if task in of_task else None for of_task in means.values())]
@@ -85,6 +78,7 @@ def _task_table(
     complete = [fmean(one[key] for one in of_task.values()) if len(of_task) == len(videos) else None
                 for of_task in means.values()]  # fmt: skip
     rows.append(["mean", round(fmean(videos.values())), *complete])
+    title = "Videos until the graph is within 5 % of that of all labels, and stays so"
     return Table(title, ["task", "videos", *means], rows, notes)
 
 
@@ -92,10 +86,10 @@ def _difference_table(means: Mapping[str, Mapping[str, Mapping[str, float]]]) ->
     rows: list[list[Value]] = []
     for way, of_task in means.items():
         if way == BASELINE:
-            whole = {key: fmean(one[key] for one in of_task.values()) for key in (*MEASURES, "labels")}
+            whole = {key: fmean(one[key] for one in of_task.values()) for key in MEASURES}
             rows.append([f"{way} (the values themselves)", len(of_task), *(f"{value:.1f}" for value in whole.values())])
         else:
-            against = {key: _difference(of_task, means[BASELINE], key) for key in (*MEASURES, "labels")}
+            against = {key: _difference(of_task, means[BASELINE], key) for key in MEASURES}
             rows.append([way, len(of_task), *map(_interval, against.values())])
     columns = ["way", "tasks", "videos, for good", "videos, first time", f"mean F1 of {CURVE_VIDEOS} videos", "labels"]
     notes = [
@@ -141,39 +135,31 @@ def _per_label(
     return ratio_interval(pressed, np.array([one["labels"][name] for name in names], float))
 
 
-def _key_rows(keys: Sequence[Measurement], against: str | None) -> list[list[Value]]:
-    return [
+def _key_table(keys: Sequence[Measurement]) -> Table:
+    """Keys without drafts, and how many more or fewer there are with each kind of draft."""
+    rows: list[list[Value]] = [
         [
             f"{one['task']}, {one['encoder']}",
             f"{precision}, {'seeking by arrow keys' if seeking else 'while the video plays'}",
             *(
-                _interval(_per_label(one, way, precision, seeking=seeking, against=against))
+                _interval(
+                    _per_label(one, way, precision, seeking=seeking, against=None if way == NO_DRAFTS else NO_DRAFTS)
+                )
                 for way in one["keys"]
-                if way != against
             ),
         ]
         for one in keys
         for precision in one["keys"][NO_DRAFTS]
         for seeking in (False, True)
     ]
-
-
-def _key_table(keys: Sequence[Measurement]) -> Table:
     videos = ", ".join(f"{one['task']}: {len(one['labels'])} videos, {sum(one['labels'].values())} labels"
                        for one in keys if one["encoder"] == keys[0]["encoder"])  # fmt: skip
     notes = [
+        f"{NO_DRAFTS}: keys per label; the other columns: how many more (less than 0: drafts save keys). "
         "exact: both ends of every label within a second; rough: its middle in the true segment. With 10 labelled "
-        f"videos the others are drafted, mean of two draws. Intervals: 95 %, over videos. {videos}."
+        f"videos the others are drafted, mean of two draws. Intervals: 95 %, over videos, paired. {videos}."
     ]
-    columns = ["task, encoder", "annotator", *keys[0]["keys"]]
-    return Table("Keys pressed per label", columns, _key_rows(keys, None), notes)
-
-
-def _key_difference_table(keys: Sequence[Measurement]) -> Table:
-    ways = [way for way in keys[0]["keys"] if way != NO_DRAFTS]
-    columns = ["task, encoder", "annotator", *ways]
-    notes = ["Less than 0: drafts save keys. 95 % bootstrap intervals over videos, paired."]
-    return Table(f"Keys pressed per label, less those with {NO_DRAFTS}", columns, _key_rows(keys, NO_DRAFTS), notes)
+    return Table("Keys pressed per label", ["task, encoder", "annotator", *keys[0]["keys"]], rows, notes)
 
 
 def annotator_chart(found: Sequence[Measurement], keys: Sequence[Measurement]) -> dict[str, dict[str, Dot]]:

@@ -12,10 +12,11 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from msg2.errors import InputError
 
@@ -45,7 +46,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
     write_together({path: content})
 
 
-def write_together(contents: Mapping[Path, str | bytes]) -> None:
+FileContent: TypeAlias = str | bytes | Iterable[bytes]
+"""What is written to a file: text, as UTF-8; bytes; or bytes piece by piece, where they are too many to be held."""
+
+
+def write_together(contents: Mapping[Path, FileContent]) -> None:
     """Write several files, all or none: they are put in place once every one of them is on the disk.
 
     Missing folders are made; a link stays and its target is replaced; a device or pipe is written to as it is. A file
@@ -56,14 +61,16 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         staged = {}
         for path, content in contents.items():
             data = content.encode("utf-8") if isinstance(content, str) else content
+            pieces = [data] if isinstance(data, bytes) else data
             with _os_errors_at(path):
                 if path.is_dir():
                     raise InputError("is a folder, a file is to be written there", where=path)
                 if path.exists() and not path.is_file():
-                    path.write_bytes(data)
+                    with path.open("wb") as file:
+                        file.writelines(pieces)
                 else:
                     target = Path(os.path.realpath(path))
-                    staged[target] = _stage(target, data, undo)
+                    staged[target] = _stage(target, pieces, undo)
         for target, temporary in staged.items():
             with _os_errors_at(target):
                 temporary.replace(target)
@@ -72,8 +79,8 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         _sync_folder(folder)
 
 
-def _stage(path: Path, data: bytes, undo: ExitStack) -> Path:
-    """`data` on the disk beside `path`; `undo` removes it, and the folders that were made for it."""
+def _stage(path: Path, pieces: Iterable[bytes], undo: ExitStack) -> Path:
+    """`pieces` on the disk beside `path`; `undo` removes it, and the folders that were made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
         _sync_folder(folder.parent)
@@ -86,7 +93,7 @@ def _stage(path: Path, data: bytes, undo: ExitStack) -> Path:
     rights = 0o666 if replaced is None else 0o600  # what nobody else could read, nobody else reads meanwhile
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(temporary, flags, rights), "wb") as file:
-        file.write(data)
+        file.writelines(pieces)
         file.flush()
         if replaced is not None:
             _pass_on(replaced, temporary)

@@ -21,9 +21,9 @@ class LabelColumns:
 
     videos: tuple[str, ...]
     """Ids of the videos, sorted."""
-    video: NDArray[np.intp]
+    video: NDArray[np.int32]
     """Index of the video of each label."""
-    step: NDArray[np.intp]
+    step: NDArray[np.int32]
     """Index of its step."""
     start: NDArray[np.float64]
     end: NDArray[np.float64]
@@ -53,11 +53,11 @@ class LabelColumns:
         ]
         row, which, start, end = np.array(flat, dtype=np.float64).reshape(len(flat), 4).T
         names, is_timed = tuple(video.id for video in videos), all(video.is_timed for video in videos)
-        return LabelColumns(names, row.astype(np.intp), which.astype(np.intp), start, end, is_timed)
+        return LabelColumns(names, row.astype(np.int32), which.astype(np.int32), start, end, is_timed)
 
     def first_labels(self, steps: int) -> LabelColumns:
         """Keep the first label of each step in each video; `steps` is how many there are."""
-        shown = self.video * np.intp(steps) + self.step
+        shown = self.video * np.int64(steps) + self.step
         if np.bincount(shown, minlength=1).max() <= 1:
             return self
         first = np.sort(np.unique(shown, return_index=True)[1])
@@ -66,6 +66,20 @@ class LabelColumns:
             place = np.arange(len(video)) - np.searchsorted(video, video)
             start, end = place.astype(np.float64), place + 1.0
         return LabelColumns(self.videos, video, self.step[first], start, end, self.is_timed)
+
+    def select(self, places: Sequence[int]) -> LabelColumns:
+        """The labels of some of the videos, whose places ascend."""
+        names = tuple(self.videos[place] for place in places)
+        if isinstance(places, range) and places.step == 1:
+            first, last = np.searchsorted(self.video, [places.start, places.stop])
+            own: slice | NDArray[np.bool_] = slice(first, last)
+            video = self.video[own] - np.int32(places.start)
+        else:
+            position = np.full(len(self.videos), -1, np.int32)
+            position[list(places)] = np.arange(len(places), dtype=np.int32)
+            own = position[self.video] >= 0
+            video = position[self.video[own]]
+        return LabelColumns(names, video, self.step[own], self.start[own], self.end[own], self.is_timed)
 
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
         """Make the videos, one after the other; `steps` are the names of the steps."""

@@ -188,7 +188,8 @@ def ray_engine(
     lost = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.ObjectLostError)
     try:
         remote: Any = ray.remote(max_retries=0)(_apply)
-        waiting = {remote.remote(work, item): item for item in items}
+        shared = ray.put(work)  # once for all: it may hold the data
+        waiting = {remote.remote(shared, item): item for item in items}
         while waiting:
             (ready, *_), _ = ray.wait([*waiting], num_returns=1)
             item = waiting.pop(ready)
@@ -207,8 +208,10 @@ def _apply(work: Callable[[Item], Result], item: Item) -> Result:
 ENGINES: Mapping[str, Engine] = {"local": process_engine, "ray": ray_engine}
 
 
-def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """Apply a function to every item, in processes of this machine; the results are in the order of the items.
+def parallel_map(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int, engine: str = "local"
+) -> Iterator[Result]:
+    """Apply a function to every item, in several processes; the results are in the order of the items.
 
     Parameters
     ----------
@@ -217,7 +220,9 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
     items : sequence
         Its arguments.
     jobs : int
-        Processes, at most as many as this machine has cores; 1 works in this very process.
+        Processes, of this machine at most as many as it has cores; 1 works in this very process.
+    engine : str
+        A name in `ENGINES`.
 
     Yields
     ------
@@ -232,13 +237,15 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
     >>> list(parallel_map(abs, [-2, 1, -3], jobs=1))
     [2, 1, 3]
     """
-    if jobs == 1:
-        yield from map(work, items)
-        return
+    if engine == "local":
+        jobs = min(jobs, os.cpu_count() or 1)
+        if jobs == 1:
+            yield from map(work, items)
+            return
     finished: dict[int, Result] = {}
     awaited = 0
-    at_position: Callable[[int], Result] = partial(_apply_at, work, items)
-    for position, result in process_engine(at_position, range(len(items)), min(jobs, os.cpu_count() or 1)):
+    placed: list[tuple[int, Item]] = list(enumerate(items))
+    for (position, _), result in ENGINES[engine](partial(_apply_to_placed, work), placed, jobs):
         if isinstance(result, WorkerDied):
             raise InputError(
                 "a process that was working on this has been ended from outside",
@@ -250,5 +257,5 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
             awaited += 1
 
 
-def _apply_at(work: Callable[[Item], Result], items: Sequence[Item], position: int) -> Result:
-    return work(items[position])
+def _apply_to_placed(work: Callable[[Item], Result], placed: tuple[int, Item]) -> Result:
+    return work(placed[1])

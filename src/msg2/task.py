@@ -247,6 +247,11 @@ class Task:
         return self._videos or ()
 
     @property
+    def is_columnar(self) -> bool:
+        """Whether the labels are kept as arrays: names and times only, without sources, confidences and narration."""
+        return self._columns is not None
+
+    @property
     def columns(self) -> LabelColumns:
         """The labels as arrays."""
         if self._columns is not None:
@@ -288,6 +293,29 @@ class Task:
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""
         return Task(self.name, self.steps, videos, self.absent)
+
+    def split(self, videos: int) -> Iterator[Task]:
+        """The same task in parts of so many videos.
+
+        >>> [len(part) for part in Task("tea", [], [Video(name, []) for name in "abc"]).split(2)]
+        [2, 1]
+        """
+        for low in range(0, len(self), videos):
+            yield self.select(range(low, min(low + videos, len(self))))
+
+    def sample(self, most: int) -> Task:
+        """At most so many videos, evenly spread over all.
+
+        >>> Task("tea", [], [Video(name, []) for name in "abcd"]).sample(2).videos[1].id
+        'c'
+        """
+        return self if len(self) <= most else self.select([place * len(self) // most for place in range(most)])
+
+    def select(self, places: Sequence[int]) -> Task:
+        """The videos at some places, which ascend; what is kept as arrays stays so."""
+        if self._videos is None and self._columns is not None:
+            return Task.from_columns(self.name, self.steps, self._columns.select(places), self.absent)
+        return self.with_videos(self.videos[place] for place in places)
 
     def with_first_labels(self) -> Task:
         """Only the first segment of each step in each video."""

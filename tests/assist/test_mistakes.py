@@ -371,3 +371,27 @@ def test_what_a_graph_asks_for_twice_is_reported_once() -> None:
     redundant = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
     assert mistakes(redundant, "bca") == [("order", "a", ["b"])]
     assert mistakes(redundant, "bc") == [("left out", "a", [])]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_many_videos_are_told_as_each_alone(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msg2.assist.mistakes._VIDEOS_AT_ONCE", 3)
+    graph = infer([["boil", "pour", "stir"]] * 9 + [["pour", "boil", "stir"]])
+    runs = [["pour", "boil"], ["boil", "stir", "pour"], ["boil", "pour", "stir"], ["stir"], []]
+    videos = [
+        Video(
+            f"v{number:02}",
+            [Segment(name, 7 * number + place, 7 * number + place + 0.5) for place, name in enumerate(run)],
+        )
+        for number, run in enumerate(runs * 3)
+    ]
+    told_of: list[tuple[int, int | None]] = []
+    together = check(
+        graph, Task("tea", graph.steps, videos), "skipped", jobs=jobs, progress=lambda *now: told_of.append(now[:2])
+    )
+    alone = [check(graph, video, "skipped") for video in videos]
+    assert together.mistakes == tuple(mistake for report in alone for mistake in report.mistakes)
+    assert together.fit == {name: value for report in alone for name, value in report.fit.items()}
+    assert {one.start for one in together.mistakes} > {None, 1.0, 36.0}  # each at its own time
+    assert [one.occurrences for one in together.totals] == [9, 9, 9]
+    assert told_of == [(3 * part, 15) for part in range(1, 6)]

@@ -21,6 +21,7 @@ from msg2.assist import (
     recency,
     train_test_split,
 )
+from msg2.assist.next_step_evaluation import limit_videos
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.inference import DEFAULT_METHOD, infer
@@ -180,3 +181,12 @@ def test_bigram_on_crosstask_is_near_the_known_value(data: Path) -> None:
             train, test = train_test_split(task, seed=seed)
             accuracies.append(evaluate_ranker(bigram(train), test).accuracy)
     assert sum(accuracies) / len(accuracies) == pytest.approx(0.581, abs=0.015)
+
+
+def test_of_very_many_videos_some_are_taken(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("msg2.assist.next_step_evaluation.MOST_VIDEOS", 10)
+    task = Task("tea", ["boil", "pour"], [Video(f"v{n:02}", map(Segment, ["boil", "pour"])) for n in range(25)])
+    with caplog.at_level("WARNING", "msg2"):
+        assert evaluate_next_step(task, method="always-before").accuracy == 1
+    assert [record.getMessage() for record in caplog.records][:1] == ["tea: 10 of 25 videos are taken, evenly spread"]
+    assert len(limit_videos(task)) == 10

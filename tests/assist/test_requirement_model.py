@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import log
+from math import fsum, log
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from msg2.assist import requirement_model
-from msg2.assist.requirement_model import PRIOR_MISTAKE_RATE, RequirementModel, mistake_probability
+from msg2.assist.requirement_model import PRIOR_MISTAKE_RATE, RequirementModel, mistake_probability, sum_of_inverses
 
 MODELS = st.builds(RequirementModel, st.floats(0.01, 0.99), st.floats(1, 200), st.sampled_from([1.0, 0.5, 0.2]))
 COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -99,3 +99,9 @@ def test_rules_that_nobody_breaks_are_real_and_those_that_half_break_are_not() -
     assert mistake_probability(26, 51, broken) < 0.01
     mixed = RequirementModel.fit([(0, 50)] * 10 + [(25, 50)] * 10, least_rarity=19)
     assert mixed.genuine == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("first", [1.0, 1.5, 40.25, 1e5])
+@pytest.mark.parametrize("count", [1, 999, 1000, 1001, 50_000])
+def test_sums_of_inverses(first: float, count: int) -> None:
+    assert sum_of_inverses(first, count) == pytest.approx(fsum(1 / (first + j) for j in range(count)), rel=1e-12)

@@ -56,3 +56,10 @@ def test_an_empty_folder(msg2, tmp_path: Path) -> None:
     complaint = msg2("label", tmp_path / "empty", "-o", tmp_path / "draft.csv").complaint
     assert "no videos and no captions" in complaint
     assert "transcripts (.json)" in complaint
+
+
+def test_two_processes_listen_to_the_same(msg2, captions: Path, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        ran = msg2("label", captions, "--steps", tmp_path / "steps.txt", "-o", tmp_path / f"{jobs}.csv", "--jobs", jobs)
+        assert ran.code == 0
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()

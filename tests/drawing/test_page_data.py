@@ -224,3 +224,13 @@ def test_only_a_page_shows_videos(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     page = drawing.show(GRAPH, tmp_path / "tea.html", videos=TASK)
     assert [video["id"] for video in embedded(page.read_text("utf-8"))["videos"]] == ["v1", "v2", "v3"]
+
+
+def test_of_very_many_videos_a_page_has_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msg2.drawing.graph_page.MOST_VIDEOS", 3)
+    task = Task("tea", ["boil", "pour"], [Video(f"v{n}", map(Segment, ["boil", "pour"])) for n in range(7)])
+    graph = SubtaskGraph("tea", task.steps, {"pour": step("boil")})
+    page = drawing.html_page(graph, task)
+    assert "3 of 7 videos can be played here, evenly spread" in page
+    assert re.findall(r'"id": ?"(v\d)"', page) == ["v0", "v2", "v4"]
+    assert "can be played here" not in drawing.html_page(graph, task.sample(3))

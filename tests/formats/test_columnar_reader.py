@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats import read_all, step_table
+from msg2.formats import event_csv, read_all, step_table
 from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
 from msg2.formats.source import Source
 from msg2.formats.table_rows import find_columns
@@ -30,13 +30,16 @@ BREAKS = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"])
 
 @contextmanager
 def _row_by_row() -> Iterator[None]:
-    with mock.patch.object(step_table, "read_plain_tables", side_effect=NotPlainError):
+    with (
+        mock.patch.object(step_table, "read_plain_tables", side_effect=NotPlainError),
+        mock.patch.object(event_csv, "read_plain_logs", side_effect=NotPlainError),
+    ):
         yield
 
 
 def _outcome(path: Path) -> list[Task] | str:
     try:
-        with mock.patch.object(step_table, "_is_small", return_value=False):
+        with mock.patch.object(Source, "is_small", False):
             return read_all(path, repeats="keep")
     except InputError as error:
         return str(error)
@@ -49,7 +52,7 @@ def _assert_same(path: Path) -> None:
     assert found == expected
     if isinstance(found, list) and isinstance(expected, list):
         for one, other in zip(found, expected, strict=True):
-            mine, theirs = Sequences.from_task(one), Sequences.from_task(other)
+            mine, theirs = one.columns, other.columns
             for name in ("videos", "video", "step", "start", "end"):
                 assert np.array_equal(getattr(mine, name), getattr(theirs, name))
 
@@ -62,11 +65,18 @@ def _assert_same(path: Path) -> None:
         ["video,step,start,end", "step,video,start,end", "video,step,START,end", "video;step;start;end"]
     ),
     bom=st.booleans(),
+    tabs=st.booleans(),
 )
 def test_odd_tables(
-    rows: list[tuple[str, ...]], ends: list[str], header: str, bom: bool, tmp_path_factory: pytest.TempPathFactory
+    rows: list[tuple[str, ...]],
+    ends: list[str],
+    header: str,
+    bom: bool,
+    tabs: bool,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     lines = [header, *map(",".join, rows)]
+    lines = [line.replace(",", "\t") for line in lines] if tabs else lines
     text = "".join(line + end for line, end in zip(lines, ends, strict=False))
     path = tmp_path_factory.mktemp("odd") / "t.csv"
     path.write_bytes((b"\xef\xbb\xbf" if bom else b"") + text.encode())
@@ -94,8 +104,55 @@ def test_plain_tables_are_read_in_columns(
     path.write_text("".join(",".join(row) + "\n" for row in quoted))
     source = Source.at(path)
     if len(rows) > 2:
-        assert read_plain_tables([(source, find_columns(source, {}))]).tasks
+        assert read_plain_tables([(source, find_columns(source, {}), source.stem)]).tasks
     _assert_same(path)
+
+
+TIMES = st.sampled_from(
+    ["2024-05-01T10:00:00", "2024-05-01 10:00:01", "2024-05-01T10:00:00.25", "2024-05-01 09:59",
+     "1969-12-31T23:59:59.5", "2024-05-01T10:00:00.123456789", "2024-05-01T12:00:00+02:00", "2024-05-01T10:00:00Z", "2024-05-01", "", " ",
+     "01.05.2024 10:00", "1714557600", "5", "2024-02-30T10:00:00", "2300-01-01T00:00:00", "9999-12-31T23:59:59"]
+)  # fmt: skip
+GOOD_TIMES = st.sampled_from(
+    [
+        "2024-05-01T10:00:00",
+        "2024-05-01T10:00:01",
+        "2024-05-01T10:00:00.25",
+        "1969-12-31T23:59:59.5",
+        "2024-05-02T00:00:00",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS, TIMES), min_size=3, max_size=6)
+    | st.lists(
+        st.tuples(st.sampled_from("cd"), st.sampled_from(["a", "b", "a b"]), GOOD_TIMES), min_size=3, max_size=9
+    ),
+    header=st.sampled_from(
+        ["case,activity,time", "Case ID,Activity,Complete Timestamp", "case,activity,start", "case,activity,x"]
+    ),
+)
+def test_logs(rows: list[tuple[str, ...]], header: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("log") / "log.csv"
+    path.write_text("\n".join([header, *map(",".join, rows), ""]))
+    _assert_same(path)
+
+
+def test_plain_logs_are_read_in_columns(tmp_path: Path) -> None:
+    rows = [f"c{n % 7},s{n % 3},2024-05-01T10:00:{n % 60:02}\n" for n in range(99)]
+    folder = tmp_path / "orders"
+    folder.mkdir()
+    for part in range(3):
+        (folder / f"part-{part}.csv").write_text("case,activity,time\n" + "".join(rows[part::3]))
+    with (
+        mock.patch.object(event_csv, "_read_cases", side_effect=AssertionError),
+        mock.patch.object(Source, "is_small", False),
+    ):
+        (task,) = read_all(folder, repeats="keep")
+    assert (task.name, len(task), task.labels, task.absent) == ("orders", 7, 99, "skipped")
+    _assert_same(folder)
 
 
 def test_parquet_and_parts(tmp_path: Path) -> None:
@@ -121,8 +178,8 @@ def test_parquet_and_parts(tmp_path: Path) -> None:
 def test_first_labels_and_videos_of_arrays() -> None:
     columns = LabelColumns(
         ("v", "w"),
-        np.array([0, 0, 0, 1]),
-        np.array([1, 0, 1, 1]),
+        np.array([0, 0, 0, 1], np.int32),
+        np.array([1, 0, 1, 1], np.int32),
         np.array([0.0, 1, 2, 0]),
         np.array([1.0, 2, 3, 1]),
         False,

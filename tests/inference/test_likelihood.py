@@ -169,7 +169,7 @@ def test_alternatives_are_told_from_what_is_all_needed() -> None:
     sequences = Sequences.from_task(
         task_of(*["abcd", "bacd", "cd", "cd"] * 5)
     )  # both or neither: optional, not alternatives
-    assert group_alternatives([0, 1], np.isfinite(sequences.ended), np.ones(20, dtype=int), 0.01)[0] == []
+    assert group_alternatives([0, 1], sequences.shown, sequences.weight, 0.01)[0] == []
 
 
 def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
+from msg2.assist.lbfgs import minimize_lbfgs
 
 _TIE = 1e-6
 """Likelihoods per choice that are no further apart are equal: then the stronger penalty is taken."""
@@ -109,8 +110,6 @@ def fit_conditional_logit(
     >>> np.exp(model.log_probabilities(two))[0].round(3).tolist()
     [0.75, 0.25]
     """
-    from scipy.optimize import minimize  # takes as long to import as the rest of the package
-
     choice_sets, rows = choices.choice_sets, np.arange(len(choices.chosen))
     shape = (choice_sets.context.shape[1], choice_sets.available.shape[1])
     size = shape[0] * shape[1]
@@ -129,14 +128,8 @@ def fit_conditional_logit(
         return cost - float(logs[rows, choices.chosen].sum()), np.concatenate([part.ravel() for part in gradients])
 
     start = start or ConditionalLogit(np.zeros(shape), prior)
-    minimum = minimize(
-        loss_and_gradient,
-        np.concatenate([start.terms.ravel(), start.weights]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": tolerance, "gtol": 1e-5},
-    )
-    found = minimum.x.round(_DECIMALS) + 0.0
+    minimum = minimize_lbfgs(loss_and_gradient, np.concatenate([start.terms.ravel(), start.weights]), tolerance)
+    found = minimum.round(_DECIMALS) + 0.0
     return ConditionalLogit(found[:size].reshape(shape), found[size:])
 
 

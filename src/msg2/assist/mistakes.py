@@ -7,9 +7,10 @@ Overlapping steps are in no order, and what may only lack a label is not seen, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,15 +19,21 @@ from numpy.typing import NDArray
 from msg2.assist.absence import absent_meaning
 from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.run_state import unknown_step_error
-from msg2.assist.sequence_likelihood import SequenceLikelihood
+from msg2.assist.sequence_likelihood import SequenceLikelihood, earlier_pairs
 from msg2.graph import Formula, SubtaskGraph, any_of, step
 from msg2.json_values import fields_to_json
+from msg2.parallel import parallel_map
+from msg2.progress import Progress, no_progress
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import short_repr
 
 MistakeKind: TypeAlias = Literal["need", "order", "exclusive", "left out", "repeated"]
 ACCUSED = 0.5
 """A video is accused of a mistake from this probability on."""
+_VIDEOS_AT_ONCE = 2_000
+"""Videos that a process checks before it tells what it has found."""
+_MOST_REMEMBERED = 100_000
+"""Runs whose mistakes are remembered, for those that run alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,15 @@ class CheckReport:
         return marks
 
 
-def check(graph: SubtaskGraph, data: Video | Task, absent: Absent | None = None) -> CheckReport:
+def check(
+    graph: SubtaskGraph,
+    data: Video | Task,
+    absent: Absent | None = None,
+    *,
+    jobs: int = 1,
+    engine: str = "local",
+    progress: Progress = no_progress,
+) -> CheckReport:
     """Find what went wrong in each video.
 
     Parameters
@@ -128,6 +143,12 @@ def check(graph: SubtaskGraph, data: Video | Task, absent: Absent | None = None)
     absent : "unknown" or "skipped", optional
         Whether a step without a label may only lack the label; by default as the graph was learned, else as the data
         say.
+    jobs : int
+        Processes that share the videos.
+    engine : str
+        Whose processes; see `msg2.parallel.ENGINES`.
+    progress : Progress
+        Is told how many videos are checked.
 
     Returns
     -------
@@ -144,20 +165,46 @@ def check(graph: SubtaskGraph, data: Video | Task, absent: Absent | None = None)
     >>> [mistake.to_english() for mistake in report.mistakes]
     ["'dip' after 'fry'", "without 'whisk'"]
     """
-    videos = (data,) if isinstance(data, Video) else data.videos
-    likelihood = SequenceLikelihood(graph)
     meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
-    checker = _Checker(graph, meaning, likelihood)
-    found = [mistake for video in videos for mistake in checker.check(video)]
+    checker = _Checker(graph, meaning, SequenceLikelihood(graph))
+    found: list[Mistake] = []
+    occurrences: Counter[Step] = Counter()
+    fit: dict[str, float] = {}
+    # The first videos are checked here: what the rules are worth is then known, and travels to the others.
+    parts = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
+    total = sum(map(len, parts))
+    first = (_check_part(part, checker) for part in parts[:1])
+    for part in chain(first, parallel_map(partial(_check_part, checker=checker), parts[1:], jobs, engine)):
+        found += part.found
+        occurrences += part.occurrences
+        fit |= part.fit
+        progress(len(fit), total, "")
     mistakes = tuple(one for one in found if meaning == "skipped" or one.position is not None)
     not_seen = tuple(one for one in found if meaning == "unknown" and one.position is None)
-    occurrences = Counter(segment.step for video in videos for segment in video.segments)
     sure = [one for one in mistakes if one.probability >= ACCUSED]
     wrong = Counter(one.step for one in sure if one.kind != "left out")
     left_out = Counter(one.step for one in sure if one.kind == "left out")
     totals = tuple(StepTotal(n, occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
-    fit = {video.id: likelihood.log_probability(video) for video in videos}
-    return CheckReport(len(videos), mistakes, not_seen, totals, fit)
+    return CheckReport(len(fit), mistakes, not_seen, totals, fit)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedPart:
+    """What was found in some videos: mistakes, how often each step was done, and log p of each video."""
+
+    found: list[Mistake]
+    occurrences: Counter[Step]
+    fit: dict[str, float]
+
+
+def _check_part(videos: Iterable[Video], checker: _Checker) -> _CheckedPart:
+    part = _CheckedPart([], Counter(), {})
+    for video in videos:
+        mistakes, fit = checker.check(video)
+        part.found.extend(mistakes)
+        part.occurrences.update(segment.step for segment in video.segments)
+        part.fit[video.id] = fit
+    return part
 
 
 @dataclass(frozen=True)
@@ -168,7 +215,18 @@ class _Checker:
     absent: Absent
     likelihood: SequenceLikelihood
 
-    def check(self, video: Video) -> list[Mistake]:
+    def check(self, video: Video) -> tuple[list[Mistake], float]:
+        """All mistakes of a video, and log p of it; what runs alike is looked at once."""
+        key = (video.id not in self._learned_from, _order_of_labels(video))
+        if key not in self._checked:
+            if len(self._checked) >= _MOST_REMEMBERED:
+                self._checked.clear()
+            self._checked[key] = self._find(video), self.likelihood.log_probability(video)
+        found, fit = self._checked[key]
+        starts = [None, *(segment.start for segment in video.segments)]
+        return [replace(one, video=video.id, start=starts[one.position or 0]) for one in found], fit
+
+    def _find(self, video: Video) -> list[Mistake]:
         """All mistakes of a video: in the order of time, then what it lacks."""
         for segment in video.segments:
             if segment.step not in self._known:
@@ -208,9 +266,10 @@ class _Checker:
 
     def _needs(self, run: _Run) -> Iterator[Mistake]:
         """Clauses that are not met by anything done before or at the same time; what came too late is told as order."""
-        for name in run.first:
+        names = list(run.first)
+        for name, later in zip(names, run.earlier(names), strict=True):
             others = run.first.keys() - {name}
-            done = {other for other in others if not run.is_before(name, other)}
+            done = others.difference(names[place] for place in np.flatnonzero(later))
             for clause in self.graph.precondition(name).clauses():
                 if clause.evaluate(done) or self._is_told(clause, name, run):
                     continue
@@ -259,6 +318,10 @@ class _Checker:
                 yield Mistake(run.video.id, usual, "left out", probability, (any_of(map(step, group)),), None, None)
 
     @cached_property
+    def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
+        return {}
+
+    @cached_property
     def _needed_groups(self) -> list[tuple[Step, ...]]:
         """The exclusive groups of which every faultless run does one step."""
         return [group for group in self.graph.exclusive if self.graph.optional.isdisjoint(group)]
@@ -299,13 +362,20 @@ class _Run:
     def earlier(self, names: Sequence[Step]) -> NDArray[np.bool_]:
         """`is_before` of all pairs, shape (names, names)."""
         found = [self.first[name] for name in names]
-        times = [(one.start, one.end) if one.is_timed else (place, place + 1) for place, one in found]
-        start, end = np.array(times, dtype=np.float64).reshape(-1, 2).T
-        return np.asarray((end[:, None] <= start) & ~(end <= start[:, None]))
+        return earlier_pairs(
+            [(one.start or 0.0, one.end or 0.0) if one.is_timed else (place, place + 1) for place, one in found]
+        )
 
     def mistake(self, name: Step, kind: MistakeKind, probability: float, unmet: Formula) -> Mistake:
         position, segment = self.first[name]
         return Mistake(self.video.id, name, kind, probability, (unmet,), segment.start, position)
+
+
+def _order_of_labels(video: Video) -> tuple[object, ...]:
+    """What a video shows, and in which order, whenever that was: the same for videos that run alike."""
+    moments = sorted({time for one in video.segments for time in (one.start, one.end) if time is not None})
+    place: dict[float | None, int] = {time: number for number, time in enumerate(moments)}
+    return tuple((one.step, place.get(one.start), place.get(one.end)) for one in video.segments)
 
 
 def _connected(pairs: Sequence[tuple[Step, Step]]) -> list[list[tuple[Step, Step]]]:

@@ -24,6 +24,8 @@ PRIOR_MISTAKE_RATE = 0.05
 """How often a real requirement is broken, by a belief that counts as much as one rule of the graph does."""
 EM_ROUNDS = 50
 """Of expectation maximisation, with which the videos correct that belief."""
+_FEW_TERMS = 1000
+"""Terms of a sum that are added one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,39 @@ class RequirementModel:
         shares = [1.0] * len(rules)  # how probably each rule is a real requirement
         believed = rarity = 1 / PRIOR_MISTAKE_RATE - 1
         for _ in range(EM_ROUNDS):
-            logs = [sum(1 / (rarity + n - k + j) for j in range(k + 1)) for k, n in rules]
+            logs = [sum_of_inverses(rarity + n - k, k + 1) for k, n in rules]
             total = 1 / believed + sum(share * log for share, log in zip(shares, logs, strict=True))
             rarity = max(least_rarity, (1 + sum(shares)) / total)
             model = RequirementModel((1 + sum(shares)) / (2 + len(shares)), rarity, highest)
             shares = [mistake_probability(times, chances, model) for times, chances in rules]
         return model
+
+
+def sum_of_inverses(first: float, count: int) -> float:
+    """Σ 1 / (first + j) for j = 0 … count − 1.
+
+    Parameters
+    ----------
+    first : float
+        At least 1.
+    count : int
+        How many; of many terms, the later ones are taken together, ψ(last) − ψ(middle) by ψ's asymptotic series.
+
+    Returns
+    -------
+    float
+
+    >>> sum_of_inverses(1, 3) == 1 + 1 / 2 + 1 / 3
+    True
+    """
+    alone = min(count, _FEW_TERMS)
+    total = sum(1 / (first + j) for j in range(alone))
+    return total if alone == count else total + _digamma(first + count) - _digamma(first + alone)
+
+
+def _digamma(x: float) -> float:
+    """ψ(x) of a large x."""
+    return log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4)
 
 
 def mistake_probability(times: int, chances: int, model: RequirementModel) -> float:

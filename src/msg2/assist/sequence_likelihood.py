@@ -11,7 +11,7 @@ little of each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,7 @@ from math import log, log1p
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.graph import SubtaskGraph
@@ -28,6 +29,30 @@ from msg2.task import Segment, Step, Video
 _USUAL_RATE = 0.05
 """Of what is absent, extra or in disorder, where a graph does not say."""
 _LEAST_RATE = 1e-4
+
+
+def _any_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[r, c]: whether anything is marked both in row r and in column c."""
+    return np.asarray(rows.astype(np.float32) @ columns.astype(np.float32) > 0)
+
+
+def earlier_pairs(spans: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
+    """[a, b]: whether a ended no later than b starts, as `Segment.before` says.
+
+    Parameters
+    ----------
+    spans : sequence of (float, float)
+        Start and end of each.
+
+    Returns
+    -------
+    array of bool, shape (spans, spans)
+
+    >>> earlier_pairs([(0, 5), (5, 9), (4, 6)]).tolist()
+    [[False, True, False], [False, False, False], [False, False, False]]
+    """
+    start, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    return np.asarray((end[:, None] <= start) & ~(end <= start[:, None]))
 
 
 @dataclass(frozen=True)
@@ -131,18 +156,20 @@ class SequenceLikelihood:
             for clause in self.graph.precondition(name).clauses()
             if clause.kind == "any"
         ]
-        earlier = np.array([[a.before(b) for b in segments] for a in segments], dtype=np.bool_)
-        by_level = np.log(self._shares)
-        for now in range(len(segments)):
-            begun, still_open = earlier[:, now], earlier[now].copy()
-            still_open[now] = True
-            late = (before & begun).any(axis=1)
-            blocked = (before & (still_open & ~late)[:, None]).any(axis=0)
-            for owner, group in groups:
-                blocked[owner] |= still_open[group].any() and not begun[group].any()
-            eligible = still_open & ~blocked
-            orderly = 1 / eligible.sum() if eligible[now] else 0.0
-            by_level = by_level + np.log((1 - self._levels) * orderly + self._levels / still_open.sum())
+        earlier = earlier_pairs([(segment.start or 0.0, segment.end or 0.0) for segment in segments])
+        # Row by row, a choice: who had ended when it was made, and who had not begun, itself included.
+        begun, still_open = earlier.T, earlier | np.eye(len(segments), dtype=np.bool_)
+        late = _any_of(begun, before.T)
+        blocked = _any_of(still_open & ~late, before)
+        if groups:
+            owner, member = np.zeros((2, len(groups), len(names)), dtype=np.bool_)
+            for number, (place_of_owner, group) in enumerate(groups):
+                owner[number, place_of_owner], member[number, group] = True, True
+            blocked |= _any_of(_any_of(still_open, member.T) & ~_any_of(begun, member.T), owner)
+        eligible = still_open & ~blocked
+        orderly = np.where(eligible.diagonal(), 1 / np.maximum(eligible.sum(axis=1), 1), 0.0)[:, None]
+        choices = np.log((1 - self._levels) * orderly + self._levels / still_open.sum(axis=1)[:, None])
+        by_level = np.cumsum([np.log(self._shares), *choices], axis=0)[-1]
         highest = by_level.max()
         return float(highest + np.log(np.exp(by_level - highest).sum()))
 

@@ -11,7 +11,7 @@ other videos (cross-fitting); they may be learned from many tasks together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from msg2.arrays import FloatArray
 from msg2.assist.context_features import StepIndices
+from msg2.assist.lbfgs import minimize_lbfgs
 from msg2.assist.learned_forecaster import k_fold_split
+from msg2.assist.line_search import Objective
 from msg2.assist.planning import Plan
 from msg2.assist.run_state import unknown_step_error
 from msg2.errors import InputError
@@ -175,8 +177,6 @@ def fit_window_weights(tasks: Sequence[Task], length: int) -> FloatArray:
     InputError
         As `fit_window_planner`.
     """
-    from scipy.optimize import minimize  # takes as long to import as the rest of the package
-
     parts = [
         _observed_windows(inside, count_windows(others, len(task.steps), length))
         for task in tasks
@@ -185,9 +185,7 @@ def fit_window_weights(tasks: Sequence[Task], length: int) -> FloatArray:
     observed = [part for part in parts if part is not None]
     if not observed:
         return np.array(DEFAULT_PRIOR)
-    loss = penalised_loss(_concatenate_windows(observed))
-    weights: FloatArray = minimize(loss, DEFAULT_PRIOR, jac=True, method="L-BFGS-B").x
-    return weights
+    return minimize_lbfgs(penalised_loss(_concatenate_windows(observed)), DEFAULT_PRIOR)
 
 
 def count_windows(sequences: Sequence[StepIndices], size: int, length: int) -> WindowCounts:
@@ -321,7 +319,7 @@ class ObservedWindows:
     """How often each candidate came, shape (R,)."""
 
 
-def penalised_loss(observed: ObservedWindows) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+def penalised_loss(observed: ObservedWindows) -> Objective:
     """−Σ log P + λ/2 |w − w₀|², a function of the weights that also gives its gradient."""
     sizes = np.diff(observed.starts, append=len(observed.seen))
     question = np.repeat(np.arange(len(sizes)), sizes)

@@ -10,7 +10,7 @@ import typer
 from msg2 import assist, drawing
 from msg2.assist.online_monitoring import DeviationAssessment
 from msg2.cli import console
-from msg2.cli.data_options import Data, GraphFile, Json, read_as_recorded, takes_reading_options
+from msg2.cli.data_options import Data, Engine, GraphFile, Json, read_as_recorded, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.formats import read_graph
 from msg2.graph.explanation import demonstrations
@@ -36,6 +36,8 @@ def check(
         Absent | None,
         typer.Option(help="What has no label may only lack it, or was not done. Default: as the graph was learnt."),
     ] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes that share the videos.")] = 1,
+    engine: Engine = "local",
     *,
     reading: GivenOptions,
 ) -> None:
@@ -60,8 +62,8 @@ def check(
     if training is not None:
         raise typer.BadParameter("--data goes with --online")
     videos = read_as_recorded(learned, data, **reading)
-    with console.progress_bar("checking"):
-        report = assist.check(learned, videos, absent)
+    with console.progress_bar("checking") as progress:
+        report = assist.check(learned, videos, absent, jobs=jobs, engine=engine, progress=progress)
     if output is not None:
         drawing.show(learned, output, marks=report.marks())
     if json:

@@ -12,6 +12,7 @@ import typer
 from msg2.errors import InputError
 from msg2.formats.source import Source
 from msg2.inference.constraints import Constraints, StepPair
+from msg2.sequences import Sequences
 from msg2.task import Task
 from msg2.text import short_repr
 
@@ -48,7 +49,7 @@ _FORM = (
 
 
 def read_constraints(
-    require: Sequence[str] | None, forbid: Sequence[str] | None, file: Path | None, tasks: Sequence[Task]
+    require: Sequence[str] | None, forbid: Sequence[str] | None, file: Path | None, tasks: Sequence[Task | Sequences]
 ) -> Constraints:
     """Collect all constraints that were given; each is about steps of one of the tasks at least.
 
@@ -58,7 +59,7 @@ def read_constraints(
         Pairs, as "A<B" or "A<<B".
     file : Path, optional
         A table or JSON file of constraints.
-    tasks : sequence of Task
+    tasks : sequence of Task or Sequences
         Whose steps they may be about.
 
     Returns
@@ -81,7 +82,7 @@ def read_constraints(
     return Constraints(hints=[(*pair, weight) for pair, weight in hints.items()], **pairs)
 
 
-def _parse_pair(text: str, option: str, tasks: Sequence[Task]) -> tuple[str, StepPair]:
+def _parse_pair(text: str, option: str, tasks: Sequence[Task | Sequences]) -> tuple[str, StepPair]:
     """The sign and the two steps of "A<<B" or "A<B".
 
     A "<" in a name is no matter where only one way to split the text gives two steps.
@@ -109,7 +110,7 @@ def _splits(text: str, sign: str) -> list[StepPair]:
     return list(dict.fromkeys([*sides, *((before.strip(), after.strip()) for before, after in sides)]))
 
 
-def _require_known_steps(before: str, after: str, tasks: Sequence[Task], where: str) -> None:
+def _require_known_steps(before: str, after: str, tasks: Sequence[Task | Sequences], where: str) -> None:
     """Refuse a relation that is not about two steps of one task."""
     if any({before, after} <= set(task.steps) for task in tasks):
         return

@@ -57,7 +57,7 @@ def convert(
     refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, task, repeats="keep", **reading)
-    with console.progress_bar("writing"):
-        written = write(tasks, output, options)
-    labels = sum(len(video.segments) for task in tasks for video in task)
+    with console.progress_bar("writing") as progress:
+        written = write(tasks, output, options, progress)
+    labels = sum(task.labels for task in tasks)
     console.print_line(f"{labels} labels of {sum(map(len, tasks))} videos: {console.format_paths(written)}")

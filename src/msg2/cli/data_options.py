@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -18,6 +19,7 @@ from msg2.formats.reading import ReadOptions, choose_task
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader
 from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
+from msg2.parallel import ENGINES
 from msg2.task import Task
 
 Data: TypeAlias = Annotated[
@@ -26,6 +28,22 @@ Data: TypeAlias = Annotated[
 GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
+
+
+def _known_engine(name: str) -> str:
+    if name not in ENGINES:
+        raise typer.BadParameter(f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
+    return name
+
+
+Engine: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(ENGINES),
+        callback=_known_engine,
+        help="Whose processes do the work: those of this machine, or of the Ray cluster at RAY_ADDRESS.",
+    ),
+]
 
 
 _READING_METAVARS = {"tier": "NAME", "fps": "X", "columns": "A=B,…", "draft_confidence": "P"}
@@ -117,13 +135,13 @@ def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
     InputError
         Where no task is left.
     """
-    enough = [task for task in tasks if sum(bool(video.segments) for video in task) > 1]
-    if not enough:
+    labelled = {task.name: len(list(islice((video for video in task if video.segments), 2))) for task in tasks}
+    if max(labelled.values(), default=0) < 2:
         raise InputError("no task has two videos with labels: none can be held out", where=data)
-    for task in tasks:
-        if task not in enough:
-            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", task.name)
-    return enough
+    for name, count in labelled.items():
+        if count < 2:
+            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", name)
+    return [task for task in tasks if labelled[task.name] > 1]
 
 
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:

@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import read_tasks
+from msg2.cli.data_options import Engine, read_tasks
 from msg2.errors import InputError
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.media.feature_job import extract_features
 from msg2.media.feature_store import open_store
 from msg2.media.frame_sampling import FrameOptions
 from msg2.media.video_files import require_video_files
-from msg2.parallel import ENGINES
 
 _OPTIONS = ExtractionOptions()
 
@@ -79,9 +78,7 @@ def features(
         str | None, typer.Option(metavar="CODE", help="Which captions, where there are several; and what is spoken.")
     ] = _OPTIONS.language,
     jobs: VideoJobs = 1,
-    engine: Annotated[
-        str, typer.Option(metavar="|".join(ENGINES), help="Processes of this machine, or the cluster at RAY_ADDRESS.")
-    ] = "local",
+    engine: Engine = "local",
 ) -> None:
     """What is seen and said in videos, as vectors: one file per video, checked whenever it is used.
 
@@ -92,8 +89,6 @@ def features(
     Example: `msg2 features videos --labels steps.csv -o features --jobs 2`
     """
     with console.usage_errors():
-        if engine not in ENGINES:
-            raise InputError(f"--engine is {engine!r}, it must be one of {', '.join(ENGINES)}")
         if keep_sentences and phrases is None:
             raise InputError("--keep-sentences goes with --phrases")
         options = ExtractionOptions(

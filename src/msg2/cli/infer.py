@@ -10,25 +10,27 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.constraint_options import ConstraintsFile, Forbid, Require, read_constraints
-from msg2.cli.data_options import Data, TaskName, read_tasks, record_reading, takes_reading_options
+from msg2.cli.data_options import Data, Engine, TaskName, record_reading, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.cli.method_options import Seed, parse_method_options, takes_method_options
 from msg2.cli.output_files import as_csv, refuse_clashes
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
+from msg2.formats import read_sequences
+from msg2.formats.reading import choose_task
 from msg2.graph import SubtaskGraph
 from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import DEFAULT_SAMPLES, choose_samples
 from msg2.inference.result import Statistic
 from msg2.media.text_encoders import text_encoder
-from msg2.task import Task
+from msg2.sequences import Sequences
 
 MOST_RULES = 20
 """Rules of a graph that are printed; the others are counted."""
 
 TaskJobs = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Tasks (of one task: samples) that are learnt at the same time.")
+    int, typer.Option(metavar="N", min=1, help="Files, tasks or samples that are worked on at the same time.")
 ]
 Samples = Annotated[
     int | None,
@@ -55,6 +57,7 @@ def infer(
     task: TaskName = None,
     seed: Seed = 0,
     jobs: TaskJobs = 1,
+    engine: Engine = "local",
     stats: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
     ] = None,
@@ -84,7 +87,9 @@ def infer(
     options = parse_method_options(method, given)
     with console.usage_errors():
         choose_samples(samples, confidence)
-    tasks = read_tasks(data, task, **reading)
+    with console.progress_bar("reading") as progress:
+        tasks = read_sequences(data, engine=engine, jobs=jobs, progress=progress, **reading)
+    tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
     refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     if names is not None and not find_method(method).reads_names:
@@ -98,7 +103,7 @@ def infer(
         **options,
     }
     with console.progress_bar("learning") as progress:
-        results = list(run_inference_on_all(tasks, method, jobs=jobs, progress=progress, **settings))
+        results = list(run_inference_on_all(tasks, method, jobs=jobs, engine=engine, progress=progress, **settings))
     contents = {
         path: record_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)
     }
@@ -123,7 +128,7 @@ def _print_rules(graph: SubtaskGraph, path: Path) -> None:
         console.print_line(f"(%: of the {samples} samples that say exactly this)")
 
 
-def _output_paths(tasks: Sequence[Task], output: Path, data: Path) -> list[Path]:
+def _output_paths(tasks: Sequence[Sequences], output: Path, data: Path) -> list[Path]:
     if len(tasks) == 1 and not output.is_dir():
         return [output]
     if output.suffix == ".json" and not output.is_dir():

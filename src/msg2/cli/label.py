@@ -9,7 +9,8 @@ import typer
 
 from msg2 import labelling
 from msg2.cli import console
-from msg2.cli.features import Captions, PhraseModel, SpeechModel
+from msg2.cli.data_options import Engine
+from msg2.cli.features import Captions, PhraseModel, SpeechModel, VideoJobs
 from msg2.cli.output_files import refuse_clashes
 from msg2.errors import InputError
 from msg2.files import write_whole
@@ -53,6 +54,8 @@ def label(
     discovered: Annotated[
         int, typer.Option(metavar="N", min=1, help="Steps to propose where none are named.")
     ] = _OPTIONS.discovered,
+    jobs: VideoJobs = 1,
+    engine: Engine = "local",
 ) -> None:
     """A draft of the step labels of videos, from what is said in them and the names of the steps, or a few labels.
 
@@ -71,7 +74,8 @@ def label(
     with console.progress_bar("listening") as show:
         result = labelling.label(
             data, steps, labels, task=task, text_encoder=text_encoder, features=features, captions=captions,
-            speech_model=speech, phrase_model=phrases, options=options, progress=show,
+            speech_model=speech, phrase_model=phrases, options=options, jobs=jobs, engine=engine,
+            progress=show,
         )  # fmt: skip
     if output.suffix.lower() == ".txt":
         if not result.discovered:

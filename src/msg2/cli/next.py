@@ -18,7 +18,7 @@ from msg2.assist import (
     forecast,
 )
 from msg2.assist.forecasting import DEFAULT_RANKER, LEARNED_RANKER
-from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE
+from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
 from msg2.cli import console
 from msg2.cli.data_options import (
     Json,
@@ -103,7 +103,7 @@ def next_(
         refuse_given(given, "a ranker that uses a graph")
         refuse_without("a ranker that uses a graph", context, "method")
     options = parse_method_options(method, given)
-    tasks = keep_tasks_with_two_videos(read_tasks(source, task, **reading), source)
+    tasks = [*map(limit_videos, keep_tasks_with_two_videos(read_tasks(source, task, **reading), source))]
     with quiet_logs(), console.progress_bar("evaluating") as progress:
         evaluation = evaluate_next_step(tasks, ranker, method, splits=splits, progress=progress, **options)
     _print_evaluation(evaluation, json)

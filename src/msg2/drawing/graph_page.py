@@ -10,7 +10,7 @@ from string import Template
 
 from msg2.drawing import html_document, style
 from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, Diagram, DrawnKind
-from msg2.drawing.page_data import page_data, steps_in_diagram
+from msg2.drawing.page_data import MOST_VIDEOS, page_data, steps_in_diagram
 from msg2.drawing.page_sections import scores_section
 from msg2.drawing.page_table import evidence_table
 from msg2.drawing.picture_options import Direction
@@ -45,7 +45,7 @@ def render_page(
     svg : str
         The diagram as an `<svg>` element.
     videos : Task, optional
-        Labels that can be played on the graph.
+        Labels that can be played on the graph; of very many, a sample.
     compare : SubtaskGraph, optional
         The true graph, whose differences the diagram shows.
     media : mapping from str to str, optional
@@ -60,10 +60,11 @@ def render_page(
     str
         The HTML document.
     """
+    sample = None if videos is None else videos.sample(MOST_VIDEOS)
     steps = steps_in_diagram(diagram)
     compared = "" if compare is None else scores_section(score_graph(graph, compare))
     body = Template(html_document.asset("page.html")).substitute(
-        summary=_summary(graph),
+        summary=_summary(graph, len(sample or ()), len(videos or ())),
         picture=html_document.inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
         kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.drawn_kinds),
         legend=_COMPARISON_LEGEND if diagram.compared else "",
@@ -74,7 +75,7 @@ def render_page(
         table=evidence_table(graph, steps),
         sections=sections,
     )
-    data = page_data(graph, diagram, videos, media) | {"direction": direction}
+    data = page_data(graph, diagram, sample, media) | {"direction": direction}
     return html_document.document(graph.task, body, data)
 
 
@@ -101,12 +102,14 @@ _KIND_SAMPLES: dict[DrawnKind, str] = {
 """How each kind is drawn, for the legend."""
 
 
-def _summary(graph: SubtaskGraph) -> str:
+def _summary(graph: SubtaskGraph, shown: int, given: int) -> str:
+    """What the graph is about; and how many of the videos that were given the page shows, where these are not all."""
     videos = graph.method.get("videos")
     method = graph.method.get("name")
     parts = [f"{len(graph.steps)} steps"]
     parts += [f"{len(videos)} videos"] if isinstance(videos, list) else []
     parts += [f"learnt with {html_document.escape_name(method)}"] if isinstance(method, str) else []
+    parts += [f"{shown:,} of {given:,} videos can be played here, evenly spread"] if shown < given else []
     return " · ".join(parts)
 
 

@@ -18,6 +18,8 @@ from msg2.graph import Formula, SubtaskGraph, Support, related_pairs
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 from msg2.text import one_line
 
+MOST_VIDEOS = 2_000
+"""Videos that a page holds; of more, it shows a sample."""
 StepNumbers: TypeAlias = Mapping[Step, int]
 """The number of each step on the page: its place among the steps of the diagram."""
 
@@ -79,7 +81,7 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> d
     numbers = {key: getattr(evidence, key) for key in ("videos", "holds", "confidence", "score")}
     entry |= {key: value for key, value in numbers.items() if value is not None}
     if named and evidence.violations is not None:
-        entry["violations"] = [one_line(video) for video in evidence.violations]
+        entry["violations"] = [one_line(video) for video in evidence.violations[:MOST_VIDEOS]]
     if (without := videos_without(graph, name)) is not None:
         entry["optional"] = list(without)
     if evidence.instead is not None:

@@ -8,9 +8,11 @@ from msg2.formats.conversion import to_task, to_tasks
 from msg2.formats.data_summary import DataSummary, TaskSummary, summarize
 from msg2.formats.graph_file import read_graph
 from msg2.formats.registry import read, read_all, write
+from msg2.formats.sequence_reader import read_sequences
 from msg2.formats.table_preview import TablePreview, preview_table
 
 __all__ = [
-    "DataSummary", "TablePreview", "TaskSummary", "preview_table", "read", "read_all", "read_graph", "summarize",
+    "DataSummary", "TablePreview", "TaskSummary", "preview_table", "read", "read_all", "read_graph",
+    "read_sequences", "summarize",
     "to_task", "to_tasks", "write",
 ]  # fmt: skip

@@ -1,33 +1,38 @@
-"""Tables of steps read in columns, by pyarrow: the fast way for plain CSV and Parquet files.
+"""Tables of steps and event logs read in columns, by pyarrow: the fast way for plain CSV, TSV and Parquet files.
 
-It reads what leaves nothing open (names, and times in seconds, all as they should be) and gives the same tasks as
-`table_rows`, to the byte. Of everything else it says that it is not plain, and `table_rows` reads it, with its notes
-and its errors.
+It reads what leaves nothing open (names, and times in seconds or ISO 8601, all as they should be) and gives the same
+tasks as reading row by row, to the byte. Of everything else it says that it is not plain, and `table_rows` or
+`event_csv` reads it, with its notes and its errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from csv import Error as CsvError
 from csv import reader
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
 from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
 from msg2.formats.source import Source
 from msg2.formats.table_rows import is_in_milliseconds, open_parquet
 from msg2.formats.unpacking import UnpackingBudget
 from msg2.label_columns import LabelColumns
-from msg2.task import Segment, Task, Video
+from msg2.task import Task
+from msg2.text import name_fault
 
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
 _BOM = b"\xef\xbb\xbf"
 _FEW_LINES = 3
-_BREAKS = tuple(b",\r\n")
+_LOG_ROLES = {"case": "video", "activity": "step", "time": "time"}
+"""What the columns of a log are in a table of steps."""
+_MICROSECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 class NotPlainError(Exception):
@@ -53,13 +58,13 @@ class TableColumns:
     end: NDArray[np.float64] | None
 
 
-def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResult:
+def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
     """Read tables that have a column for the video.
 
     Parameters
     ----------
-    files : sequence of (Source, ColumnMapping)
-        CSV or Parquet files, each with what its columns are.
+    files : sequence of (Source, ColumnMapping, str)
+        CSV or Parquet files, each with what its columns are, and the task where no column names it.
 
     Returns
     -------
@@ -71,7 +76,7 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResu
     NotPlainError
         Where one of them is not plain, or pyarrow is not installed.
     """
-    parts = [(file, _read_columns(file, mapping.columns)) for file, mapping in files]
+    parts = [(file, _read_columns(file, mapping.columns, task)) for file, mapping, task in files]
     unsorted = {file.path.name: _count_unsorted(columns) for file, columns in parts}
     tasks: dict[str, list[TableColumns]] = {}
     for _, columns in parts:
@@ -80,58 +85,127 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping]]) -> ReadResu
     return ReadResult([_make_task(name, own) for name, own in tasks.items()], unsorted)
 
 
-def _read_columns(file: Source, columns: Mapping[str, str]) -> TableColumns:
-    """The columns of one file; `columns` says what each role is called."""
+def read_plain_logs(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
+    """Read event logs whose events are instants.
+
+    Parameters
+    ----------
+    files : sequence of (Source, ColumnMapping, str)
+        CSV files, each with what its columns are, and the task.
+
+    Returns
+    -------
+    ReadResult
+        The same as row by row.
+
+    Raises
+    ------
+    NotPlainError
+        Where one of them is not plain, or pyarrow is not installed.
+    """
+    parts = [(file, task, _read_log(file, mapping.columns, task)) for file, mapping, task in files]
+    unsorted = {file.path.name: _count_unsorted(columns) for file, _, columns in parts}
+    tasks: dict[str, list[TableColumns]] = {}
+    for _, task, columns in parts:
+        tasks.setdefault(task, []).append(columns)
+    return ReadResult([_make_log_task(name, own) for name, own in tasks.items()], unsorted)
+
+
+def _read_log(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
+    if not columns.keys() <= _LOG_ROLES.keys() or file.head.startswith(b"PAR1"):
+        raise NotPlainError
+    table, names = _read_arrow(file, {_LOG_ROLES[role]: name for role, name in columns.items()})
+    time = _microseconds(table.column(columns["time"])) if "time" in columns else None
+    every = CodedNames((task,), np.zeros(table.num_rows, np.int32))
+    return TableColumns(every, names["video"], names["step"], time, time)
+
+
+def _make_log_task(name: str, parts: Sequence[TableColumns]) -> Task:
+    """The task of a log; with times, a case may go on from file to file."""
+    task = _make_task(name, parts, apart=parts[0].start is None)
+    if parts[0].start is None:
+        return Task.from_columns(name, task.steps, task.columns, "skipped")
+    found = task.columns
+    first = np.searchsorted(found.video, np.arange(len(found.videos)))
+    seconds = (found.start - found.start[first][found.video]) / 1e6
+    columns = LabelColumns(found.videos, found.video, found.step, seconds, seconds)
+    return Task.from_columns(name, task.steps, columns, "skipped")
+
+
+def _microseconds(column: Any) -> NDArray[np.float64]:
+    """Points in time since 1970; up to the year 2255 they are exact."""
+    import pyarrow
+
+    if column.null_count or not pyarrow.types.is_timestamp(column.type):
+        raise NotPlainError
+    values = _values(column.chunks, pyarrow.int64())
+    if column.type.unit == "ns":
+        if (values % 1000).any():
+            raise NotPlainError
+        values = values // 1000
+    else:
+        values = values * _MICROSECOND[column.type.unit]
+    if np.abs(values).max(initial=0) >= 1 << 53:
+        raise NotPlainError
+    return values.astype(np.float64)
+
+
+def _read_columns(file: Source, columns: Mapping[str, str], task: str) -> TableColumns:
+    """The columns of one file; `columns` says what each role is called, `task` what no column does."""
     if not {"video", "step"} <= columns.keys() <= {*_NAMES, *_TIMES} or ("start" in columns) != ("end" in columns):
         raise NotPlainError
     if any(is_in_milliseconds(columns[role]) for role in _TIMES if role in columns):
         raise NotPlainError
-    try:
-        import pyarrow
-    except ImportError:
-        raise NotPlainError from None
-    try:
-        table = _read_parquet(file, columns) if file.head.startswith(b"PAR1") else _read_csv(file, columns)
-    except (pyarrow.ArrowException, OverflowError, UnicodeError):
-        raise NotPlainError from None  # `table_rows` says what is wrong, and where
-    if not table.num_rows:
-        raise NotPlainError
+    table, names = _read_arrow(file, columns)
     times = {role: _numbers(table.column(columns[role])) for role in _TIMES if role in columns}
     if times:
         start, end = times["start"], times["end"]
         if not (np.isfinite(end).all() and (start >= 0).all() and (end >= start).all()):
             raise NotPlainError
-    coded = {role: _code(table.column(columns[role])) for role in _NAMES if role in columns}
-    coded.setdefault("task", CodedNames((file.stem,), np.zeros(table.num_rows, np.int32)))
+    names.setdefault("task", CodedNames((task,), np.zeros(table.num_rows, np.int32)))
+    return TableColumns(names["task"], names["video"], names["step"], times.get("start"), times.get("end"))
+
+
+def _read_arrow(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
+    """The columns of a file as pyarrow's table, and those of names; `columns` says what each role is called."""
     try:
-        for name in {*coded["task"].names, *coded["step"].names}:
-            Segment(name)
-        for name in coded["video"].names:
-            Video(name, ())
-    except InputError:
+        import pyarrow
+    except ImportError:
         raise NotPlainError from None
-    return TableColumns(coded["task"], coded["video"], coded["step"], times.get("start"), times.get("end"))
+    try:
+        read = _read_parquet if file.head.startswith(b"PAR1") else _read_csv
+        table, names = read(file, columns)
+    except (pyarrow.ArrowException, CsvError, OverflowError, UnicodeError):
+        raise NotPlainError from None  # who reads row by row says what is wrong, and where
+    if not table.num_rows or any(name_fault(name) for coded in names.values() for name in coded.names):
+        raise NotPlainError
+    return table, names
 
 
-def _read_parquet(file: Source, columns: Mapping[str, str]) -> Any:
+def _read_parquet(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     with file.open_binary() as stream:
-        return open_parquet(file, stream, in_columns=True).read(columns=list(columns.values()))
+        table = open_parquet(file, stream, in_columns=True).read(columns=list(columns.values()))
+    table.validate(full=True)  # a broken file may name texts that it does not have
+    return table, _code_names(table, columns)
 
 
-def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
+def _read_csv(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     import pyarrow
     from pyarrow import csv
 
     first, *others = file.head.removeprefix(_BOM).split(b"\n", _FEW_LINES)
     if len(others) < _FEW_LINES:
         raise NotPlainError  # there is nothing to gain, or a line without an end
-    header = next(reader([first.decode()]), [])
+    separator = "\t" if b"\t" in first and b"," not in first else ","
+    header = next(reader([first.decode()], delimiter=separator), [])
     if len(set(header)) < len(header) or not set(columns.values()) <= set(header):
         raise NotPlainError  # separated by something else
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    kinds = {column: text if role in _NAMES else pyarrow.float64() for role, column in columns.items()}
+    kinds = {
+        column: text if role in _NAMES else pyarrow.float64() for role, column in columns.items() if role != "time"
+    }
     convert = csv.ConvertOptions(
-        column_types=kinds, include_columns=list(kinds), null_values=[], strings_can_be_null=False
+        column_types=kinds, include_columns=list(columns.values()), null_values=[], strings_can_be_null=False
     )
     with file.open_binary() as stream:
         content = stream.read()
@@ -140,24 +214,37 @@ def _read_csv(file: Source, columns: Mapping[str, str]) -> Any:
         budget.require(rows=content.count(b"\n"))
     if b"\0" in content:
         raise NotPlainError
-    _check_quotes(content)
-    rows = csv.ParseOptions(newlines_in_values=True)
-    return csv.read_csv(pyarrow.BufferReader(content), convert_options=convert, parse_options=rows)
+    read = partial(
+        csv.read_csv,
+        convert_options=convert,
+        read_options=csv.ReadOptions(column_names=header, skip_rows=1),
+    )
+    quoted = content.find(b'"', content.find(b"\n")) >= 0
+    if not quoted or set(header) == set(columns.values()):
+        with suppress(NotPlainError, pyarrow.ArrowException):  # as if quotes were letters: many lines at a time
+            plain = csv.ParseOptions(delimiter=separator, quote_char=False)
+            table = read(pyarrow.BufferReader(content), parse_options=plain)
+            return table, _code_names(table, columns, quoted=True)
+    _check_quotes(content, separator)
+    rows = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    table = read(pyarrow.BufferReader(content), parse_options=rows)
+    return table, _code_names(table, columns)
 
 
-def _check_quotes(content: bytes) -> None:
+def _check_quotes(content: bytes, separator: str) -> None:
     """Refuse quotes that do not enclose whole cells; pyarrow would read them in its own way."""
     header = content.find(b"\n") + 1
-    if content.find(b'"', header) < 0:
-        return
     characters = np.frombuffer(content + b"\n", np.uint8, offset=header)
     places = np.flatnonzero(characters == ord('"'))
+    if not len(places):
+        return
     if len(places) % 2:
         raise NotPlainError
     before, after = characters[places[::2] - 1], characters[places[1::2] + 1]
     if places[0] == 0:
         before = before[1:]
-    if not np.isin(before, _BREAKS).all() or not np.isin(after, _BREAKS).all():
+    breaks = tuple(f"{separator}\r\n".encode())
+    if not np.isin(before, breaks).all() or not np.isin(after, breaks).all():
         raise NotPlainError
 
 
@@ -167,11 +254,29 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     kind = column.type
     if column.null_count or not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
         raise NotPlainError
-    return np.asarray(column.to_numpy(), np.float64)
+    return _values(column.chunks, kind).astype(np.float64)
 
 
-def _code(column: Any) -> CodedNames:
-    """Names sorted as Python sorts them; pyarrow's codes are those of each chunk."""
+def _values(chunks: Sequence[Any], kind: Any) -> NDArray[Any]:
+    """The numbers in pyarrow's arrays, none of them missing; `to_numpy` would import pandas, which takes a while."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    arrays = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in chunks
+        if len(chunk)
+    ]
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _code_names(table: Any, columns: Mapping[str, str], quoted: bool = False) -> dict[str, CodedNames]:
+    return {role: _code(table.column(columns[role]), quoted) for role in _NAMES if role in columns}
+
+
+def _code(column: Any, quoted: bool) -> CodedNames:
+    """Names sorted as Python sorts them; pyarrow's codes are those of each chunk.
+
+    `quoted`: quotes were read as letters. They are taken off where they enclose a name; others are not plain.
+    """
     import pyarrow
 
     if column.null_count:
@@ -184,7 +289,11 @@ def _code(column: Any) -> CodedNames:
         raise NotPlainError
     whole = column.unify_dictionaries()
     found = whole.chunk(0).dictionary.to_pylist() if whole.num_chunks else []
-    code = np.concatenate([np.asarray(chunk.indices, np.int32) for chunk in whole.chunks] or [np.zeros(0, np.int32)])
+    if quoted:
+        found = [name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name for name in found]
+        if any('"' in name for name in found) or len(set(found)) < len(found):
+            raise NotPlainError
+    code = _values([chunk.indices for chunk in whole.chunks], whole.type.index_type).astype(np.int32, copy=False)
     return _sort_names(found, code)
 
 
@@ -222,23 +331,21 @@ def _used(names: CodedNames, rows: NDArray[np.bool_]) -> CodedNames:
     return CodedNames(tuple(names.names[place] for place in used.tolist()), code.astype(np.int32))
 
 
-def _make_task(name: str, parts: Sequence[TableColumns]) -> Task:
-    """The task of the labels of several files; a video that is in two of them is refused, row by row."""
+def _make_task(name: str, parts: Sequence[TableColumns], apart: bool = True) -> Task:
+    """The task of the labels of several files; `apart`: a video that is in two of them is refused, row by row."""
     video, step = (_join([getattr(part, field) for part in parts]) for field in ("video", "step"))
-    if (
-        len(video.names) < sum(len(part.video.names) for part in parts)
-        or len({part.start is None for part in parts}) > 1
-    ):
+    repeated = len(video.names) < sum(len(part.video.names) for part in parts)
+    if (apart and repeated) or len({part.start is None for part in parts}) > 1:
         raise NotPlainError
     starts, ends = [part.start for part in parts], [part.end for part in parts]
     if starts[0] is None:
         order = _stable_order(video.code)
-        row, which = video.code[order].astype(np.intp), step.code[order].astype(np.intp)
+        row, which = video.code[order], step.code[order]
         place = (np.arange(len(row)) - np.searchsorted(row, row)).astype(np.float64)
         return Task.from_columns(name, step.names, LabelColumns(video.names, row, which, place, place + 1, False))
     start, end = (np.concatenate([one for one in each if one is not None]) for each in (starts, ends))
     order = _time_order(video.code, start, end, step.code)
-    row, which = video.code[order].astype(np.intp), step.code[order].astype(np.intp)
+    row, which = video.code[order], step.code[order]
     return Task.from_columns(name, step.names, LabelColumns(video.names, row, which, start[order], end[order]))
 
 

@@ -6,19 +6,22 @@ Every label counts, repeats included.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import combinations
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from msg2.formats.column_roles import format_columns
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
+from msg2.label_columns import LabelColumns
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
+from msg2.run_counting import read_moments
 from msg2.task import DRAFT, PREDICTED, Step, Task, Video
 from msg2.text import fold_lookalikes, join_names
 
@@ -164,44 +167,88 @@ def summarize_task(task: Task) -> TaskSummary:
     >>> summarize_task(Task("toast", ["flip", "Flip "], [Video("v1", [Segment("flip", 3, 3)])])).findings[1]
     "names that look the same: 'Flip ', 'flip'"
     """
-    present = Counter(step for video in task for step in video.sequence())
-    repeats = [len(video.segments) - len(video.sequence()) for video in task]
-    spans = [_spans(video) for video in task]
-    overlaps = [_count_overlaps(of_video) for of_video in spans]
-    lengths = [end - start for of_video in spans for start, end in of_video]
-    ends = [max(end for _, end in of_video) for of_video in spans if of_video]
-    sizes = Counter(len(video.segments) for video in task)
+    labels = _LabelFacts.from_task(task)
+    shown, ends, lengths = labels.shown, labels.last_ends, labels.end - labels.start
+    present = shown.sum(axis=0).tolist()
+    repeats = labels.count - shown.sum(axis=1)
     facts = TaskSummary(
         task=task.name,
         videos=len(task),
         steps=len(task.steps),
-        segments=sum(len(video.segments) for video in task),
-        coverage=sum(present.values()) / max(1, len(task) * len(task.steps)),
-        videos_with_step={step: present[step] / max(1, len(task)) for step in task.steps},
+        segments=task.labels,
+        coverage=sum(present) / max(1, len(task) * len(task.steps)),
+        videos_with_step={step: count / max(1, len(task)) for step, count in zip(task.steps, present, strict=True)},
         timed_videos=len(ends),
-        narrated_videos=sum(bool(video.sentences) for video in task),
-        repeats=sum(repeats),
-        videos_with_repeats=sum(map(bool, repeats)),
-        overlaps=sum(overlaps),
-        videos_with_overlaps=sum(map(bool, overlaps)),
-        zero_length=lengths.count(0),
-        videos_with_one_segment=sizes[1],
-        videos_without_segments=sizes[0],
-        never=tuple(step for step in task.steps if not present[step]),
+        narrated_videos=labels.narrated,
+        repeats=int(repeats.sum()),
+        videos_with_repeats=int((repeats > 0).sum()),
+        overlaps=int(labels.overlaps.sum()),
+        videos_with_overlaps=int((labels.overlaps > 0).sum()),
+        zero_length=int((lengths == 0).sum()),
+        videos_with_one_segment=int((labels.count == 1).sum()),
+        videos_without_segments=int((labels.count == 0).sum()),
+        never=tuple(step for step, count in zip(task.steps, present, strict=True) if not count),
         lookalikes=lookalikes(task.steps),
         median_seconds=_median(lengths),
         median_last_end=_median(ends),
-        longest_last_end=max(ends, default=None),
+        longest_last_end=float(ends.max()) if len(ends) else None,
         findings=(),
     )
     facts = dataclasses.replace(facts, agreement=_agreements(task))
     if task.absent == "skipped":  # in a log, an event may be an instant and a case take days
         return dataclasses.replace(facts, findings=tuple(_findings(facts)))
-    return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, spans, ends)))
+    return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, labels)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LabelFacts:
+    """What the arrays of a task say; `start`, `end` (labels,) are those of timed videos."""
+
+    count: NDArray[np.intp]
+    """Labels of each video."""
+    shown: NDArray[np.bool_]
+    """Which steps it has, shape (videos, steps)."""
+    overlaps: NDArray[np.intp]
+    """Labels of each video that start before an earlier one has ended."""
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    last_ends: NDArray[np.float64]
+    """When the last label of each timed video with labels ends."""
+    narrated: int
+    """Videos with narration."""
+
+    @staticmethod
+    def from_task(task: Task) -> _LabelFacts:
+        columns = task.columns
+        count = np.bincount(columns.video, minlength=len(task))
+        shown = np.zeros((len(task), len(task.steps)), np.bool_)
+        shown[columns.video, columns.step] = True
+        timed, narrated = np.full(len(task), columns.is_timed), 0
+        if not task.is_columnar:
+            timed = np.array([video.is_timed for video in task], np.bool_)
+            narrated = sum(bool(video.sentences) for video in task)
+        chosen = timed[columns.video]
+        video, end = columns.video[chosen], columns.end[chosen]
+        begins = np.flatnonzero(np.diff(video, prepend=-1))
+        return _LabelFacts(
+            count, shown, _count_overlaps(columns, chosen), columns.start[chosen], end,
+            np.maximum.reduceat(end, begins) if len(begins) else end, narrated,
+        )  # fmt: skip
+
+
+def _count_overlaps(columns: LabelColumns, timed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """How many timed labels of each video start before an earlier one has ended."""
+    start, end = read_moments(columns)
+    # Moments are counted from 0 in each video: shifted, those of a video come after all of the video before it.
+    shift = columns.video * (np.int64(end.max(initial=0)) + 1)
+    latest = np.maximum.accumulate(np.append(np.int64(0), end + shift))[:-1]
+    return np.bincount(columns.video, timed & (start + shift < latest), len(columns.videos)).astype(np.intp)
 
 
 def _agreements(task: Task) -> tuple[PairAgreement, ...]:
     """Compare every two annotators with videos in common; a source of labels is one unless it is a program."""
+    if task.is_columnar:  # which has no sources
+        return ()
     sources = {segment.source for video in task for segment in video.segments}
     labels = {
         source: task.with_videos(
@@ -256,33 +303,23 @@ def _findings(facts: TaskSummary) -> Iterator[str]:
         yield f"{videos} with only one label, which says nothing about order"
 
 
-def _time_findings(facts: TaskSummary, spans: list[list[tuple[float, float]]], ends: list[float]) -> Iterator[str]:
+def _time_findings(facts: TaskSummary, labels: _LabelFacts) -> Iterator[str]:
     """Frames, milliseconds or minutes taken for seconds betray themselves by the size of the numbers."""
     if facts.zero_length:
         yield f"{_count_noun(facts.zero_length, 'label')} of no length"
     usual = facts.median_last_end or 0.0
-    whole = all(float(time).is_integer() for of_video in spans for span in of_video for time in span)
+    whole = all(bool((np.floor(times) == times).all()) for times in (labels.start, labels.end))
     if whole and usual > FRAMES_HOURS * 3600:
         yield f"the times may be frames, not seconds: all are whole numbers, a video ends at {usual:g}"
-    if late := sum(end > LONG_VIDEO_HOURS * 3600 for end in ends):
+    if late := int((labels.last_ends > LONG_VIDEO_HOURS * 3600).sum()):
         yield f"{_count_noun(late, 'video')} with labels after more than {LONG_VIDEO_HOURS:g} hours"
-    if odd := sum(end > ODD_RATIO * usual > 0 for end in ends):
+    if usual > 0 and (odd := int((labels.last_ends > ODD_RATIO * usual).sum())):
         yield f"{_count_noun(odd, 'video')} over {ODD_RATIO:g} times longer than usual: another unit of time?"
 
 
-def _median(values: list[float]) -> float | None:
+def _median(values: NDArray[np.float64]) -> float | None:
     """The median; halves are averaged, whose sum stays finite for any finite times. None of no values."""
-    return 2 * median(value / 2 for value in values) if values else None
-
-
-def _spans(video: Video) -> list[tuple[float, float]]:
-    """The start and end of every segment; none where the video has no times."""
-    return [(s.start, s.end) for s in video.segments if s.start is not None and s.end is not None]
-
-
-def _count_overlaps(spans: list[tuple[float, float]]) -> int:
-    latest = accumulate((end for _, end in spans), max, initial=0.0)
-    return sum(start < last for (start, _), last in zip(spans, latest, strict=False))
+    return float(2 * np.median(values / 2)) if len(values) else None
 
 
 def _count_noun(count: int, noun: str) -> str:

@@ -6,11 +6,12 @@ instants.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.column_roles import EVENT_NAMES, ColumnMapping, match_columns, normalize_name, parse_columns
+from msg2.formats.columnar_reader import NotPlainError, read_plain_logs
 from msg2.formats.delimited_reader import missing_column_error, open_table
 from msg2.formats.events import (
     INSTANCE,
@@ -23,9 +24,9 @@ from msg2.formats.events import (
     events_to_segments,
     find_day_first,
 )
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, build_tasks
+from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, build_tasks, task_of_file
 from msg2.formats.source import Source
-from msg2.text import join_names
+from msg2.text import short_repr
 
 DESCRIPTION = "event logs as tables (case, activity, timestamp)"
 
@@ -36,12 +37,11 @@ _XES = {
 """What pm4py calls its columns: names of the standard, which need no note."""
 _TIMES = ("end", "time", "start")
 """What may say when an event happened, the best first."""
-_log = logging.getLogger(__name__)
 
 
 def can_read(source: Source) -> bool:
     """Whether the file, or a file in the folder, has columns for the case and the activity."""
-    return bool(_logs(source, {}))
+    return bool(find_logs(source, {}))
 
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
@@ -65,18 +65,47 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         Where something is wrong with the data.
     """
     given = parse_columns(options.columns)
-    labels: SegmentsByVideo = {}
+    files = find_logs(source, given) or source.files_or_self
+    try:
+        return _read_in_columns(files, source, given)
+    except NotPlainError:
+        pass
+    events: dict[tuple[str, str], list[Event]] = {}
+    has_times: dict[str, bool] = {}
     unsorted, notes = {}, ReadNotes()
-    for file in _logs(source, given) or source.files_or_self:
+    for file in files:
         cases, timed = _read_cases(file, given, notes)
         unsorted[file.path.name] = sum(map(count_unsorted_events, cases.values()))
-        labels |= {(file.stem, case): events_to_segments(events, timed) for case, events in cases.items()}
-    if notes.unused:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
-    return ReadResult(build_tasks(labels, absent="skipped"), unsorted, tuple(notes.assumptions))
+        task = task_of_file(file, source)
+        if has_times.setdefault(task, timed) != timed:
+            what = f"{'has' if timed else 'has no'} times, the parts before it have {'none' if timed else 'some'}"
+            raise InputError(what, where=file.path, hint="write all parts with the same columns")
+        for case, own in cases.items():  # which may go on from part to part
+            if not timed and (task, case) in events:
+                what = f"the case {short_repr(case)} is in another file as well, and its events have no times"
+                raise InputError(what, where=file.path, hint="put all events of a case in one file")
+            events.setdefault((task, case), []).extend(own)
+    labels = {key: events_to_segments(own, has_times[key[0]]) for key, own in events.items()}
+    unused = tuple(sorted(notes.unused))
+    return ReadResult(build_tasks(labels, absent="skipped"), unsorted, tuple(notes.assumptions), unused)
 
 
-def _logs(source: Source, given: Mapping[str, str]) -> list[Source]:
+def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str]) -> ReadResult:
+    """The result of logs of instants that leave nothing open."""
+    if all(file.is_small for file in files):
+        raise NotPlainError  # pyarrow takes longer to be imported
+    notes, mapped = ReadNotes(), []
+    for file in files:
+        with open_table(file, lambda cells: is_log_header(cells, given)) as table:
+            mapping = find_event_columns(table.header, given, file.row(table.line))
+        notes.add(mapping, table.assumptions)
+        mapped.append((file, mapping, task_of_file(file, source)))
+    result = read_plain_logs(mapped)
+    return replace(result, assumptions=tuple(notes.assumptions), unused=tuple(sorted(notes.unused)))
+
+
+def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:
+    """The file, or the files of the folder, that are logs; `given` says which column is which."""
     return [file for file in source.files_or_self if _has_header(file, given)]
 
 

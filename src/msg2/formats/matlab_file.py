@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from msg2.errors import InputError
+from msg2.extras import optional_dependency
 from msg2.formats.source import Source
 from msg2.formats.unpacking import UnpackingBudget
 from msg2.text import short_repr
@@ -51,6 +52,8 @@ def read_variables(file: Source, needed: Sequence[str], others: Sequence[str] = 
     InputError
         Where it cannot be read, lacks a variable, or unpacks to more than its size lets expect.
     """
+    with optional_dependency("reading MATLAB files", "matlab"):
+        import scipy.io  # noqa: F401
     if file.head.startswith(b"MATLAB 7.3"):
         raise InputError("is a MATLAB 7.3 file", where=file.path, hint="save it from MATLAB with the option -v7")
     with file.open_binary() as stream:

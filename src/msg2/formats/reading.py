@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from msg2.errors import InputError
 from msg2.formats.column_roles import ColumnMapping, parse_columns
@@ -14,6 +15,9 @@ from msg2.formats.source import Source
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
 from msg2.validation import require
+
+_PART = re.compile(r"part[-_.]\w*\d", re.IGNORECASE)
+"""How the files of one large table are called by those who write it in parts: part-0.parquet, part-00001-….csv."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,27 @@ class ReadOptions:
         require(0 <= least <= 1, f"draft_confidence is {least}, it must be from 0 to 1")
         require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
         parse_columns(self.columns)
+
+
+def task_of_file(file: Source, source: Source) -> str:
+    """What a table without a column for the task is about: what its file is named after; parts, what the folder is.
+
+    Parameters
+    ----------
+    file : Source
+        The table.
+    source : Source
+        The data that it is from: itself, or a folder.
+
+    Returns
+    -------
+    str
+
+    >>> task_of_file(Source(Path("orders/part-00001.parquet")), Source(Path("orders")))
+    'orders'
+    """
+    is_part = file.path != source.path and _PART.match(file.path.name)
+    return source.stem if is_part else file.stem
 
 
 class ReadNotes:
@@ -94,6 +119,8 @@ class ReadResult:
     """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
     assumptions: tuple[str, ...] = ()
     """What was assumed where the data leaves it open, in words."""
+    unused: tuple[str, ...] = ()
+    """Columns that were not used."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))
@@ -259,12 +286,20 @@ def merge_labels(labels: SegmentsByVideo, more: SegmentsByVideo, where: str) -> 
         labels[task, video] = segments
 
 
-def choose_task(tasks: Sequence[Task], name: str | None, where: str | Path) -> Task:
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+NamedT = TypeVar("NamedT", bound=_Named)
+
+
+def choose_task(tasks: Sequence[NamedT], name: str | None, where: str | Path) -> NamedT:
     """The task of that name (exactly, else case-folded and stripped), or the only one.
 
     Parameters
     ----------
-    tasks : sequence of Task
+    tasks : sequence of Task or Sequences
         The tasks to choose from.
     name : str or None
         Name of the wanted one; None: there is only one.
@@ -273,7 +308,7 @@ def choose_task(tasks: Sequence[Task], name: str | None, where: str | Path) -> T
 
     Returns
     -------
-    Task
+    Task or Sequences
         The chosen one.
 
     Raises

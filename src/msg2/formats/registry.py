@@ -6,7 +6,7 @@ A new format is one module beside this one and one line here: its reader in `REA
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,7 +36,9 @@ from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_
 from msg2.formats.source import ZIP, Source
 from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
+from msg2.progress import Progress, no_progress
 from msg2.task import Task
+from msg2.text import join_names
 
 
 class Reader(Protocol):
@@ -145,14 +147,19 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
+    chosen = make_read_options(options)
+    source = path if isinstance(path, Source) else Source.of_data(path)
+    reader = find_reader(source, chosen.columns)
+    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
+
+
+def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
+    """The options of reading by name; one that there is not is refused."""
     known = [field.name for field in fields(ReadOptions)]
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    chosen = ReadOptions(**options | {"columns": format_columns(options.get("columns"))})
-    source = path if isinstance(path, Source) else Source.of_data(path)
-    reader = find_reader(source, chosen.columns)
-    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
+    return ReadOptions(**{**options, "columns": format_columns(options.get("columns"))})
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
@@ -224,15 +231,35 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
         result = reader.read(source, options)
-    if result.assumptions:
-        _log.warning("%s: assumed: %s", source.path, "; ".join(result.assumptions))
+    log_notes(source, result.assumptions, result.unused)
     return result
+
+
+def log_notes(source: Source, assumptions: Sequence[str], unused: Sequence[str]) -> None:
+    """Log what was assumed of the data, and what of it was not used.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    assumptions, unused : sequence of str
+        As in `ReadResult`.
+    """
+    if unused:
+        _log.warning("%s: columns that are not used: %s", source.path, join_names(unused))
+    if assumptions:
+        _log.warning("%s: assumed: %s", source.path, "; ".join(assumptions))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions | None = None) -> list[Path]:
+def write(
+    tasks: Task | Sequence[Task],
+    path: str | Path,
+    options: WriteOptions | None = None,
+    progress: Progress = no_progress,
+) -> list[Path]:
     """Write the labels of one task or of many in the format of the suffix of `path`.
 
     ELAN has a file per video: of many videos, `labels.eaf` is a folder `labels` of them, in folders per task where
@@ -247,6 +274,8 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
         Its end is one of `WRITE_SUFFIXES`.
     options : WriteOptions, optional
         Where the videos lie, and their frame rate.
+    progress : Progress
+        Is told how many labels of a table are written.
 
     Returns
     -------
@@ -275,8 +304,18 @@ def write(tasks: Task | Sequence[Task], path: str | Path, options: WriteOptions 
         contents = WRITERS[suffix](tasks, path, options or WriteOptions())
     except InputError as error:
         raise error.at(path) from None
-    write_together(contents)
+    labels = sum(task.labels for task in tasks)
+    write_together({
+        file: content if isinstance(content, str | bytes) else _tell_rows(content, labels, progress)
+        for file, content in contents.items()
+    })  # fmt: skip
     return list(contents)
+
+
+def _tell_rows(pieces: Iterable[bytes], labels: int, progress: Progress) -> Iterator[bytes]:
+    for number, piece in enumerate(pieces, start=1):
+        yield piece
+        progress(min(number * step_table.ROWS_AT_ONCE, labels), labels, "")
 
 
 def match_suffix(path: Path) -> str:

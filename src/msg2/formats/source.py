@@ -87,6 +87,11 @@ class Source:
             return isinstance(self.content, ZipEntry) and self.content.is_folder
         return self.path.is_dir()
 
+    @property
+    def is_small(self) -> bool:
+        """Whether all of the file has been read by now, to recognise it."""
+        return len(self.head) < self.head_bytes
+
     @cached_property
     def files(self) -> tuple[Source, ...]:
         """The regular files directly in the folder, by name, hidden ones left out; none if this is a file."""

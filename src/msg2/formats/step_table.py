@@ -1,7 +1,8 @@
 """The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel, read.
 
 A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
-the video and the folder's name the task. A table without a column `task` is the task that its file is named after.
+the video and the folder's name the task. A table without a column `task` is the task that its file is named after;
+files that are called part-0, part-1, … are parts of one table, named after the folder.
 What is written reads back as the same tasks.
 """
 
@@ -10,17 +11,20 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar
 
 from msg2.errors import InputError
 from msg2.extras import optional_dependency
 from msg2.formats.column_roles import parse_columns
 from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo
+from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, task_of_file
 from msg2.formats.source import Source
 from msg2.formats.table_rows import NUMBER_COLUMNS, find_columns, read_rows
-from msg2.formats.writing import Writer
+from msg2.formats.writing import FileContents, WriteOptions, Writer
 from msg2.formats.xml_parser import root_name
 from msg2.task import Task
 from msg2.text import join_names, short_repr
@@ -28,6 +32,8 @@ from msg2.text import join_names, short_repr
 DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them"
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+ROWS_AT_ONCE = 10_000
+"""Rows that are written at a time."""
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -60,42 +66,46 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     InputError
         Where something is wrong with the data.
     """
-    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    files = find_tables(source)
     given = parse_columns(options.columns)
-    one_per_video = source.is_folder and _one_per_video(files, given)
+    one_per_video = source.is_folder and are_one_per_video(files, given)
     notes = ReadNotes()
     try:
-        result = _read_in_columns(files, given, notes) if not one_per_video else None
+        result = _read_in_columns(files, source, given, notes) if not one_per_video else None
     except NotPlainError:
         result = None
     if result is None:
-        names = ((file, (source.stem, file.stem) if one_per_video else (file.stem, None)) for file in files)
+        names = (
+            (file, (source.stem, file.stem) if one_per_video else (task_of_file(file, source), None)) for file in files
+        )
         result = ReadResult.from_files(
             (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
         )
     if not any(task.labels for task in result.tasks):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    if notes.unused:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(sorted(notes.unused)))
+    return replace(result, assumptions=tuple(notes.assumptions), unused=tuple(sorted(notes.unused)))
+
+
+def find_tables(source: Source) -> list[Source]:
+    """The file, or the files of the folder, that are tables; a warning names the other ones."""
+    if not source.is_folder:
+        return [source]
+    files = [file for file in source.files if _is_table(file)]
     others = {file.path.name for file in source.files} - {file.path.name for file in files}
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return replace(result, assumptions=tuple(notes.assumptions))
+    return files
 
 
-def _read_in_columns(files: Sequence[Source], given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
+def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
     """The result of full tables that leave nothing open."""
-    if all(map(_is_small, files)):
+    if all(file.is_small for file in files):
         raise NotPlainError  # pyarrow takes longer to be imported
-    mapped = [(file, find_columns(file, given)) for file in files]
+    mapped = [(file, find_columns(file, given), task_of_file(file, source)) for file in files]
     result = read_plain_tables(mapped)
-    for _, mapping in mapped:
+    for _, mapping, _ in mapped:
         notes.add(mapping)
     return result
-
-
-def _is_small(file: Source) -> bool:
-    return len(file.head) < file.head_bytes
 
 
 def _read_labels(
@@ -122,8 +132,20 @@ def _is_table(file: Source) -> bool:
         return False  # a picture, a readme, …: it does not claim to be a table
 
 
-def _one_per_video(files: list[Source], given: Mapping[str, str]) -> bool:
-    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
+def are_one_per_video(files: Sequence[Source], given: Mapping[str, str]) -> bool:
+    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused.
+
+    Parameters
+    ----------
+    files : sequence of Source
+        The tables.
+    given : mapping of str to str
+        What the user said about their columns.
+
+    Returns
+    -------
+    bool
+    """
     full = [file for file in files if "video" in find_columns(file, given).columns]
     if full and len(full) < len(files):
         other = next(file for file in files if file not in full)
@@ -163,9 +185,13 @@ def to_csv(tasks: Iterable[Task], separator: str = ",") -> str:
     task,video,step,start,end
     toast,v1,"fry, flip",0.5,2.0
     """
+    return "".join(_csv_lines(tasks, separator))
+
+
+def _csv_lines(tasks: Iterable[Task], separator: str) -> Iterator[str]:
     columns, rows = table_cells(tasks)
-    lines = [separator.join(columns), *(separator.join(_format_cell(cell, separator) for cell in row) for row in rows)]
-    return "\n".join(lines) + "\n"
+    cells = (separator.join(_format_cell(cell, separator) for cell in row) for row in rows)
+    return (line + "\n" for line in chain([separator.join(columns)], cells))
 
 
 def to_json_lines(tasks: Iterable[Task]) -> str:
@@ -175,9 +201,13 @@ def to_json_lines(tasks: Iterable[Task]) -> str:
     >>> print(to_json_lines([Task("toast", ["fry"], [Video("v1", [Segment("fry")])])]), end="")
     {"task": "toast", "video": "v1", "step": "fry"}
     """
+    return "".join(_json_lines(tasks))
+
+
+def _json_lines(tasks: Iterable[Task]) -> Iterator[str]:
     columns, rows = table_cells(tasks)
     objects = ({name: cell for name, cell in zip(columns, row, strict=True) if cell is not None} for row in rows)
-    return "".join(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in objects)
+    return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in objects)
 
 
 def to_parquet(tasks: Iterable[Task]) -> bytes:
@@ -187,25 +217,37 @@ def to_parquet(tasks: Iterable[Task]) -> bytes:
         from pyarrow import parquet
     columns, rows = table_cells(tasks)
     kinds = [pyarrow.float64() if name in NUMBER_COLUMNS else pyarrow.string() for name in columns]
-    cells = [pyarrow.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
+    schema = pyarrow.schema(list(zip(columns, kinds, strict=True)))
     content = io.BytesIO()
-    parquet.write_table(pyarrow.table(cells, names=columns), content)
+    with parquet.ParquetWriter(content, schema) as writer:
+        for some in _batches(rows):
+            cells = [pyarrow.array(column, kind) for column, kind in zip(zip(*some, strict=True), kinds, strict=True)]
+            writer.write_table(pyarrow.table(cells, schema=schema))
     return content.getvalue()
 
 
-def table_cells(tasks: Iterable[Task]) -> tuple[list[str], list[list[str | float | None]]]:
+def table_cells(tasks: Iterable[Task]) -> tuple[list[str], Iterator[list[str | float | None]]]:
     """The columns of the table of `tasks`, and a row per label; numbers are floats, what is not known is None."""
-    labels = [(task.name, video.id, segment) for task in tasks for video in task for segment in video.segments]
-    segments = [segment for *_, segment in labels]
-    timed = {segment.is_timed for segment in segments}
+    tasks = list(tasks)
+    timed: set[bool] = set()
+    known: set[str] = set()
+    for task in tasks:
+        if task.is_columnar:  # no confidences, no sources
+            timed |= {task.columns.is_timed} if task.labels else set()
+            continue
+        for segment in (segment for video in task for segment in video.segments):
+            timed.add(segment.is_timed)
+            known |= {name for name in ("confidence", "source") if getattr(segment, name) is not None}
     if len(timed) > 1:
         raise InputError("some of the tasks have times and some have not", hint="write them into tables of their own")
     names = ["start", "end"] if timed != {False} else []
-    names += [name for name in ("confidence", "source") if any(getattr(s, name) is not None for s in segments)]
-    rows = [
-        [task, video, segment.step, *(_to_cell(getattr(segment, name)) for name in names)]
-        for task, video, segment in labels
-    ]
+    names += [name for name in ("confidence", "source") if name in known]
+    rows = (
+        [task.name, video.id, segment.step, *(_to_cell(getattr(segment, name)) for name in names)]
+        for task in tasks
+        for video in task
+        for segment in video.segments
+    )
     return ["task", "video", "step", *names], rows
 
 
@@ -223,14 +265,28 @@ def _format_cell(value: str | float | None, separator: str) -> str:
     return value if plain else '"' + value.replace('"', '""') + '"'
 
 
-def _single_file(content: Callable[[Iterable[Task]], str | bytes]) -> Writer:
-    return lambda tasks, path, options: {path: content(tasks)}
+_Piece = TypeVar("_Piece")
+
+
+def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+    """The pieces, `ROWS_AT_ONCE` at a time."""
+    left = iter(pieces)
+    while some := list(islice(left, ROWS_AT_ONCE)):
+        yield some
+
+
+def _write_lines(lines: Callable[[Iterable[Task]], Iterable[str]]) -> Writer:
+    def write(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
+        every = lines(tasks)  # what cannot be written is refused here
+        return {path: ("".join(some).encode("utf-8") for some in _batches(every))}
+
+    return write
 
 
 WRITERS: Mapping[str, Writer] = {
-    ".csv": _single_file(to_csv),
-    ".tsv": _single_file(lambda tasks: to_csv(tasks, "\t")),
-    ".jsonl": _single_file(to_json_lines),
-    ".parquet": _single_file(to_parquet),
+    ".csv": _write_lines(lambda tasks: _csv_lines(tasks, ",")),
+    ".tsv": _write_lines(lambda tasks: _csv_lines(tasks, "\t")),
+    ".jsonl": _write_lines(_json_lines),
+    ".parquet": lambda tasks, path, options: {path: to_parquet(tasks)},
 }
 """Suffix -> what writes it."""

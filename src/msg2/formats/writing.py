@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from msg2.files import FileContent
 from msg2.formats.source import Source
 from msg2.task import Task, Video
 from msg2.validation import require
@@ -56,7 +57,7 @@ def _guard(name: str) -> str:
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
-FileContents: TypeAlias = Mapping[Path, str | bytes]
+FileContents: TypeAlias = Mapping[Path, FileContent]
 """File -> what is to be written to it."""
 Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], FileContents]
 """Makes the files of some tasks; the path is that of the first or only one."""

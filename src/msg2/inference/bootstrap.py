@@ -191,6 +191,7 @@ def bootstrap(
     seed: int,
     *,
     jobs: int = 1,
+    engine: str = "local",
     progress: Progress = no_progress,
 ) -> GraphFrequencies:
     """Learn graphs from videos drawn with replacement.
@@ -207,6 +208,8 @@ def bootstrap(
         The same seed draws the same samples, for any number of jobs.
     jobs : int
         Processes that share the samples.
+    engine : str
+        Whose processes; see `msg2.parallel.ENGINES`.
     progress : Progress
         Is told after every sample.
 
@@ -216,7 +219,7 @@ def bootstrap(
     """
     sample = partial(_learn_from_sample, sequences=sequences, learn=learn, seed=seed)
     graphs = []
-    for graph in parallel_map(sample, range(samples), jobs):
+    for graph in parallel_map(sample, range(samples), jobs, engine):
         graphs.append(graph)
         progress(len(graphs), samples, "learning from samples of the videos")
     return GraphFrequencies(tuple(graphs))

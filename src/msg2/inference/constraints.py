@@ -104,10 +104,18 @@ class Constraints:
             required_order=part(self.required_order), forbidden_order=part(self.forbidden_order),
         )  # fmt: skip
 
-    def check(self, task: Task) -> None:
-        """Refuse constraints about steps that the task does not have."""
-        for name in sorted({name for pair in self.pairs for name in pair} - set(task.steps)):
-            raise InputError(f"{short_repr(name)} is required, forbidden or hinted at, but no step of {task.name!r}")
+    def check(self, steps: Iterable[Step], task: str) -> None:
+        """Refuse constraints about steps that a task does not have.
+
+        Parameters
+        ----------
+        steps : iterable of str
+            Those it has.
+        task : str
+            Its name, for the error.
+        """
+        for name in sorted({name for pair in self.pairs for name in pair}.difference(steps)):
+            raise InputError(f"{short_repr(name)} is required, forbidden or hinted at, but no step of {task!r}")
 
     def to_json(self) -> dict[str, list[Any]]:
         """As it stands in a graph file; nothing is said of what there is none of.

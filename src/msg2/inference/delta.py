@@ -65,7 +65,7 @@ def evaluate_grid(sequences: Sequences, learner: Learner, seed: int, progress: P
     list of Trial
         In the order of the grid; empty where fewer than two videos have labels, so that none can be held out.
     """
-    if len(np.unique(sequences.video)) < 2:
+    if sequences.weight @ sequences.shown.any(axis=1) < 2:
         return []
     folds: list[tuple[Sequences, Sequences]] = []
     for training, held_out in sequences.folds(min(FOLDS, len(sequences.videos)), seed):
@@ -101,7 +101,7 @@ def satisfied_share(formulas: Mapping[Step, Formula], sequences: Sequences) -> f
     float
         From 0 to 1; 1 where there are no labels.
     """
-    labels = len(sequences.step)
+    labels = sequences.labels
     return (labels - count_violations(formulas, sequences)) / labels if labels else 1.0
 
 
@@ -120,7 +120,7 @@ def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_
     array of shape (labels,)
         In nats.
     """
-    epsilon = (count_violations(formulas, training) + 1) / (len(training.step) + 2)  # never 0 or 1 (Laplace)
+    epsilon = (count_violations(formulas, training) + 1) / (training.labels + 2)  # never 0 or 1 (Laplace)
     completed, itself = held_out.completed(), (np.arange(len(held_out.step)), held_out.step)
     open_steps = ~completed
     open_steps[itself] = True  # a repeated label is open too
@@ -132,7 +132,7 @@ def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_
     anything = 1 / open_steps.sum(axis=1)
     by_graph = np.where(count > 0, hit / np.maximum(count, 1), anything)
     likelihoods: NDArray[np.float64] = np.log((1 - epsilon) * by_graph + epsilon * anything)
-    return likelihoods
+    return np.repeat(likelihoods, held_out.weight[held_out.run])
 
 
 def require_delta(delta: Delta) -> None:

@@ -193,10 +193,11 @@ def infer_all(
 
 
 def run_inference_on_all(
-    tasks: Sequence[Task],
+    tasks: Sequence[Task | Sequences],
     method: str = DEFAULT_METHOD,
     *,
     jobs: int = 1,
+    engine: str = "local",
     constraints: Constraints | None = None,
     progress: Progress = no_progress,
     **settings: Any,
@@ -205,12 +206,14 @@ def run_inference_on_all(
 
     Parameters
     ----------
-    tasks : sequence of Task
+    tasks : sequence of Task or Sequences
         What was seen.
     method : str
         A name in `msg2.inference.METHODS`.
     jobs : int
         Processes.
+    engine : str
+        Whose processes: "local", of this machine, or "ray", of a cluster; see `msg2.parallel`.
     constraints : Constraints, optional
         Each task obeys those about its own steps.
     progress : Progress
@@ -225,10 +228,11 @@ def run_inference_on_all(
     """
     if len(tasks) == 1:
         own = None if constraints is None else constraints.about(tasks[0].steps)
-        yield run_inference(tasks[0], method, jobs=jobs, constraints=own, progress=progress, **settings)
+        yield run_inference(tasks[0], method, jobs=jobs, engine=engine, constraints=own, progress=progress, **settings)
         return
     work = partial(_run_with_logs, method=method, constraints=constraints, settings=settings)
-    for number, (result, messages) in enumerate(parallel_map(work, tasks, min(jobs, max(1, len(tasks)))), start=1):
+    found = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
+    for number, (result, messages) in enumerate(found, start=1):
         for level, message in messages:
             LOGGER.log(level, message)
         progress(number, len(tasks), result.graph.task)
@@ -236,7 +240,7 @@ def run_inference_on_all(
 
 
 def _run_with_logs(
-    task: Task, method: str, constraints: Constraints | None, settings: Mapping[str, Any]
+    task: Task | Sequences, method: str, constraints: Constraints | None, settings: Mapping[str, Any]
 ) -> tuple[InferenceResult, list[tuple[int, str]]]:
     own = None if constraints is None else constraints.about(task.steps)
     with collect_logs() as collected:
@@ -245,7 +249,7 @@ def _run_with_logs(
 
 
 def run_inference(
-    task: Task,
+    task: Task | Sequences,
     method: str = DEFAULT_METHOD,
     *,
     seed: int = 0,
@@ -254,6 +258,7 @@ def run_inference(
     confidence: float | None = None,
     names: NameEncoder | str | None = None,
     jobs: int = 1,
+    engine: str = "local",
     progress: Progress = no_progress,
     **options: Any,
 ) -> InferenceResult:
@@ -261,17 +266,20 @@ def run_inference(
 
     Parameters
     ----------
-    task : Task
+    task : Task or Sequences
         What was seen. Constraints about steps that it does not have are refused.
     method, seed, constraints, samples, confidence, names, jobs, progress, **options
         As in `infer`.
+    engine : str
+        Whose processes share the bootstrap samples; see `run_inference_on_all`.
 
     Returns
     -------
     InferenceResult
     """
     samples = choose_samples(samples, confidence)  # what cannot be used is refused before the work
-    sequences = Sequences.from_task(task)
+    sequences = task if isinstance(task, Sequences) else Sequences.from_task(task)
+    name = sequences.name
     chosen_method, chosen = find_method(method), make_options(method, options)
     facts: dict[str, Any] = {}
     if names is not None:
@@ -281,7 +289,7 @@ def run_inference(
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
         facts["names"] = str(getattr(encoder, "name", "an encoder"))
     if constraints is not None and constraints.pairs:
-        constraints.check(task)
+        constraints.check(sequences.steps, name)
         constrained = ConstrainedLearner(chosen_method.learn, constraints)
         chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)  # it changes what is counted
         facts["knowledge"] = constraints.to_json()
@@ -291,13 +299,15 @@ def run_inference(
         rule = "highest likelihood of held-out videos" if trials else "too few videos to hold any out: the strictest"
         chosen = replace(chosen, delta=delta)
         facts["delta_chosen"] = {"rule": rule, "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in trials}}
-        _log.info("%s: delta %g was chosen from the data (%s)", task.name, delta, rule)
+        _log.info("%s: delta %g was chosen from the data (%s)", name, delta, rule)
     if getattr(chosen, "absent", None) == "auto":
-        chosen = replace(chosen, absent=task.absent)
+        chosen = replace(chosen, absent=sequences.absent)
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
     learned, frequencies = learn(sequences), None
     if samples is not None:
-        frequencies = bootstrap(sequences, learned.relearn or learn, samples, seed, jobs=jobs, progress=progress)
+        frequencies = bootstrap(
+            sequences, learned.relearn or learn, samples, seed, jobs=jobs, engine=engine, progress=progress
+        )
         facts["bootstrap"] = {"samples": samples, "confidence": confidence, "seed": seed}
         if confidence is not None:
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
@@ -305,7 +315,7 @@ def run_inference(
         facts["model"] = dict(learned.model)
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(chosen).items()}
     made = {"name": method, "options": values, **facts, "videos": list(sequences.videos)}
-    graph = learned.graph(task.steps, task.name, made)
+    graph = learned.graph(sequences.steps, name, made)
     graph = replace(graph, order=reduce_order(graph))
     entries = dict(step_evidence(sequences, graph, learned))
     if not learned.model:  # a method that does not tell optional steps itself
@@ -313,7 +323,7 @@ def run_inference(
     if frequencies is not None:
         entries = {n: add_probabilities(entry, n, graph, frequencies) for n, entry in entries.items()}
     for note in (*learned.notes, *_doubts(sequences, entries)):
-        _log.warning("%s: %s", task.name, note)
+        _log.warning("%s: %s", name, note)
     graph = replace(graph, evidence={name: entries[name] for name in graph.steps})
     return InferenceResult(graph, sequences, learned, frequencies)
 

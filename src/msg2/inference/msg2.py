@@ -111,8 +111,8 @@ def search_rounds(
     list of list of Candidate
         By round, in any order.
     """
-    gap = sequences.observations(index).gap
-    gap = gap[gap.any(axis=1)]  # videos in which the target has a completed predecessor
+    seen = sequences.observations(index)
+    gap = np.repeat(seen.gap, np.where(seen.gap.any(axis=1), seen.weight, 0), axis=0)  # where any step was completed
     recency = RecencyWeights.of(options, int(gap.max(initial=1)))
     target = SearchTarget(sequences.steps, gap, layers.lower(index), recency, options.alpha)
     if options.max_literals != 2:

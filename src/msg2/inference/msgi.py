@@ -60,9 +60,10 @@ def learn_msgi(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditio
     LearnedPreconditions
     """
     never = np.zeros(len(sequences.step), dtype=np.int64)
+    weight = sequences.weight[sequences.run]
 
     def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return (sequences.step == index).astype(np.int64), never
+        return (sequences.step == index) * weight, never
 
     return LearnedPreconditions(fit_trees(sequences.steps, sequences.completed(), labels))
 
@@ -82,12 +83,13 @@ def learn_msgi_plus(sequences: Sequences, options: MsgiOptions) -> LearnedPrecon
     LearnedPreconditions
     """
     first = np.full(sequences.ended.shape, np.inf)
-    np.minimum.at(first, (sequences.video, sequences.step), sequences.start)
+    np.minimum.at(first, (sequences.run, sequences.step), sequences.start)
+    weight = sequences.weight[sequences.run]
 
     def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        first_start = first[sequences.video, index]
+        first_start = first[sequences.run, index]
         eligible = (sequences.step == index) & (sequences.start == first_start)
-        return eligible.astype(np.int64), (sequences.start < first_start).astype(np.int64)
+        return eligible * weight, (sequences.start < first_start) * weight
 
     return LearnedPreconditions(fit_trees(sequences.steps, sequences.completed(), labels))
 

@@ -132,8 +132,8 @@ def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
 
 def _step_presence(sequences: Sequences) -> NDArray[np.bool_]:
     """Which steps the labelled videos show, shape (videos, steps)."""
-    shown = np.isfinite(sequences.ended)
-    return np.asarray(shown[shown.any(axis=1)])
+    shown = sequences.shown
+    return np.repeat(shown, np.where(shown.any(axis=1), sequences.weight, 0), axis=0)
 
 
 def _share_with_exactly_one(shown: NDArray[np.bool_]) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msg2.graph import TRUE, Formula, SubtaskGraph, Support
 from msg2.sequences import Sequences
@@ -141,27 +142,27 @@ def step_evidence(
         support of every edge, exclusive partners, videos without an optional step, and scores where there are any.
     """
     before = sequences.first_occurrences().before  # support is counted in videos
-    shown = np.isfinite(sequences.ended)
-    labelled = int(shown.any(axis=1).sum())
+    shown, weight = sequences.shown, sequences.weight
+    labelled = int(weight @ shown.any(axis=1))
     index = {name: position for position, name in enumerate(sequences.steps)}
     tells_kinds = bool(learned.model)
     for position, name in enumerate(sequences.steps):
         formula = graph.precondition(name)
-        rows = sequences.observations(position)
-        held = formula.evaluate_rows(rows.completed, sequences.steps)
-        violating = np.unique(rows.video[~held])
-        videos = len(np.unique(rows.video))
-        entry: dict[str, Any] = {"videos": videos, "holds": videos - len(violating)}
+        violating = np.zeros(len(weight), dtype=np.bool_)
+        for run, completed in sequences.completed_at(position):
+            violating[run[~formula.evaluate_rows(completed, sequences.steps)]] = True
+        videos = int(weight @ shown[:, position])
+        entry: dict[str, Any] = {"videos": videos, "holds": videos - int(weight @ violating)}
         if formula != TRUE:
-            agreeing = np.setdiff1d(rows.video, violating)[:MAX_EXAMPLES]
-            entry["examples"] = [sequences.videos[v] for v in agreeing]
-            entry["violations"] = [sequences.videos[v] for v in violating]
+            agreeing = shown[:, position] & ~violating
+            entry["examples"] = _names(sequences, agreeing)[:MAX_EXAMPLES]
+            entry["violations"] = _names(sequences, violating)
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
             counts = {
                 parent: (
                     int(before[index[parent], position]),
                     int(before[position, index[parent]]),
-                    int((shown[:, position] & ~shown[:, index[parent]]).sum()) if tells_kinds else None,
+                    int(weight @ (shown[:, position] & ~shown[:, index[parent]])) if tells_kinds else None,
                 )
                 for parent in parents
             }
@@ -169,7 +170,7 @@ def step_evidence(
                 parent: _edge_support(*numbers, learned.gains.get((parent, name))) for parent, numbers in counts.items()
             }
         if partners := sorted(graph.partners(name)):
-            both = {partner: int((shown[:, position] & shown[:, index[partner]]).sum()) for partner in partners}
+            both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
             entry["exclusive"] = both
         if name in graph.optional:
             entry["optional"] = {"without": labelled - videos, "videos": labelled}
@@ -182,6 +183,11 @@ def step_evidence(
             second = considered[1]
             entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
         yield name, entry
+
+
+def _names(sequences: Sequences, runs: NDArray[np.bool_]) -> list[str]:
+    """The videos that show some of the runs."""
+    return [sequences.videos[place] for place in np.flatnonzero(runs[sequences.run_of_video]).tolist()]
 
 
 def _edge_support(before: int, after: int, lacking: int | None, gain: float | None) -> dict[str, Any]:

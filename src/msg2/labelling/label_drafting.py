@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from msg2.arrays import FloatArray
 from msg2.errors import InputError
+from msg2.extras import optional_dependency
 from msg2.formats import read_all
 from msg2.formats.caption_files import name_finder
 from msg2.formats.reading import choose_task
@@ -104,6 +106,8 @@ def label(
     speech_model: str | None = None,
     phrase_model: str | None = None,
     options: LabelOptions | None = None,
+    jobs: int = 1,
+    engine: str = "local",
     progress: Progress = no_progress,
 ) -> LabelResult:
     """Draft the labels of videos from what is said in them.
@@ -129,6 +133,10 @@ def label(
     phrase_model : str, optional
         A spaCy model for the discovery of steps, where none are named.
     options : LabelOptions, optional
+    jobs : int
+        Videos that are listened to at the same time.
+    engine : str
+        Whose processes do that: "local", of this machine, or "ray", of a cluster.
     progress : Progress
         Is told after every video.
 
@@ -144,14 +152,23 @@ def label(
     >>> result = label("transcripts", steps="steps.txt")  # doctest: +SKIP
     >>> msg2.infer(result.for_graph())  # doctest: +SKIP
     """
+    with optional_dependency("drafting labels", "label"):  # before anything is listened to, which may take hours
+        import scipy.ndimage  # noqa: F401
     chosen = options or LabelOptions()
     given = _read_labels(labels, task)
     listed = _read_list(steps)
     name = task or (given.name if given is not None else Path(data).resolve().stem)
     discovers = listed is None and given is None
-    said = read_transcripts(
-        data, captions=captions, speech_model=speech_model, exact=discovers, progress=progress
-    )  # fmt: skip
+    listen = partial(
+        read_transcripts,
+        data,
+        captions=captions,
+        speech_model=speech_model,
+        jobs=jobs,
+        engine=engine,
+        progress=progress,
+    )
+    said = listen(exact=discovers)
     encode = make_encoder(text_encoder)
     discovered: tuple[DiscoveredStep, ...] = ()
     notes = [] if listed is None else [*listed.notes]
@@ -160,7 +177,7 @@ def label(
         phrases = {video: extractor.extract_timed(pieces) for video, pieces in said.items()}
         discovered = tuple(discover_steps(phrases, encode, chosen.discovered))
         listed = StepList(tuple(step.name for step in discovered))
-        said = read_transcripts(data, captions=captions, speech_model=speech_model)
+        said = listen()
         notes.append(
             f"no steps were named: {len(discovered)} were found in what is said; edit the list and give it with --steps"
         )

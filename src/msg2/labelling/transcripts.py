@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from msg2.formats.json_parser import parse_json
 from msg2.formats.source import Source
 from msg2.media.speech_recognition import SpeechRecognizer
 from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
+from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.task import Sentence
 
@@ -30,6 +32,8 @@ def read_transcripts(
     captions: str | Path | None = None,
     speech_model: str | None = None,
     exact: bool = False,
+    jobs: int = 1,
+    engine: str = "local",
     progress: Progress = no_progress,
 ) -> dict[str, tuple[Sentence, ...]]:
     """Read, or hear, what is said in all videos of a folder.
@@ -44,6 +48,10 @@ def read_transcripts(
         A Whisper model, by name or folder, for videos without captions.
     exact : bool
         Pieces as short as captions time them, in the place of whole cues.
+    jobs : int
+        Processes that share the videos.
+    engine : str
+        Whose processes; see `msg2.parallel.ENGINES`.
     progress : Progress
         Is told after every video.
 
@@ -67,26 +75,30 @@ def read_transcripts(
         found = find_video_files(path, captions=captions).found
     except InputError as error:
         raise error.at(path, hint="give a folder of videos, captions (.vtt, .srt) or transcripts (.json)") from None
-    recognizer = SpeechRecognizer(speech_model) if speech_model and any(f.captions is None for f in found) else None
+    work = partial(_sentences, speech_model=speech_model, exact=exact)
     heard = {}
-    for done, video in enumerate(found, start=1):
-        heard[video.video] = _sentences(video, recognizer, exact)
-        progress(done, len(found), video.video)
+    for video, sentences in zip(found, parallel_map(work, found, jobs, engine), strict=True):
+        heard[video.video] = sentences
+        progress(len(heard), len(found), video.video)
     silent = [name for name, sentences in heard.items() if not sentences]
     if len(silent) == len(heard):
-        hint = None if recognizer else "put captions beside the videos, or name a speech model with --speech"
+        hint = None if speech_model else "put captions beside the videos, or name a speech model with --speech"
         raise InputError("none of the videos has narration", where=path, hint=hint)
     if silent:
         _log.warning("%d of %d videos have no narration and get no draft", len(silent), len(heard))
     return heard
 
 
-def _sentences(video: VideoFiles, recognizer: SpeechRecognizer | None, exact: bool) -> tuple[Sentence, ...]:
+_recognizer = lru_cache(maxsize=1)(SpeechRecognizer)
+"""Loaded once in each process, and only where a video has no captions."""
+
+
+def _sentences(video: VideoFiles, speech_model: str | None, exact: bool) -> tuple[Sentence, ...]:
     if video.captions is not None:
         file = Source.at(video.captions)
         return read_fragments(file) if exact else read_sentences(file)
-    if video.media is not None and recognizer is not None:
-        transcript = recognizer.transcribe(video.media)
+    if video.media is not None and speech_model:
+        transcript = _recognizer(speech_model).transcribe(video.media)
         return transcript.words if exact else transcript.sentences
     return ()
 

@@ -349,9 +349,10 @@ def count_violations(preconditions: Mapping[Step, Formula], sequences: Sequences
     int
     """
     return sum(
-        int((~preconditions[name].evaluate_rows(sequences.observations(index).completed, sequences.steps)).sum())
+        int(sequences.weight[run] @ ~preconditions[name].evaluate_rows(completed, sequences.steps))
         for index, name in enumerate(sequences.steps)
         if name in preconditions
+        for run, completed in sequences.completed_at(index)
     )
 
 
@@ -377,5 +378,5 @@ def violation_rate(task: Task, graph: SubtaskGraph) -> float:
     0.5
     """
     sequences = Sequences.from_task(task)
-    labels = len(sequences.step)
+    labels = sequences.labels
     return count_violations(graph.preconditions, sequences) / labels if labels else 0.0

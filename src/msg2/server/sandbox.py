@@ -230,7 +230,7 @@ def start_method() -> str:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return "spawn"
     workers = ("fork_server", "graph_workers", "run_workers", "label_workers")
-    multiprocessing.set_forkserver_preload([*(f"msg2.server.{name}" for name in workers), "scipy.optimize"])
+    multiprocessing.set_forkserver_preload([f"msg2.server.{name}" for name in workers])
     return "forkserver"
 
 

@@ -43,9 +43,10 @@ def structure(
     always = np.array([name in required for name in NAMES])
     never = pairs_of(exclusive) | pairs_of(exclusive).T
     there = (pairs_of(pair[::-1] for pair in implied) | always[:, None]) & ~never & ~np.eye(SIZE, dtype=bool)
-    seen = np.isfinite(sequences.ended)
-    seen = seen[seen.any(axis=1)]
-    return combine(order, PresenceModel(seen, np.ones(len(seen), dtype=np.int64), 0.02, 0.001, always, there, never))
+    seen = sequences.shown.any(axis=1)
+    return combine(
+        order, PresenceModel(sequences.shown[seen], sequences.weight[seen], 0.02, 0.001, always, there, never)
+    )
 
 
 def graph_of(found: Structure) -> SubtaskGraph:

@@ -124,7 +124,7 @@ function showStep(step) {
     buttons("Comes before, if done", RULES[step].then),
     STEPS.length > SMALL && fact("Show only what is near", reaches(step)),
     chips("Videos against it", against),
-    chips("Videos against it", violations),
+    chips("Videos against it", violations, held === undefined ? undefined : videos - held),
     chips(free ? "Videos with it" : "Videos for it", rest),
     make("p", {}, make("a", { href: `#step-${step}` }, "Its row in the table")),
   );
@@ -202,14 +202,14 @@ function showPair(before, after, arrow = ARROWS.findIndex((one) => one.before ==
 // -- videos ------------------------------------------------------------------------------------------------------
 
 /** Videos, the first ones: names, or where their labels are at hand buttons that open them in the strip. */
-function chips(title, videos) {
+function chips(title, videos, count = videos.length) {
   if (!videos.length) return null;
   const chip = (video) => {
     if (typeof video === "string") return named(video);
     const open = () => openVideo(VIDEOS.indexOf(video), true);
     return make("button", { type: "button", className: "chip", onclick: open }, named(video.id));
   };
-  return fact(`${title} (${videos.length})`, make("p", { className: "chips" }, ...listed(videos, chip)));
+  return fact(`${title} (${count})`, make("p", { className: "chips" }, ...listed(videos, chip)));
 }
 
 /** The first of many, and a button for the rest. */

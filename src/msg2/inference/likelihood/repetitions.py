@@ -32,11 +32,11 @@ def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
     if not again.any():
         return {}
     size, steps = len(sequences.steps), sequences.steps
-    order = np.lexsort((sequences.start, sequences.video))
-    video, step = sequences.video[order], sequences.step[order]
-    leads = (video[1:] == video[:-1]) & again[order][1:]
-    counts = np.bincount(step[:-1][leads] * size + step[1:][leads], minlength=size * size).reshape(size, size)
-    times = np.bincount(step, minlength=size)
+    run, step, weight = sequences.run, sequences.step, sequences.weight[sequences.run]
+    leads = (run[1:] == run[:-1]) & again[1:]
+    pairs = step[:-1][leads] * np.int64(size) + step[1:][leads]
+    counts = np.bincount(pairs, weight[1:][leads], size * size).reshape(size, size)
+    times = np.bincount(step, weight, size)
     return {
         steps[n]: {"times": int(times[n]), "again": {steps[m]: int(counts[n, m]) for m in np.flatnonzero(counts[n])}}
         for n in np.flatnonzero(times)
@@ -44,8 +44,8 @@ def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
 
 
 def _is_again(sequences: Sequences) -> NDArray[np.bool_]:
-    """Whether each occurrence is not the first one of its step in its video."""
-    keys = sequences.video * len(sequences.steps) + sequences.step
+    """Whether each occurrence is not the first one of its step in its run."""
+    keys = sequences.run * np.int64(len(sequences.steps)) + sequences.step
     again = np.ones(len(keys), dtype=np.bool_)
     again[np.unique(keys, return_index=True)[1]] = False  # occurrences are in the order of their start
     return again

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, count_weighted
 from msg2.task import Step
 
 Ranks: TypeAlias = NDArray[np.int16]
@@ -52,24 +52,23 @@ class Variants:
         >>> sorted(zip(variants.start.tolist(), variants.weight.tolist()))
         [([-1, 0], 1), ([0, 1], 2)]
         """
-        size, count = len(sequences.steps), len(sequences.videos)
-        video, step, begin, finish = sequences.video, sequences.step, sequences.start, sequences.end
-        if (video[1:] < video[:-1]).any():
-            by_video = np.argsort(video, kind="stable")
-            video, step, begin, finish = video[by_video], step[by_video], begin[by_video], finish[by_video]
-        first = np.searchsorted(video, np.arange(count + 1))
+        size, count = len(sequences.steps), len(sequences.weight)
+        run, step, begin, finish = sequences.run, sequences.step, sequences.start, sequences.end
+        first = np.searchsorted(run, np.arange(count + 1))
         start, end = np.empty((2, count, size), dtype=np.int16)
         repeated = np.zeros(size, dtype=np.int64)
         for low, high in blocks(count, size):
             part = slice(first[low], first[high])
-            cell = (video[part] - low) * size + step[part]
-            repeated += (np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1).sum(axis=0)
+            cell = (run[part] - low) * size + step[part]
+            again = np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1
+            repeated += count_weighted(again, sequences.weight[low:high])
             began, ended = np.full((high - low) * size, -np.inf), np.full((high - low) * size, np.inf)
             # Occurrences are in the order of their start: written from the last to the first, the first one stays.
             began[cell[::-1]], ended[cell[::-1]] = begin[part][::-1], finish[part][::-1]
             start[low:high], end[low:high] = _ranks(began.reshape(-1, size), ended.reshape(-1, size))
         chosen, inverse = _unique_rows(start, end)
-        return Variants(sequences.steps, start[chosen], end[chosen], np.bincount(inverse), repeated)
+        weight = np.bincount(inverse, sequences.weight).astype(np.int64)
+        return Variants(sequences.steps, start[chosen], end[chosen], weight, repeated)
 
     def __len__(self) -> int:
         return len(self.weight)

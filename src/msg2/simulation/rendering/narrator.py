@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
+from msg2.extras import optional_dependency
 from msg2.simulation.simulated_features import FUNCTION_WORDS
 from msg2.simulation.storyboard import Storyboard
 from msg2.task import Sentence, Step
@@ -176,8 +177,8 @@ def utterance(program: str, text: str, seconds: float) -> Waveform:
 
 
 def _synthesize(program: str, text: str, words_per_minute: int) -> Waveform:
-    from scipy.signal import resample_poly  # slow to import, and only needed here
-
+    with optional_dependency("spoken narration", "media"):
+        from scipy.signal import resample_poly  # slow to import, and only needed here
     command = [program, "-v", _VOICE, "-s", str(words_per_minute), "--stdin", "--stdout"]
     process = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
     try:
