@@ -23,6 +23,8 @@ import numpy as np
 
 from benchmarks.likelihood import entangled_orders
 from experiments.graph_learning.runtime_scaling import growth_exponent
+from experiments.result_tables import Table, Value
+from msg2.files import write_whole
 
 VIDEOS = (250, 2_500, 25_000, 250_000)
 STEPS, SHOWN = 60, 42
@@ -130,8 +132,8 @@ def measure(program: str, *arguments: str | Path, python: str | Path = sys.execu
     return float(taken), float(peak)
 
 
-def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> float:
-    """Print a line for each size of a format, and each way to read it.
+def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> tuple[list[list[Value]], float]:
+    """Read files of several sizes, each in several ways.
 
     Parameters
     ----------
@@ -144,10 +146,11 @@ def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> float:
 
     Returns
     -------
-    float
-        The exponent of growth with the rows.
+    tuple of (list of list, float)
+        The rows of the table, and the exponent of growth with the rows that are read.
     """
     times = []
+    lines: list[list[Value]] = []
     for videos in VIDEOS:
         path = folder / f"table.{suffix}"
         write_table(path, videos)
@@ -160,14 +163,14 @@ def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> float:
                     found[way] = measure(_PM4PY, what, path, python=pm4py / "bin/python")
         times.append(found["msg2"][0])
         for way, (taken, peak) in found.items():
-            file = f"{suffix:8} {rows:10,} rows {size:7.1f} MB"
-            ratio = taken / found["pyarrow"][0]
-            speed = f"{taken:7.2f} s {rows / taken:12,.0f} rows/s {peak:5.2f} GB"
-            print(f"{file}  {way:28} {speed}  {ratio:6.1f} × pyarrow", flush=True)
-    return growth_exponent(VIDEOS[1:], times[1:])
+            ratio = f"{taken / found['pyarrow'][0]:.1f}"
+            speed = [f"{taken:.2f}", f"{rows / taken:,.0f}", f"{peak:.2f}", ratio]
+            lines.append([f"{suffix}, {rows:,} rows, {size:.1f} MB", way, *speed])
+            print(*lines[-1], sep=" | ", flush=True)
+    return lines, growth_exponent(VIDEOS[1:], times[1:])
 
 
-def measure_graphs(folder: Path) -> bool:
+def measure_graphs(folder: Path) -> tuple[list[list[Value]], bool]:
     """Learn the graph of a million videos in several ways.
 
     Parameters
@@ -177,8 +180,8 @@ def measure_graphs(folder: Path) -> bool:
 
     Returns
     -------
-    bool
-        Whether all graphs are the same, byte by byte.
+    tuple of (list of list, bool)
+        The rows of the table, and whether all graphs are the same, byte by byte.
     """
     whole, parts = folder / "million.parquet", folder / "parts" / "million"
     parts.parent.mkdir()
@@ -191,30 +194,41 @@ def measure_graphs(folder: Path) -> bool:
         f"{PARTS} parts, two workers of Ray": [parts, "--jobs", "2", "--engine", "ray"],
     }
     graphs = set()
+    lines: list[list[Value]] = []
     for way, arguments in ways.items():
         output = folder / "graph.json"
         taken, peak = measure(_GRAPH, "infer", *arguments, "-o", output)
         graphs.add(hashlib.sha256(output.read_bytes()).hexdigest())
-        print(
-            f"a graph of {MILLION:,} videos, {MILLION * SHOWN:,} rows, {way}: {taken:.0f} s, {peak:.1f} GB", flush=True
-        )
-    print(f"different graphs: {len(graphs)}")
-    return len(graphs) == 1
+        lines.append([way, f"{taken:.0f}", f"{peak:.1f}"])
+        print(*lines[-1], sep=" | ", flush=True)
+    return lines, len(graphs) == 1
 
 
 def main() -> int:
     """Run everything; 1 where reading grows more than linearly, or graphs differ."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--graph", action="store_true", help="also the graph of a million videos")
+    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="also write the tables to tables.md in it")
     given = parser.parse_args()
     environment = os.environ.get("MSG2_PM4PY")
+    columns = ["file", "read by", "seconds", "rows per second", "GB at most", "seconds, pyarrow = 1"]
     with tempfile.TemporaryDirectory() as folder:
         pm4py = Path(environment) if environment else None
-        growth = {suffix: measure_reading(Path(folder), suffix, pm4py) for suffix in ("csv", "parquet")}
-        same = measure_graphs(Path(folder)) if given.graph else True
-    for suffix, exponent in growth.items():
-        print(f"reading {suffix} grows with rows to the power {exponent:.2f} (at most {MOST})")
-    return int(not same or any(exponent > MOST for exponent in growth.values()))
+        read = {suffix: measure_reading(Path(folder), suffix, pm4py) for suffix in ("csv", "parquet")}
+        growth = [f"{suffix} {exponent:.2f}" for suffix, (_, exponent) in read.items()]
+        notes = [f"Reading by msg2 grows with the rows to the power of: {', '.join(growth)} (at most {MOST})."]
+        tables = [Table("Reading", columns, [line for lines, _ in read.values() for line in lines], notes)]
+        same = True
+        if given.graph:
+            lines, same = measure_graphs(Path(folder))
+            title = f"From {MILLION * SHOWN:,} rows ({MILLION:,} videos, Parquet) to a graph, reading included"
+            note = f"The graphs are {'the same, byte by byte' if same else 'NOT the same'}."
+            tables.append(Table(title, ["data", "seconds", "GB at most"], lines, [note]))
+    for table in tables:
+        print(*table.notes, sep="\n")
+    if given.output is not None:
+        write_whole(given.output / "tables.md", "\n".join(table.to_markdown() for table in tables))
+    return int(not same or any(exponent > MOST for _, exponent in read.values()))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""Pictures of the page and the app for the docs: `python docs/screenshots.py`, with playwright and Chromium."""
+"""Pictures of the page and the app for the docs: `python docs/screenshots.py`, with playwright, Chromium and Pillow.
+
+They are small: one pixel per point, in a palette.
+"""
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 import sys
@@ -11,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from msg2 import drawing, infer, write
@@ -19,6 +24,23 @@ from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Task, Video
 
 IMAGES = Path(__file__).parent / "images"
+COLOURS = 96
+DESKTOP, PHONE = (1200, 760), (390, 760)
+LOG = """Order;What was done;When;Who
+4711;pack;13.05.2024 09:00;Kim
+4711;ship;13.05.2024 11:30;Lee
+4712;pack;14.05.2024 08:15;Kim
+"""
+
+
+def save(page: Page, name: str) -> None:
+    """Take a picture of what is seen, as a PNG with a palette."""
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(500)
+    taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    taken.quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        IMAGES / name, optimize=True
+    )
 
 
 def explored(page: Page) -> None:
@@ -34,9 +56,15 @@ def ticked_off(page: Page) -> None:
         page.locator("#checklist ul.next label").first.click()
 
 
+def opened(page: Page) -> None:
+    """The page as it opens."""
+
+
 SHOTS: dict[str, tuple[tuple[int, int], str, Callable[[Page], None]]] = {
     "page-graph.png": ((1360, 780), "light", explored),
-    "page-checklist.png": ((390, 760), "dark", ticked_off),
+    "page-desktop-dark.png": (DESKTOP, "dark", explored),
+    "page-phone-light.png": (PHONE, "light", opened),
+    "page-phone-dark.png": (PHONE, "dark", ticked_off),
 }
 
 
@@ -52,14 +80,13 @@ def main() -> None:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
             page.goto(file.as_uri())
             prepare(page)
-            page.mouse.move(0, 0)
-            page.wait_for_timeout(500)
-            page.screenshot(path=IMAGES / name)
+            save(page, name)
         write([task], Path(folder) / "coffee.csv")
         write_narrated_drafts(task, Path(folder))
         with serving(Path(folder)) as address:
             correcting(browser, address)
             following(browser, address)
+            looking(browser, address)
         browser.close()
 
 
@@ -71,8 +98,10 @@ def serving(folder: Path) -> Iterator[str]:
     command = [program, "serve", *data, "--folder", "work", "--port", "0", "--no-token", "--no-browser"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield next(word for word in server.stdout.readline().split() if word.startswith("http"))
-        server.terminate()
+        try:
+            yield next(word for word in server.stdout.readline().split() if word.startswith("http"))
+        finally:
+            server.terminate()
 
 
 def write_narrated_drafts(task: Task, folder: Path) -> None:
@@ -107,7 +136,7 @@ def correcting(browser: Browser, address: str) -> None:
         page.wait_for_timeout(200)
     page.locator(".live-graph svg").wait_for(timeout=60_000)
     page.wait_for_timeout(2500)
-    page.screenshot(path=IMAGES / "app-labels.png")
+    save(page, "app-labels.png")
 
 
 def following(browser: Browser, address: str) -> None:
@@ -124,9 +153,34 @@ def following(browser: Browser, address: str) -> None:
     page.locator(".every button", has_text="wet the grounds").click()
     page.get_by_text("All steps").click()
     page.evaluate("scrollTo(0, 0)")
-    page.mouse.move(0, 0)
-    page.wait_for_timeout(500)
-    page.screenshot(path=IMAGES / "app-follow.png")
+    save(page, "app-follow.png")
+
+
+def looking(browser: Browser, address: str) -> None:
+    """The graph on a desktop, by day, and on a phone, by night; the other screens the other way round."""
+    graph = ""
+    for name, (width, height), theme in (
+        ("app-desktop-light.png", DESKTOP, "light"), ("app-phone-dark.png", PHONE, "dark"),
+        ("app-desktop-dark.png", DESKTOP, "dark"), ("app-phone-light.png", PHONE, "light"),
+    ):  # fmt: skip
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
+        page.goto(graph or address)
+        if name == "app-desktop-light.png":
+            page.get_by_role("button", name="Try an example").click()
+            page.locator(".diagram .node.step").first.wait_for(timeout=60_000)
+            graph = page.url
+        if name in ("app-desktop-light.png", "app-phone-dark.png"):
+            page.locator(".diagram .node.step", has_text="wet the grounds").click()
+        else:
+            page.goto(address)
+            page.get_by_role("row", name="coffee.csv").first.wait_for()
+        if name == "app-desktop-dark.png":
+            log = {"name": "orders.csv", "mimeType": "text/csv", "buffer": LOG.encode()}
+            page.set_input_files("#upload", log)  # type: ignore[arg-type]
+            page.get_by_role("radio", name="an event log").check()
+            for column, role in (("Order", "case"), ("What was done", "activity"), ("When", "time")):
+                page.get_by_label(f"What “{column}” is").select_option(role)
+        save(page, name)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,9 @@ def test_no_modules_import_each_other() -> None:
 def test_the_wheel_stays_small() -> None:
     # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
     # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), drafts of labels and the workbench;
-    # 2,800 more for tables, logs and archives as people have them, BPMN and PNML, the token of the app, and bounds.
-    assert sum(map(lines_of_code, MODULES)) <= 26_100
+    # 2,800 more for tables, logs and archives as people have them, BPMN and PNML, the token of the app, and bounds; 800
+    # for runs that are counted, logs in columns, folders in parts, L-BFGS without SciPy, columns and drafts in the app.
+    assert sum(map(lines_of_code, MODULES)) <= 26_900
 
 
 @pytest.mark.parametrize("word", OLD_WORDS)

@@ -147,6 +147,7 @@ def test_the_form_shows_every_option_of_the_method(tab: Tab, toy_address: str) -
 def test_what_is_refused_is_told(tab: Tab, address: str) -> None:
     page = tab(address, refusals=True)
     put(page, "x.csv", "video,stp\n")
+    page.get_by_role("button", name="Cancel").click()  # it asks which column is which
     status = page.get_by_role("status")
     asked = 'say which is which: --columns "video=…,step=…", of an event log "case=…,activity=…,time=…"'
     expect(status).to_have_text(f"x.csv, row 1: the column 'step' is missing — the columns are 'video', 'stp'; {asked}")

@@ -102,6 +102,65 @@ def test_the_kind_of_an_arrow_is_changed_and_stays(tab: Tab, address: str) -> No
     expect(kinds).to_have_value("needs")
 
 
+def test_graphs_of_other_steps_are_compared(tab: Tab, address: str) -> None:
+    page = tab(address)
+    for task, steps, needs in (
+        ("toast", ["whisk", "dip", "fry"], {"dip": "whisk", "fry": "dip"}),
+        ("French toast", ["Whisk", "dip", "serve"], {"serve": "dip"}),
+        ("tea", ["boil", "pour", "dip"], {}),
+    ):
+        graph = {"format": "msg2.graph/2", "task": task, "steps": steps, "preconditions": needs}
+        made = page.request.post(f"{address}api/drawn", data={"graph": graph}).json()
+        page.request.patch(f"{address}api/work/{made['id']}", data={"title": f"a {task}"})
+        if task == "toast":
+            first = made["id"]
+    page.goto(f"{address}graph/{first}")
+    page.get_by_text("Compare with another graph").click()
+    others = page.locator("details").filter(has_text="Compare with").locator("select")
+    others.wait_for()
+    assert not any("a tea" in text for text in others.locator("option").all_text_contents())  # it shares one step
+    french = next(text for text in others.locator("option").all_text_contents() if "a French toast" in text)
+    others.select_option(label=french)
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text(
+        "0 % of the pairs of steps are the same in both. Only steps that are in both are compared."
+    ).wait_for()
+    page.get_by_text("1 step only in “This graph”: fry.").wait_for()
+    page.get_by_text("1 step only in “The other one”: serve.").wait_for()
+    cells = page.get_by_role("row", name="whisk → dip").get_by_role("cell")
+    assert cells.all_text_contents() == ["whisk → dip", "is needed", "no order"]
+    assert "truth" not in page.locator("main").inner_text().lower()
+
+
+def test_what_directly_follows_what_is_beside_the_graph(tab: Tab, address: str) -> None:
+    page = tab(address)
+    page.get_by_role("row", name="toast.csv").get_by_role("link", name="Learn a graph").click()
+    for screen in ("data", "graph"):
+        if screen == "graph":
+            page.get_by_role("button", name="Learn the graph").click()
+            page.locator(".diagram .node.step").first.wait_for()
+        page.get_by_text("What directly follows what in the data").click()
+        figure = page.get_by_label("What directly follows what", exact=True)
+        expect(figure.locator(".node")).to_have_count(6)  # whisk, dip, fry and one Fry; the beginning and the end
+        expect(figure.locator(".edge")).to_have_count(6)
+        assert figure.locator("svg").bounding_box()["width"] > 300
+        with page.expect_download() as found:
+            page.get_by_role("link", name=".dot").last.click()
+        assert "whisk" in Path(found.value.path()).read_text("utf-8")
+
+
+def test_the_legend_is_dark_in_the_dark(tab: Tab, address: str) -> None:
+    page = tab(address, color_scheme="dark")
+    graph = {"format": "msg2.graph/2", "task": "tea", "steps": ["boil", "milk"], "preconditions": {"milk": "boil"}}
+    made = page.request.post(f"{address}api/drawn", data={"graph": {**graph, "optional": ["milk"]}}).json()
+    page.goto(f"{address}graph/{made['id']}")
+    page.locator(".diagram text", has_text="may be left out").wait_for()
+    legend = page.locator(".diagram .graph > g > a > path")
+    fills = legend.evaluate_all("paths => paths.map((path) => getComputedStyle(path).fill)")
+    assert fills
+    assert "rgb(255, 255, 255)" not in fills
+
+
 def test_a_graph_is_renamed(tab: Tab, address: str) -> None:
     page = tab(address)
     graph = {"format": "msg2.graph/2", "task": "tea", "steps": ["boil", "pour"], "preconditions": {"pour": "boil"}}

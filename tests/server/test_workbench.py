@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from msg2.formats.step_table import to_csv
+from msg2.labelling import label
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
@@ -240,3 +242,51 @@ def test_files_that_the_sandbox_lies_about_are_not_served(folder_client: Any, tm
         base.write_text(told.replace('"v1.mp4"', f'"{lie}"'))
         answer = client.get(f"/api/data/{id}/workbench/media", params={"task": "films", "video": "v1"})
         refused(answer, 404)
+
+
+# -- filling in ---------------------------------------------------------------------------------------------------
+
+
+def narrated(folder: Path, videos: int = 6) -> Path:
+    """Captions in which every step is named, one after the other."""
+    folder.mkdir()
+    for number in range(videos):
+        said = [
+            f"00:{10 * place:02}.000 --> 00:{10 * place + 9:02}.000\nnow we {step} it, number {number}"
+            for place, step in enumerate(("whisk", "dip", "fry"))
+        ]
+        (folder / f"v{number}.vtt").write_text("\n\n".join(["WEBVTT", *said]) + "\n")
+    return folder
+
+
+def test_missing_labels_are_filled_in_from_what_is_said(tmp_path: Path) -> None:
+    films = narrated(tmp_path / "films")
+    (tmp_path / "toast.csv").write_text("\n".join(TOAST.splitlines()[:7]) + "\n")  # of two videos
+    workspace = Workspace(ServerSettings(folder=tmp_path / "work"))
+    ids = [workspace.add_path(path).id for path in (films, tmp_path / "toast.csv")]
+    with TestClient(create_app(workspace), base_url=HERE, raise_server_exceptions=False) as client:
+        steps = ["whisk", "dip", "fry"]
+        filled = client.post(f"/api/data/{ids[0]}/workbench/filled", json={"steps": steps}).json()
+        assert (filled["name"], filled["corrects"]) == ("films, filled in.csv", ids[0])
+        expected = to_csv([label(films, steps, task="films").task])
+        assert client.get(f"/api/data/{filled['id']}/as/csv").text == expected
+        rows = list(csv.DictReader(io.StringIO(expected)))
+        assert len(rows) == 18
+        assert {row["source"] for row in rows} == {"draft"}
+        sure = sum(float(row["confidence"]) >= 0.8 for row in rows)
+        assert filled["remarks"][0] == (
+            f"18 labels of 6 videos were filled in, as drafts; {sure} of them are at least 80% sure"
+        )
+        assert learnt(client, filled["id"])["videos"] == 6  # without labels, all drafts count
+        # With labels of two videos, these stay; whether drafts help cannot be told, so they do not count.
+        again = client.post(f"/api/data/{ids[0]}/workbench/filled", json={"labels": ids[1], "task": "toast"}).json()
+        rows = list(csv.DictReader(io.StringIO(client.get(f"/api/data/{again['id']}/as/csv").text)))
+        assert {row["video"] for row in rows if not row["source"]} == {"v0", "v1"}
+        assert {row["video"] for row in rows if row["source"]} == {"v2", "v3", "v4", "v5"}
+        assert again["draft_confidence"] == 1
+        assert any("drafts do not count, as too few labels" in remark for remark in again["remarks"])
+        counted = [learnt(client, again["id"], draft_confidence=least) for least in (again["draft_confidence"], 0)]
+        labels = [client.get(f"/api/work/{each['id']}/as/json").json()["method"]["videos"] for each in counted]
+        assert [len(videos) for videos in labels] == [2, 6]
+        told = refused(client.post(f"/api/data/{ids[1]}/workbench/filled", json={}))
+        assert told == "has labels only: there is nothing to fill in others from"

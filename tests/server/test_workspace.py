@@ -11,13 +11,16 @@ import pytest
 from fastapi.testclient import TestClient
 
 from msg2 import drawing
+from msg2.drawing import PictureOptions
 from msg2.formats import read
 from msg2.formats.registry import WRITE_SUFFIXES
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.metrics import compare_graphs
+from msg2.server.schemas import DatasetRecord, ReadSettings
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import Workspace
+from tests.formats.test_spreadsheet import workbook
 from tests.server.conftest import TOAST, Open, finished, learnt, refused, uploaded
 
 
@@ -111,6 +114,13 @@ def test_an_archive_is_a_folder(client: TestClient) -> None:
     data = uploaded(client, packed.getvalue(), "my toast.zip")
     (task,) = data["tasks"]
     assert (task["name"], task["videos"], task["steps"]) == ("my toast", 2, ["dip", "whisk"])
+
+
+def test_an_excel_workbook_is_a_table(client: TestClient, tmp_path: Path) -> None:
+    data = uploaded(client, workbook(tmp_path / "x").read_bytes(), "toast.xlsx")  # it is a ZIP archive as well
+    (task,) = data["tasks"]
+    assert (task["name"], task["videos"], task["steps"]) == ("toast", 1, ["fry & flip"])
+    assert "Excel" in data["format"]
 
 
 def test_one_task_of_many(client: TestClient) -> None:
@@ -212,3 +222,54 @@ def test_removed_data_is_gone_and_its_graphs_stay(client: TestClient, tmp_path: 
     assert list((tmp_path / "work" / "data").iterdir()) == []
     begun = client.post("/api/work", json={"data": data["id"]})
     assert refused(begun, 404)
+
+
+def test_columns_are_previewed_given_and_changed(open_app: Open, tmp_path: Path) -> None:
+    client = open_app()
+    log = "Auftrag;Vorgang;Zeit\n1;Anlegen;13.05.2024\n1;Liefern;14.05.2024\n2;Anlegen;15.05.2024\n"
+    assert refused(client.post("/api/data", params={"name": "sap.csv"}, content=log)) == "the column 'video' is missing"
+    asked = client.post("/api/preview", params={"name": "sap.csv"}, content=log).json()
+    assert (asked["header"], asked["rows"][0]) == (["Auftrag", "Vorgang", "Zeit"], ["1", "Anlegen", "13.05.2024"])
+    assert (asked["kind"], asked["columns"]) == ("steps", {})
+    assert asked["problem"] == "the column 'video' is missing"
+    assert {"case", "activity", "time"} <= set(asked["choices"]["events"])
+    assert client.get("/api/data").json()["data"] == []  # nothing is kept of a question
+    columns = "case=Auftrag,activity=Vorgang,time=Zeit"
+    answer = client.post("/api/data", params={"name": "sap.csv", "columns": columns}, content=log)
+    data = answer.json()
+    assert data["tasks"][0]["unit"] == "run"
+    assert data["columns"] == {"case": "Auftrag", "activity": "Vorgang", "time": "Zeit"}
+    assert learnt(client, data["id"])["steps"] == ["Anlegen", "Liefern"]
+    changed = client.patch(f"/api/data/{data['id']}", json={"columns": "video=Vorgang,step=Auftrag"}).json()
+    assert changed["tasks"][0]["steps"] == ["1", "2"]
+    assert client.get(f"/api/data/{data['id']}/preview").json()["columns"] == {"video": "Vorgang", "step": "Auftrag"}
+    for wrong in ("step=Vorgang", "case=Auftrag,activity=Nichts", "sense"):
+        refused(client.patch(f"/api/data/{data['id']}", json={"columns": wrong}))
+    assert client.get(f"/api/data/{data['id']}").json() == changed
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.vtt", "WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n")
+    assert client.get(f"/api/data/{uploaded(client, packed.getvalue(), 'a.zip')['id']}/preview").json() is None
+
+
+def test_what_was_said_about_columns_outlives_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "toast.csv").write_text("video,step,action\nv1,1,fry\n")
+    for step in ("1", "fry"):
+        with Workspace(ServerSettings(folder=tmp_path / "work")) as workspace:
+            data = workspace.add_path(tmp_path / "toast.csv")
+            assert isinstance(data, DatasetRecord)
+            assert data.tasks[0].steps == [step]
+            workspace.read_again(data.id, ReadSettings(columns="step=action"))
+
+
+def test_what_directly_follows_what_is_what_the_library_draws(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "toast.csv").write_text(TOAST)
+    task, data = read(tmp_path / "toast.csv"), uploaded(client)
+    for format, direction in (("svg", "LR"), ("dot", "TB")):
+        expected = drawing.show_directly_follows(task, tmp_path / f"x.{format}", PictureOptions(direction=direction))
+        address = f"/api/data/{data['id']}/directly-follows/as/{format}"
+        answer = client.get(address, params={"task": "toast", "top_down": direction == "TB"})
+        assert answer.content == expected.read_bytes()
+        assert f'filename="toast-directly-follows.{format}"' in answer.headers["Content-Disposition"]
+    refused(client.get(f"/api/data/{data['id']}/directly-follows/as/bpmn"))
+    refused(client.get(f"/api/data/{data['id']}/directly-follows/as/svg", params={"task": "tea"}))

@@ -10,7 +10,7 @@ import typer
 from msg2 import assist, drawing
 from msg2.assist.online_monitoring import DeviationAssessment
 from msg2.cli import console
-from msg2.cli.data_options import Data, Engine, GraphFile, Json, read_as_recorded, takes_reading_options
+from msg2.cli.data_options import Data, EngineName, GraphFile, Json, read_as_recorded, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.formats import read_graph
 from msg2.graph.explanation import demonstrations
@@ -37,7 +37,7 @@ def check(
         typer.Option(help="What has no label may only lack it, or was not done. Default: as the graph was learnt."),
     ] = None,
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes that share the videos.")] = 1,
-    engine: Engine = "local",
+    engine: EngineName = "local",
     *,
     reading: GivenOptions,
 ) -> None:

@@ -36,7 +36,7 @@ def _known_engine(name: str) -> str:
     return name
 
 
-Engine: TypeAlias = Annotated[
+EngineName: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="|".join(ENGINES),

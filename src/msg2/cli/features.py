@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Engine, read_tasks
+from msg2.cli.data_options import EngineName, read_tasks
 from msg2.errors import InputError
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.media.feature_job import extract_features
@@ -78,7 +78,7 @@ def features(
         str | None, typer.Option(metavar="CODE", help="Which captions, where there are several; and what is spoken.")
     ] = _OPTIONS.language,
     jobs: VideoJobs = 1,
-    engine: Engine = "local",
+    engine: EngineName = "local",
 ) -> None:
     """What is seen and said in videos, as vectors: one file per video, checked whenever it is used.
 

@@ -10,7 +10,7 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.constraint_options import ConstraintsFile, Forbid, Require, read_constraints
-from msg2.cli.data_options import Data, Engine, TaskName, record_reading, takes_reading_options
+from msg2.cli.data_options import Data, EngineName, TaskName, record_reading, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.cli.method_options import Seed, parse_method_options, takes_method_options
 from msg2.cli.output_files import as_csv, refuse_clashes
@@ -57,7 +57,7 @@ def infer(
     task: TaskName = None,
     seed: Seed = 0,
     jobs: TaskJobs = 1,
-    engine: Engine = "local",
+    engine: EngineName = "local",
     stats: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
     ] = None,

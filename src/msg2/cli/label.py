@@ -9,7 +9,7 @@ import typer
 
 from msg2 import labelling
 from msg2.cli import console
-from msg2.cli.data_options import Engine
+from msg2.cli.data_options import EngineName
 from msg2.cli.features import Captions, PhraseModel, SpeechModel, VideoJobs
 from msg2.cli.output_files import refuse_clashes
 from msg2.errors import InputError
@@ -55,7 +55,7 @@ def label(
         int, typer.Option(metavar="N", min=1, help="Steps to propose where none are named.")
     ] = _OPTIONS.discovered,
     jobs: VideoJobs = 1,
-    engine: Engine = "local",
+    engine: EngineName = "local",
 ) -> None:
     """A draft of the step labels of videos, from what is said in them and the names of the steps, or a few labels.
 

@@ -85,7 +85,7 @@ def match_columns(header: Sequence[str], names: Names, given: Mapping[str, str])
     names : mapping of str to sequence of str
         `STEP_NAMES` or `EVENT_NAMES`.
     given : mapping of str to str
-        What the user said: what it is -> the column.
+        What the user said: what it is -> the column; nothing, where no column is that.
 
     Returns
     -------
@@ -104,6 +104,8 @@ def match_columns(header: Sequence[str], names: Names, given: Mapping[str, str])
     guessed = []
     for role in names:
         wanted = given.get(role, role)
+        if not wanted:
+            continue
         fitting = [column for column in header if column == wanted]
         if not fitting:
             known = [normalize_name(wanted)] if role in given else names[role]
@@ -142,14 +144,16 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
     >>> parse_columns("case=Order no., activity=What, really")
     {'case': 'Order no.', 'activity': 'What, really'}
+    >>> parse_columns("step=Action,start=")  # no column is the start, whatever it is called
+    {'step': 'Action', 'start': ''}
     """
     if text is None:
         return {}
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
     given = {role.strip().casefold(): column.strip() for role, _, column in pairs}
     known = {*STEP_NAMES, *EVENT_NAMES}
-    for role, column in given.items():
-        if role not in known or not column:
+    for role in given:
+        if role not in known or "=" not in text:
             hint = "write video=…,step=…,start=…,end=… for a table of steps, case=…,activity=…,time=…,end=… for a log"
             raise InputError(f"columns is {short_repr(text)}, {short_repr(role)} is no column that is used", hint=hint)
     if len(given) < len(pairs):

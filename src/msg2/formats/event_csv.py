@@ -105,7 +105,19 @@ def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str
 
 
 def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:
-    """The file, or the files of the folder, that are logs; `given` says which column is which."""
+    """The file, or the files of the folder, that are logs.
+
+    Parameters
+    ----------
+    source : Source
+        A file or folder.
+    given : mapping of str to str
+        What the user said about the columns.
+
+    Returns
+    -------
+    list of Source
+    """
     return [file for file in source.files_or_self if _has_header(file, given)]
 
 

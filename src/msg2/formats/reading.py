@@ -39,7 +39,8 @@ class ReadOptions:
     every_annotator: bool = False
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
     columns: str | None = None
-    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action."""
+    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action;
+    end= (and nothing) where no column is the end."""
 
     def __post_init__(self) -> None:
         require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")

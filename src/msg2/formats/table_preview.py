@@ -6,6 +6,7 @@ With it, an app can ask which column is which, and show what the answer means.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,13 +18,15 @@ from msg2.formats.column_roles import (
     EVENT_NAMES,
     STEP_NAMES,
     ColumnMapping,
+    Names,
     format_columns,
     is_event_log,
+    match_columns,
     parse_columns,
 )
 from msg2.formats.delimited_reader import CellTable, open_table
 from msg2.formats.source import Source
-from msg2.formats.table_rows import check_columns, is_header, match_step_columns
+from msg2.formats.table_rows import check_columns, is_header, is_parquet, match_step_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class TablePreview:
     rows: tuple[tuple[str, ...], ...]
     """The first ones below the header, as text."""
     columns: Mapping[str, str]
-    """What was found: "step" -> "Step name"."""
+    """What was found: "step" -> "Step name"; where there is a problem, what was found nevertheless."""
     choices: tuple[str, ...]
     """What a column can be in a table of this kind."""
     assumptions: tuple[str, ...]
@@ -79,8 +82,10 @@ def preview_table(
     """
     source = path if isinstance(path, Source) else Source.of_data(path)
     given = parse_columns(format_columns(columns))
+    if source.is_folder or source.is_json_lines or is_parquet(source):
+        return None
     reader = registry.find_reader(source, format_columns(columns))
-    if source.is_folder or source.is_json_lines or reader not in (event_csv, step_table):
+    if reader not in (event_csv, step_table):
         return None
 
     def fits(cells: Sequence[str]) -> bool:
@@ -88,15 +93,30 @@ def preview_table(
 
     with open_table(source, fits) as table:
         shown = tuple(tuple(cells) for _, cells in islice(table.rows, rows))
-        is_log = is_event_log(given) if given else event_csv.is_log_header(table.header, given)
+        is_log = is_event_log(given) if given else reader is event_csv or _looks_like_log(table.header)
+        names = EVENT_NAMES if is_log else STEP_NAMES
         try:
             found, problem = _find_columns(source, table, given, is_log), None
         except InputError as error:
-            found, problem = ColumnMapping({}, (), ()), str(InputError(error.what, hint=error.hint))
-        names = EVENT_NAMES if is_log else STEP_NAMES
+            found, problem = ColumnMapping(_guess_columns(table.header, names, given), (), ()), error.what
         assumptions = (*table.assumptions, *found.assumptions)
         kind: Literal["steps", "events"] = "events" if is_log else "steps"
         return TablePreview(kind, table.header, shown, found.columns, tuple(names), assumptions, problem)
+
+
+def _looks_like_log(header: Sequence[str]) -> bool:
+    """Whether more of what every table needs is found as columns of a log than as columns of a table of steps."""
+    log, steps = _guess_columns(header, EVENT_NAMES, {}), _guess_columns(header, STEP_NAMES, {})
+    return len(log.keys() & {"case", "activity"}) > len(steps.keys() & {"video", "step"})
+
+
+def _guess_columns(header: Sequence[str], names: Names, given: Mapping[str, str]) -> dict[str, str]:
+    """What can be told of the columns, each by itself, where something is wrong with others."""
+    found: dict[str, str] = {}
+    for role in names:
+        with suppress(InputError):
+            found |= match_columns(header, {role: names[role]}, given).columns
+    return found
 
 
 def _find_columns(source: Source, table: CellTable, given: Mapping[str, str], is_log: bool) -> ColumnMapping:

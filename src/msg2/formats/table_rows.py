@@ -53,7 +53,7 @@ def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
     -------
     ColumnMapping
     """
-    if _is_parquet(source):
+    if is_parquet(source):
         with source.open_binary() as stream:
             return match_step_columns(
                 open_parquet(source, stream, in_columns=True).schema_arrow.names, given, str(source.path)
@@ -134,7 +134,7 @@ def read_rows(
     InputError
         Where a column is missing or a row is wrong.
     """
-    read = _parquet_rows if _is_parquet(source) else _json_rows if source.is_json_lines else _delimited_rows
+    read = _parquet_rows if is_parquet(source) else _json_rows if source.is_json_lines else _delimited_rows
     return require_uniform_times(source, read(source, required, given, notes))
 
 
@@ -227,14 +227,16 @@ def _json_rows(
             if columns[name] not in value:
                 raise InputError(f"the key {columns[name]!r} is missing", where=source.row(number))
         notes.unused.update(value.keys() - {*columns.values(), *COLUMNS})
-        own = {role: value[column] for role in COLUMNS if (column := columns.get(role, role)) in value}
+        used = (role for role in COLUMNS if given.get(role) != "")
+        own = {role: value[column] for role in used if (column := columns.get(role, role)) in value}
         yield parse_typed_row(source, number, own)
 
 
 # -- Parquet ----------------------------------------------------------------------------------------------------
 
 
-def _is_parquet(source: Source) -> bool:
+def is_parquet(source: Source) -> bool:
+    """Whether this is a Parquet file."""
     return source.head.startswith(b"PAR1")
 
 

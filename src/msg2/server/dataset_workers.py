@@ -15,8 +15,9 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.files import safe_names
-from msg2.formats import captaincook4d, read_all, write
+from msg2.formats import captaincook4d, preview_table, read_all, write
 from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
+from msg2.formats.column_roles import EVENT_NAMES, STEP_NAMES
 from msg2.formats.data_summary import summarize_task
 from msg2.formats.downloads.zip_archive import extract_zip
 from msg2.formats.reading import choose_task
@@ -31,6 +32,8 @@ from msg2.task import Task
 EXAMPLE_TASK = "Make Coffee"
 VIDEO_FOLDER = "a folder of videos or captions, without labels"
 """The format of a dataset that has no labels yet."""
+_SHOWN_CHARACTERS = 100
+"""Of a cell, in a preview."""
 
 
 def is_graph_file(path: Path, *, progress: Progress) -> bool:
@@ -52,7 +55,7 @@ def is_graph_file(path: Path, *, progress: Progress) -> bool:
 
 
 def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place.
+    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place. An Excel workbook stays a file.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progr
     dict
         As `describe_dataset`.
     """
-    if zipfile.is_zipfile(path):
+    if zipfile.is_zipfile(path) and not Source.at(path).is_spreadsheet:
         progress(0, None, "unpacking")
         folder = path.with_name("unpacked")
         try:
@@ -98,7 +101,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
     Returns
     -------
     dict
-        The fields `format`, `tasks` and `media` of the record.
+        The fields `format`, `tasks`, `media` and `columns` of the record.
     """
     progress(0, None, "reading")
     source = Source.at(path)
@@ -106,7 +109,8 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
     if videos and not holds_labels(source):
         entry = {"name": dataset.title, "videos": len(videos), "steps": []}
         return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
-    format = find_reader(source).DESCRIPTION
+    format = find_reader(source, dataset.reading.columns).DESCRIPTION
+    preview = preview_table(source, dataset.reading.columns)
     tasks = read_tasks(source, dataset, repeats="keep")
     entries = [
         {
@@ -115,7 +119,36 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
         }
         for task in tasks
     ]  # fmt: skip
-    return {"format": format, "tasks": entries, "media": bool(videos)}
+    columns = {} if preview is None else dict(preview.columns)
+    return {"format": format, "tasks": entries, "media": bool(videos), "columns": columns}
+
+
+def preview_columns(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any] | None:
+    """Look at the first rows of a table, to ask which column is which.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    dict or None
+        A `TablePreviewResponse`; None where the data has no columns to choose from.
+    """
+    preview = preview_table(path, dataset.reading.columns)
+    if preview is None or len(preview.header) < 2:
+        return None
+    rows = [[cell[:_SHOWN_CHARACTERS] for cell in row] for row in preview.rows]
+    choices = {"steps": list(STEP_NAMES), "events": list(EVENT_NAMES)}
+    return {
+        "kind": preview.kind, "header": list(preview.header), "rows": rows, "columns": dict(preview.columns),
+        "choices": choices, "problem": preview.problem,
+    }  # fmt: skip
 
 
 def unit_of(task: Task) -> Unit:

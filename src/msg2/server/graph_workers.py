@@ -18,7 +18,7 @@ from msg2.inference import merge_graphs, run_inference
 from msg2.metrics import compare_graphs
 from msg2.progress import Progress
 from msg2.server.dataset_workers import pack_files, read_tasks, unit_of
-from msg2.server.schemas import DatasetRecord, JobRequest, LabelRow, LearnSettings
+from msg2.server.schemas import DatasetRecord, DirectlyFollowsQuery, JobRequest, LabelRow, LearnSettings
 from msg2.task import Task
 
 GRAPH_FILE, PAGE_FILE = "graph.json", "page.html"
@@ -220,8 +220,40 @@ def export_graph(path: Path, suffix: str, folder: Path, *, progress: Progress) -
     return pack_files(sorted(folder.iterdir()), folder, stem)
 
 
+def export_directly_follows(
+    path: Path, dataset: DatasetRecord, query: DirectlyFollowsQuery, suffix: str, folder: Path, *, progress: Progress
+) -> str:
+    """Draw how often one step of a dataset came right after another.
+
+    Parameters
+    ----------
+    path : Path
+        The data.
+    dataset : DatasetRecord
+        Its record.
+    query : DirectlyFollowsQuery
+        Which task, and the direction.
+    suffix : str
+        Of the format.
+    folder : Path
+        Where the file is written.
+    progress : Progress
+        Is not used.
+
+    Returns
+    -------
+    str
+        The name of the file in the folder.
+    """
+    task = choose_task(read_tasks(path, dataset), query.task, path)
+    name = f"{safe_names([task.name])[0]}-directly-follows{suffix}"
+    options = drawing.PictureOptions(direction="TB" if query.top_down else "LR")
+    drawing.show_directly_follows(task, folder / name, options)
+    return name
+
+
 def _reading(settings: LearnSettings) -> dict[str, Any]:
-    return settings.model_dump(include={"repeats", "overlap"}, exclude_none=True)
+    return settings.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
 
 
 def _learn(task: Task, settings: LearnSettings, progress: Progress) -> SubtaskGraph:

@@ -15,18 +15,22 @@ from msg2.errors import InputError
 from msg2.formats.caption_files import name_finder
 from msg2.formats.reading import choose_task
 from msg2.formats.source import Source
+from msg2.formats.step_table import to_csv
 from msg2.formats.webvtt_srt import read_cues
 from msg2.graph import PairKind, SubtaskGraph
 from msg2.inference import run_inference
 from msg2.labelling import label
+from msg2.labelling.draft_selection import NO_DRAFTS
 from msg2.labelling.video_selection import differing_pairs, graph_stability, rank_videos
 from msg2.media.video_files import VideoFiles
 from msg2.metrics import PairDifference
 from msg2.progress import Progress
 from msg2.server.dataset_workers import folder_videos, holds_labels, read_tasks
-from msg2.server.schemas import DatasetRecord
+from msg2.server.schemas import DatasetRecord, FillRequest
 from msg2.task import DRAFT, Step, Task, Video
 
+SURE = 0.8
+"""Drafts that are less sure than this are called unsure."""
 SAMPLES = 40
 """Bootstrap samples behind *which video next* and *enough?*: they tell 5 % from 10 %."""
 MAX_NEXT = 5
@@ -168,6 +172,57 @@ def draft_from_narration(
         if name is not None and rows:
             found.append({"video": name, "labels": [row | {"video": name} for row in rows]})
     return found
+
+
+def fill_labels(
+    path: Path,
+    dataset: DatasetRecord,
+    request: FillRequest,
+    given: tuple[Path, DatasetRecord] | None,
+    *,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Fill in the labels of videos that have none, from what is said in them.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of videos with captions, or of captions alone.
+    dataset : DatasetRecord
+        Its record.
+    request : FillRequest
+        What is known of the steps.
+    given : tuple of Path and DatasetRecord, optional
+        Data with the labels of some of the videos, and its record.
+    progress : Progress
+        Is told after every video.
+
+    Returns
+    -------
+    dict
+        The whole `table` as CSV; `draft_confidence`, from which on drafts count for a graph; and `remarks` in words.
+    """
+    known = None
+    if given is not None:
+        known = choose_task(read_tasks(given[0], given[1], repeats="keep"), request.task, given[0])
+    found = label(path, request.steps or None, known, task=known.name if known else dataset.title, progress=progress)
+    drafts = [[one for one in video.segments if one.source == DRAFT] for video in found.task]
+    sure = sum((one.confidence or 0) >= SURE for rows in drafts for one in rows)
+    remarks = [
+        f"{found.drafted} labels of {sum(map(bool, drafts))} videos were filled in, as drafts; {sure} of them are at "
+        f"least {SURE:.0%} sure",
+        *found.notes,
+    ]
+    if found.calibration is not None:
+        remarks.append(
+            f"the confidences are off by {found.calibration.error:.0%} on {found.calibration.videos} held-out videos"
+        )
+    least = found.graph_confidence
+    if least:
+        rule = "do not count" if least >= NO_DRAFTS else f"count from {least:.0%} on"
+        why = "too few labels tell whether they help" if found.calibration is None else "held-out labels say so"
+        remarks.append(f"for a graph, drafts {rule}, as {why}; the options for experts can say otherwise")
+    return {"table": to_csv([found.task]), "draft_confidence": least or None, "remarks": remarks}
 
 
 def read_captions_of(path: Path, *, progress: Progress) -> list[dict[str, Any]]:

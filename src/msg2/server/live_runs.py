@@ -227,7 +227,7 @@ class LiveRuns:
             paths.append(workspace.dataset_path(dataset))
             translate = workspace.dataset_translator(dataset)
         try:
-            key = (graph, data, *(path.stat().st_mtime_ns for path in paths))
+            key = (graph, data, dataset and dataset.reading, *(path.stat().st_mtime_ns for path in paths))
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", where=translate(str(paths[-1]))) from None
         reading = {} if record.job is None else record.job.model_dump(include={"overlap"}, exclude_none=True)

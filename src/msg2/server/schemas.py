@@ -137,6 +137,7 @@ class ReadSettings(StrictModel):
     order: Literal["file", "time"] | None = None
     tier: QueryText | None = None
     fps: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    columns: QueryText | None = None
 
 
 class UploadQuery(ReadSettings):
@@ -176,6 +177,9 @@ class LearnSettings(StrictModel):
     forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
+    draft_confidence: Annotated[
+        Probability | None, Field(description="Drafts of labels count from this confidence on.")
+    ] = None
 
     def constraints(self) -> Constraints:
         """Return the rules as constraints; `InputError` where they contradict each other, in sentences."""
@@ -269,6 +273,15 @@ class CompareQuery(StrictModel):
     second: RecordId
 
 
+class DirectlyFollowsQuery(StrictModel):
+    """Which task of some data, and whether its steps go down or left to right, in the query."""
+
+    model_config = ConfigDict(strict=False)
+
+    task: QueryText | None = None
+    top_down: bool = False
+
+
 class CheckDataRequest(StrictModel):
     """Data whose runs are checked against a graph."""
 
@@ -344,6 +357,17 @@ class DraftRequest(PersonRequest):
     data: RecordId | None = None
 
 
+class FillRequest(StrictModel):
+    """How labels are filled in: from the names of the steps, in their usual order, or the labels of some videos.
+
+    `labels` is another dataset that has them; left out, those count that the data itself has.
+    """
+
+    task: Name | None = None
+    steps: Annotated[list[Name], Field(max_length=1000)] = []
+    labels: RecordId | None = None
+
+
 # -- responses --------------------------------------------------------------------------------------------------
 
 
@@ -409,6 +433,20 @@ class GraphViewResponse(StrictModel):
     steps: list[str]
     explanations: dict[str, list[str]]
     arrows: list[ArrowEntry]
+
+
+class TablePreviewResponse(StrictModel):
+    """The first rows of a table, and what is found of its columns; `choices` has what they can be, by kind of table.
+
+    `problem` says why that is not enough to read it.
+    """
+
+    kind: Literal["steps", "events"]
+    header: list[str]
+    rows: list[list[str]]
+    columns: dict[str, str]
+    choices: dict[str, list[str]]
+    problem: str | None
 
 
 class VideoLabels(StrictModel):
@@ -568,7 +606,8 @@ class TaskEntry(StrictModel):
 class DatasetRecord(StrictModel):
     """Data that graphs can be learned from. `path` where it lies outside the folder, `corrects` what it improves on.
 
-    `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet.
+    `media` is whether it is a folder with videos or captions in it; its tasks may have no labels yet. `columns` says of
+    a table which of its columns is which. For a graph, drafts are to count from `draft_confidence` on.
     """
 
     id: RecordId
@@ -581,6 +620,8 @@ class DatasetRecord(StrictModel):
     path: str | None = None
     corrects: RecordId | None = None
     media: bool = False
+    columns: dict[str, str] = Field(default_factory=dict)
+    draft_confidence: Probability | None = None
 
     @property
     def title(self) -> str:

@@ -23,7 +23,7 @@ from msg2.server.settings import LOOPBACK_HOSTS, ServerSettings
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 _THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
-_UPLOAD_PATH = "/api/data"
+_UPLOAD_PATHS = ("/api/data", "/api/preview")
 _MAX_DIGITS = 15
 _PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
 """How long a body may take: so long, and longer by what has come."""
@@ -55,7 +55,7 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._settings.upload_megabytes if scope["path"] == _UPLOAD_PATH else self._settings.body_megabytes
+        limit = self._settings.upload_megabytes if scope["path"] in _UPLOAD_PATHS else self._settings.body_megabytes
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -23,6 +23,7 @@ from msg2.server.schemas import (
     CaptionsResponse,
     DatasetRecord,
     DraftRequest,
+    FillRequest,
     LiveGraphResponse,
     StabilityPoint,
     VideoLabels,
@@ -196,6 +197,46 @@ def make_table(workspace: Workspace, id: str, task: str, person: str) -> Dataset
     write_whole(workspace.dataset_path(record), to_csv([labelled]))
     result = workspace.run_on_dataset(record, dataset_workers.describe_dataset)
     return workspace.datasets.put(update_record(record, **result.value, remarks=result.messages))
+
+
+def fill_labels(workspace: Workspace, id: str, request: FillRequest) -> DatasetRecord:
+    """Make a dataset in which the videos without labels have drafts, from what is said in them.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Of the app.
+    id : str
+        A folder of videos with captions, or of captions alone.
+    request : FillRequest
+        What is known of the steps.
+
+    Returns
+    -------
+    DatasetRecord
+        The same one whenever it is made; its remarks say how much was filled in, and how sure it is.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing to fill them in from.
+    """
+    dataset = workspace.datasets.get(id)
+    if not dataset.media:
+        hint = "add the folder of the videos with their captions, and fill in the labels there"
+        raise InputError("has labels only: there is nothing to fill in others from", where=dataset.name, hint=hint)
+    known = workspace.datasets.get(request.labels) if request.labels is not None else dataset
+    has_labels = any(task.steps for task in known.tasks)
+    given = (workspace.dataset_path(known), known) if has_labels else None
+    found = workspace.run_on_dataset(dataset, label_workers.fill_labels, request, given).value
+    new = hashlib.sha256("\n".join((id, known.id, request.task or "", "filled in")).encode()).hexdigest()[:32]
+    record = DatasetRecord(
+        id=new, made=time.time(), name=f"{dataset.title}, filled in.csv", format="", tasks=[], corrects=id,
+        draft_confidence=found["draft_confidence"],
+    )  # fmt: skip
+    write_whole(workspace.dataset_path(record), found["table"])
+    result = workspace.run_on_dataset(record, dataset_workers.describe_dataset)
+    return workspace.datasets.put(update_record(record, **result.value, remarks=[*found["remarks"], *result.messages]))
 
 
 def agreement(workspace: Workspace, id: str, task: str, people: tuple[str, str]) -> AgreementResponse:

@@ -11,9 +11,9 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msg2.server import dataset_workers, graph_workers
 from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
@@ -111,9 +111,55 @@ class Workspace:
         InputError
             Where it is in no format that msg2 knows, or is broken.
         """
-        reading = ReadSettings.model_validate(query.model_dump(exclude={"name"}))
-        dataset = DatasetRecord(id=id, made=time.time(), name=query.name, format="", tasks=[], reading=reading)
+        dataset = _new_dataset(id, query)
         result = self.run_on_dataset(dataset, dataset_workers.describe_upload, self.settings.unpacked_megabytes)
+        return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
+
+    def preview_upload(self, query: UploadQuery, path: Path) -> dict[str, Any] | None:
+        """Look at the columns of an upload that is not kept.
+
+        Parameters
+        ----------
+        query : UploadQuery
+            Its name, and how it is to be read.
+        path : Path
+            Where it lies.
+
+        Returns
+        -------
+        dict or None
+            A `TablePreviewResponse`; None where it has no columns to choose from.
+        """
+        result = self.sandbox.run(
+            dataset_workers.preview_columns,
+            path,
+            _new_dataset(new_id(), query),
+            translate=lambda text: text.replace(str(path), query.name),
+            reads_files=True,
+        )
+        return cast(dict[str, Any] | None, result.value)
+
+    def read_again(self, id: str, reading: ReadSettings) -> DatasetRecord:
+        """Read a dataset in another way; what cannot be read so stays as it was.
+
+        Parameters
+        ----------
+        id : str
+            The dataset.
+        reading : ReadSettings
+            What is given there changes, the rest stays.
+
+        Returns
+        -------
+        DatasetRecord
+            The record, which is kept.
+        """
+        dataset = self.datasets.get(id)
+        settings = {**dataset.reading.model_dump(), **reading.model_dump(exclude_unset=True)}
+        return self._describe(update_record(dataset, reading=settings))
+
+    def _describe(self, dataset: DatasetRecord) -> DatasetRecord:
+        result = self.run_on_dataset(dataset, dataset_workers.describe_dataset)
         return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
 
     def add_example(self) -> DatasetRecord:
@@ -135,9 +181,11 @@ class Workspace:
         if self.sandbox.run(dataset_workers.is_graph_file, path, reads_files=True).value:
             graph = GraphRecord(id=id, made=time.time(), kind="given", state="done", name=name)
             return self.add_graph(graph, graph_workers.save_graph_file, path, path.stem)
-        dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where)
-        result = self.run_on_dataset(dataset, dataset_workers.describe_dataset)
-        return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
+        reading = ReadSettings()
+        with suppress(NotFoundError):  # what was said about it in the app still holds
+            reading = self.datasets.get(id).reading
+        dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where, reading=reading)
+        return self._describe(dataset)
 
     # -- graphs -------------------------------------------------------------------------------------------------
 
@@ -226,6 +274,12 @@ class Workspace:
         if not path.is_file():
             raise NotFoundError("the graph is not there yet")
         return path
+
+
+def _new_dataset(id: str, query: UploadQuery) -> DatasetRecord:
+    """The record of an upload before anything is known of it."""
+    reading = ReadSettings.model_validate(query.model_dump(exclude={"name"}))
+    return DatasetRecord(id=id, made=time.time(), name=query.name, format="", tasks=[], reading=reading)
 
 
 def update_record(record: Record, **values: Any) -> Record:

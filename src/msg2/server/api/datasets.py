@@ -9,8 +9,9 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from msg2.drawing.picture import DOT_RENDERERS
 from msg2.formats.registry import WRITE_SUFFIXES
-from msg2.server import dataset_workers, schemas
+from msg2.server import dataset_workers, graph_workers, schemas
 from msg2.server.api.dependencies import WorkspaceDependency
 from msg2.server.api.file_transfer import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_schema, save_body
 from msg2.server.storage import new_id
@@ -18,6 +19,7 @@ from msg2.server.storage import new_id
 router = APIRouter(prefix="/api/data", tags=["data"])
 
 _LabelFormat: TypeAlias = Annotated[str, Path(json_schema_extra=format_schema(WRITE_SUFFIXES))]
+_PictureFormat: TypeAlias = Annotated[str, Path(json_schema_extra=format_schema(DOT_RENDERERS))]
 
 
 @router.get("")
@@ -74,6 +76,49 @@ def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas
         What is in it.
     """
     return workspace.datasets.get(id)
+
+
+@router.patch("/{id}")
+def read_again(
+    id: schemas.RecordId, request: schemas.ReadSettings, workspace: WorkspaceDependency
+) -> schemas.DatasetRecord:
+    """Read a dataset in another way; graphs that were learned from it stay as they are.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    request : ReadSettings
+        How it is to be read; what is not given stays.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DatasetRecord
+        What is in it now.
+    """
+    return workspace.read_again(id, request)
+
+
+@router.get("/{id}/preview")
+def preview_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.TablePreviewResponse | None:
+    """The columns and first rows of a dataset that is a table, as it is read; null of others.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    TablePreviewResponse or None
+        What to ask about its columns.
+    """
+    found = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.preview_columns).value
+    return None if found is None else schemas.TablePreviewResponse.model_validate(found)
 
 
 @router.delete("/{id}", status_code=204)
@@ -134,3 +179,33 @@ def download_labels(id: schemas.RecordId, format: _LabelFormat, workspace: Works
     """
     export = partial(workspace.run_on_dataset, workspace.datasets.get(id), dataset_workers.export_labels)
     return export_response(workspace, format, WRITE_SUFFIXES, "labels", export)
+
+
+@router.get("/{id}/directly-follows/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
+def download_directly_follows(
+    id: schemas.RecordId,
+    format: _PictureFormat,
+    query: Annotated[schemas.DirectlyFollowsQuery, Query()],
+    workspace: WorkspaceDependency,
+) -> Any:
+    """How often one step came right after another, as a picture; as `msg2 show --view directly-follows`.
+
+    Parameters
+    ----------
+    id : str
+        The dataset.
+    format : str
+        A suffix without its dot.
+    query : DirectlyFollowsQuery
+        Which task, where there are several, and the direction.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    Response
+        The file.
+    """
+    worker, dataset = graph_workers.export_directly_follows, workspace.datasets.get(id)
+    export = partial(workspace.run_on_dataset, dataset, worker, query)
+    return export_response(workspace, format, DOT_RENDERERS, "this picture", export)

@@ -141,6 +141,29 @@ def make_table(
     return workbench.make_table(workspace, id, request.task, request.person)
 
 
+@router.post("/filled", status_code=201)
+def fill_labels(
+    id: schemas.RecordId, request: schemas.FillRequest, workspace: WorkspaceDependency
+) -> schemas.DatasetRecord:
+    """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`.
+
+    Parameters
+    ----------
+    id : str
+        The dataset, a folder of videos with captions, or of captions alone.
+    request : FillRequest
+        What is known of the steps.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    DatasetRecord
+        The completed labels; its remarks say how many there are, and how sure.
+    """
+    return workbench.fill_labels(workspace, id, request)
+
+
 @router.get("/agreement")
 def get_agreement(
     id: schemas.RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDependency

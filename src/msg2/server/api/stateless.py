@@ -1,11 +1,12 @@
-"""The JSON API for programs: plain functions of graphs and labels, which keep nothing."""
+"""The JSON API for programs: plain functions of graphs, labels and files, which keep nothing."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
 
 from msg2 import drawing
 from msg2.formats.registry import WRITE_SUFFIXES
@@ -13,6 +14,7 @@ from msg2.inference import DEFAULT_METHOD, METHODS, Method
 from msg2.options import option_specs
 from msg2.server import graph_workers, schemas
 from msg2.server.api.dependencies import WorkspaceDependency
+from msg2.server.api.file_transfer import UPLOAD_SCHEMA, save_body
 from msg2.server.sandbox import WorkerTask
 from msg2.server.workspace import Workspace
 
@@ -38,6 +40,32 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -
     request.parse_options()
     request.constraints()
     return _run_on_labels(workspace, graph_workers.infer_graph, request, request.labels)
+
+
+@router.post("/preview", openapi_extra=UPLOAD_SCHEMA)
+async def preview_upload(
+    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
+) -> schemas.TablePreviewResponse | None:
+    """The columns and first rows of a table, which is the body of the request and is not kept; null of other data.
+
+    Parameters
+    ----------
+    request : Request
+        Its body is the file.
+    query : UploadQuery
+        The name of the file, and how it is to be read.
+    workspace : Workspace
+        Of the app.
+
+    Returns
+    -------
+    TablePreviewResponse or None
+        What to ask about its columns.
+    """
+    with workspace.scratch_folder() as folder:
+        path = await save_body(request, folder / "table")
+        found = await run_in_threadpool(workspace.preview_upload, query, path)
+    return None if found is None else schemas.TablePreviewResponse.model_validate(found)
 
 
 @router.post("/next")

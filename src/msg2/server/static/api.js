@@ -7,6 +7,12 @@ async function parseResponse(response) {
   return body;
 }
 
+/** A file that is downloaded, as text. */
+export async function getText(path) {
+  const response = await fetch(`/api/${path}`);
+  return response.ok ? response.text() : parseResponse(response);
+}
+
 export const get = async (path) => parseResponse(await fetch(`/api/${path}`));
 
 const send = (method, options = {}) => async (path, value) =>
@@ -27,7 +33,7 @@ export const put = send("PUT", { keepalive: true });
 
 export const remove = async (path) => parseResponse(await fetch(`/api/${path}`, { method: "DELETE" }));
 
-/** Send a file as it is, as "data" or as a "given" graph; `reading` says how data is to be read. */
+/** Send a file as it is, as "data", only for a "preview", or as a "given" graph; `reading` says how data is to be read. */
 export async function upload(path, file, reading = {}) {
   const query = new URLSearchParams({ name: file.name, ...reading });
   const headers = { "Content-Type": "application/octet-stream" };

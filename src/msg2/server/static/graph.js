@@ -1,12 +1,10 @@
 // One graph: the diagram, what is known of each step, what to do with it, and how to learn it again.
 import { get, patch, post } from "./api.js";
-import { comparisonElements, checkForm, compareForm } from "./graph_tools.js";
+import { NARROW, checkForm, compareForm, comparisonElements, followsBox } from "./graph_tools.js";
 import { button, dateText, el, link, nameElement, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
 import { markStep, showDiagram } from "./diagram.js";
 import { formulaText } from "./formula.js";
 import { learningForm } from "./learning_form.js";
-
-const NARROW = 700;
 
 export async function show(screen, id) {
   const choices = await get("choices");
@@ -123,7 +121,7 @@ function resultElements(work, choices, form) {
   const files = el("p", { className: "downloads" }, "Download: ", ...choices.graph_formats.map((format) =>
     link(`.${format}`, `/api/work/${work.id}/as/${format}`, { download: "" })));
   return [buttons, files, work.votes.length ? disagreement(work) : null, form?.element,
-    compareForm(work), checkForm(work)].filter(Boolean);
+    compareForm(work), checkForm(work), work.job ? followsBox(work.job.data, work.job.task) : null].filter(Boolean);
 }
 
 // -- rules ---------------------------------------------------------------------------------------------------------

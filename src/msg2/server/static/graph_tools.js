@@ -1,6 +1,7 @@
-// What a graph is asked on its screen: how it differs from another one, and what went wrong in some runs.
-import { get, post } from "./api.js";
-import { button, el, field, nameElement, plural, reportErrors, row, select, table } from "./dom.js";
+// What a graph and its data are asked: how it differs from another one, what went wrong in some runs, what follows what.
+import { get, getText, post } from "./api.js";
+import { showDiagram } from "./diagram.js";
+import { button, el, field, link, nameElement, plural, reportErrors, row, select, table } from "./dom.js";
 import { formulaText } from "./formula.js";
 import { originOf, titleOf } from "./graph.js";
 
@@ -25,15 +26,26 @@ export function comparisonElements(found, first, second) {
     ...found.optional_in_second.map((step) => [step, "", "may be left out"])].map(([step, ...cells]) => row(nameElement(step), ...cells));
   const rows = [...pairs, ...needs, ...optional];
   const same = Math.floor(100 * found.agreement);
-  const sentence = rows.length ? `${same} % of the pairs of steps are the same in both.` : "Nothing: both graphs say the same.";
-  return [el("p", {}, sentence), rows.length ? table(["", first, second], rows) : ""];
+  const alone = [[first, found.steps_in_first], [second, found.steps_in_second]].filter(([, names]) => names.length)
+    .map(([where, names]) => el("p", {}, `${plural(names.length, "step")} only in “${where}”: `,
+      ...names.flatMap((name) => [", ", nameElement(name)]).slice(1), "."));
+  const both = alone.length ? " Only steps that are in both are compared." : "";
+  const sentence = rows.length ? `${same} % of the pairs of steps are the same in both.`
+    : alone.length ? "On the steps that are in both, they say the same." : "Nothing: both graphs say the same.";
+  return [el("p", {}, sentence + both), ...alone, rows.length ? table(["", first, second], rows) : ""];
 }
+
+const plainNames = (work) => new Set(work.steps.map((step) => step.trim().toLowerCase()));
 
 export function compareForm(work) {
   return toolBox("Compare with another graph", async () => {
-    const others = (await get("work")).work.filter((other) => other.id !== work.id && other.state === "done" &&
-      other.steps.length === work.steps.length);
-    if (!others.length) return [el("p", { className: "quiet" }, "There is no other graph with as many steps.")];
+    const own = plainNames(work);
+    const shared = (other) => [...plainNames(other)].filter((step) => own.has(step)).length;
+    const others = (await get("work")).work.filter((other) => other.id !== work.id && other.state === "done" && shared(other) > 1);
+    if (!others.length) {
+      return [el("p", { className: "quiet" }, "There is no other graph with two of these steps. Learn one by another method, or from " +
+        "other data; tell a rule; or draw one by hand.")];
+    }
     const result = el("div", { role: "status" });
     const items = others.map((other) => [other.id, `${titleOf(other)} (${[originOf(other), other.job?.method].filter(Boolean).join(", ")})`]);
     const other = select(items, others[0].id);
@@ -42,6 +54,24 @@ export function compareForm(work) {
       result.replaceChildren(...comparisonElements(found, "This graph", "The other one"));
     });
     return [el("div", { className: "fields" }, field("Graph", other), button("Compare", compare)), result];
+  });
+}
+
+// -- the data themselves -------------------------------------------------------------------------------------------
+
+const PICTURES = ["svg", "png", "pdf", "dot"];
+export const NARROW = 700;
+
+/** How often one step came right after another in the data: nothing that is learnt. */
+export function followsBox(data, task) {
+  return toolBox("What directly follows what in the data", async () => {
+    const figure = el("figure", { className: "diagram", tabIndex: 0, "aria-label": "What directly follows what" });
+    const address = (format, more = {}) => `data/${data}/directly-follows/as/${format}?${new URLSearchParams({ ...(task ? { task } : {}), ...more })}`;
+    const svg = await getText(address("svg", { top_down: innerWidth < NARROW }));
+    requestAnimationFrame(() => showDiagram(figure, svg, [], () => {})); // once there is room for it
+    return [el("p", { className: "quiet" }, "The number at an arrow is how often the one step came right after the other; arrows of fewer " +
+      "than 5 % of the runs are left out, but for the most frequent one from and to each step. Nothing here is learnt."), figure,
+    el("p", { className: "downloads" }, "Download: ", ...PICTURES.map((format) => link(`.${format}`, `/api/${address(format)}`, { download: "" })))];
   });
 }
 

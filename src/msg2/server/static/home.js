@@ -1,5 +1,6 @@
 // The first screen: data to learn from, and the graphs that are kept.
 import { get, post, remove, upload } from "./api.js";
+import { askColumns } from "./column_dialog.js";
 import { button, dateText, el, field, link, nameElement, numberFrom, plural, reportErrors, row, select, showStatus, table } from "./dom.js";
 import { originOf, progressText, rulesOf, titleOf } from "./graph.js";
 
@@ -34,7 +35,7 @@ function uploadForm(done) {
     for (const file of files) {
       showStatus(`Reading ${file.name} …`);
       const given = Object.entries(reading).filter(([, control]) => control.value !== "");
-      const data = await upload("data", file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
+      const data = await uploadOrAsk(file, Object.fromEntries(given.map(([name, control]) => [name, control.value])));
       const findings = data.tasks.flatMap((task) => task.findings);
       showStatus([`${data.name}: ${data.format}.`, ...data.remarks, ...(findings.length ? [`Worth a look: ${findings.join("; ")}.`] : [])].join(" "));
     }
@@ -76,6 +77,21 @@ function uploadForm(done) {
   }));
   return el("section", { "aria-label": "Upload" }, el("h1", { className: "unseen" }, "Data and graphs"), zone,
     el("div", { className: "below-drop" }, readSettings, el("span", {}, "No data at hand? ", example)));
+}
+
+/** Upload data; where it is a table that cannot be read as it is, ask which column is which. */
+async function uploadOrAsk(file, reading) {
+  try {
+    return await upload("data", file, reading);
+  } catch (error) {
+    const preview = await upload("preview", file).catch(() => null);
+    if (!preview) throw error;
+    const { error: what, where } = error.problem;
+    const read = (columns) => upload("data", file, { ...reading, columns });
+    const data = await askColumns(file.name, preview, read, preview.problem ?? `${where ?? file.name}: ${what}`);
+    if (!data) throw error;
+    return data;
+  }
 }
 
 // -- what is there -----------------------------------------------------------------------------------------------

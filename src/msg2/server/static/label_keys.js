@@ -43,7 +43,10 @@ export function bindKeys(actions) {
   addEventListener("keydown", (event) => {
     const target = event.target;
     if (event.ctrlKey || event.metaKey || event.altKey || overlay.open) return;
-    if (target.closest("input:not([type=checkbox], [type=range]), textarea, select")) return;
+    if (target.closest("input:not([type=checkbox], [type=range]), textarea, select")) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
     const onControl = target.closest("button:not(.segment, .lane-name), a, summary, input");
     if (onControl && (event.key === "Enter" || event.key === " ")) return;
     const digit = /^Digit([1-9])$/.exec(event.code)?.[1];

@@ -26,6 +26,7 @@ export function learningForm(choices, given = {}) {
   const more = {
     samples: ["Samples, for how sure it is", number("samples", "none")],
     confidence: ["Least confidence", number("confidence", "none")],
+    draft_confidence: ["Drafts count from this confidence on", number("draft_confidence", "0")],
     seed: ["Seed", number("seed", "0")],
   };
   const repeats = select([["", "the first one counts"], ["keep", "all count"]], given.repeats ?? "");
