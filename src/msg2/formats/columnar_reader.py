@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from csv import Error as CsvError
 from csv import reader
 from dataclasses import dataclass
 from functools import partial
@@ -174,7 +175,7 @@ def _read_arrow(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str
     try:
         read = _read_parquet if file.head.startswith(b"PAR1") else _read_csv
         table, names = read(file, columns)
-    except (pyarrow.ArrowException, OverflowError, UnicodeError):
+    except (pyarrow.ArrowException, CsvError, OverflowError, UnicodeError):
         raise NotPlainError from None  # who reads row by row says what is wrong, and where
     if not table.num_rows or any(name_fault(name) for coded in names.values() for name in coded.names):
         raise NotPlainError
@@ -184,6 +185,7 @@ def _read_arrow(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str
 def _read_parquet(file: Source, columns: Mapping[str, str]) -> tuple[Any, dict[str, CodedNames]]:
     with file.open_binary() as stream:
         table = open_parquet(file, stream, in_columns=True).read(columns=list(columns.values()))
+    table.validate(full=True)  # a broken file may name texts that it does not have
     return table, _code_names(table, columns)
 
 

@@ -311,6 +311,7 @@ def _parquet_values(source: Source, table: Any, columns: Sequence[str]) -> Itera
             batch = next(batches, None)
             if batch is None:
                 return
+            batch.validate(full=True)  # a broken file may name texts that it does not have
             values = [_values(batch.column(name)) for name in columns]
         yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
