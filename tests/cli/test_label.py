@@ -63,3 +63,10 @@ def test_two_processes_listen_to_the_same(msg2, captions: Path, tmp_path: Path) 
         ran = msg2("label", captions, "--steps", tmp_path / "steps.txt", "-o", tmp_path / f"{jobs}.csv", "--jobs", jobs)
         assert ran.code == 0
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+
+
+def test_a_table_is_no_list_of_steps(msg2, captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(to_csv([planted_truth(8)]))
+    complaint = msg2("label", captions, "--steps", tmp_path / "labels.csv", "-o", tmp_path / "draft.csv").complaint
+    assert "labels.csv: is a table of labels, not a list of steps" in complaint
+    assert "give the table with --labels" in complaint

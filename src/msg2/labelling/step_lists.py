@@ -45,6 +45,9 @@ def read_steps(path: str | Path) -> StepList:
         raise InputError("is a folder, not a list of steps", where=path)
     if source.is_json:
         return StepList(read_graph(path).steps, ("the steps and their order are those of a graph",))
+    if {"video", "step"} <= {cell.strip().lower() for cell in re.split(r"[,;\t]", next(source.lines(), ""))}:
+        hint = "write one step per line, or give the table with --labels"
+        raise InputError("is a table of labels, not a list of steps", where=path, hint=hint)
     lines = [" ".join(line.split()) for line in source.lines()]
     listed = [line for line in lines if line and not line.startswith("#")]
     names = [_BULLET.sub("", line).rstrip(".") for line in listed]
