@@ -186,3 +186,16 @@ def test_names_are_safe_and_unique(names: list[str]) -> None:
 def test_thousands_of_names_that_are_alike() -> None:
     found = safe_names(["☕"] * 20_000)
     assert (found[0], found[1], found[-1]) == ("task", "task-2", "task-20000")
+
+
+def test_contents_of_every_kind(tmp_path: Path) -> None:
+    contents = {
+        "text": "é",
+        "bytes": b"ab",
+        "array": bytearray(b"ab"),
+        "pieces": iter([b"a", b"b"]),
+        "view": memoryview(b"ab"),
+    }
+    write_together({tmp_path / name: content for name, content in contents.items()})  # type: ignore[dict-item]
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"ab", "é".encode()}
+    assert len([*tmp_path.iterdir()]) == 5
