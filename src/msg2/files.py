@@ -61,7 +61,7 @@ def write_together(contents: Mapping[Path, FileContent]) -> None:
         staged = {}
         for path, content in contents.items():
             data = content.encode("utf-8") if isinstance(content, str) else content
-            pieces = [data] if isinstance(data, bytes | bytearray | memoryview) else data
+            pieces = [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data
             with _os_errors_at(path):
                 if path.is_dir():
                     raise InputError("is a folder, a file is to be written there", where=path)
