@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,17 @@ def test_any_text_is_at_most_two_printable_lines(
         lines = str(error).split("\n")
         assert len(lines) <= 2
         assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError("is wrong", where="a.csv, row 2", hint="mend it"),
+        MissingExtraError("plots", "plot"),
+        InputError("is wrong"),
+    ],
+)
+def test_errors_of_a_worker_are_told_as_they_are(error: InputError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), again.what, again.where, again.hint) == (str(error), error.what, error.where, error.hint)

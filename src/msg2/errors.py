@@ -23,6 +23,10 @@ class InputError(ValueError):
         advice = "" if hint is None else f"\n  {_one_line(hint)}"
         super().__init__(f"{place}{_one_line(what)}{advice}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel from a worker with place and hint; an exception is made anew from its text alone."""
+        return _make_again, (type(self), self.what, self.where, self.hint)
+
     def at(self, where: str | Path, *, hint: str | None = None) -> InputError:
         """Return this error with the place where it happened, unless it names one already.
 
@@ -56,6 +60,12 @@ class MissingExtraError(InputError):
         super().__init__(
             f"{doing} needs an optional part of msg2 that is not installed", hint=f"pip install 'msg2[{extra}]'"
         )
+
+
+def _make_again(kind: type[InputError], what: str, where: str | None, hint: str | None) -> InputError:
+    error = kind.__new__(kind)
+    InputError.__init__(error, what, where=where, hint=hint)
+    return error
 
 
 @contextmanager

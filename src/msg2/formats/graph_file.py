@@ -31,7 +31,8 @@ def read_graph(path: str | Path) -> SubtaskGraph:
     if not source.is_json:
         # Where the file is no text at all, reading a line of it raises the error that says so.
         next(source.lines(), None)
-        raise InputError("is not a graph file, which is one JSON object", where=path)
+        hint = "msg2 infer makes one of data"
+        raise InputError("is not a graph file, which is one JSON object", where=path, hint=hint)
     document = parse_json(source.read_text(), source)
     if _has_level(document, MAX_DEPTH):
         raise InputError(f"is nested more than {MAX_DEPTH} levels deep", where=path)
