@@ -69,14 +69,14 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from msg2.cli import main
-from msg2.cli.signals import end_at_once
+from msg2.cli.interruption import end_at_once
 
 end_at_once()
 if sys.argv[1] == "data":  # a set that lies here in place of the one on the network
     from dataclasses import replace
-    from msg2.formats.downloads import catalogue
+    from msg2.formats import downloads
 
-    sets, here = catalogue.PUBLIC_DATASETS, Path("crosstask_release.zip").resolve()
+    sets, here = downloads.PUBLIC_DATASETS, Path("crosstask_release.zip").resolve()
     sets["crosstask"] = replace(sets["crosstask"], files={here.name: here.as_uri()})
 sys.argv[0] = "msg2"
 main()

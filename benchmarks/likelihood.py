@@ -27,9 +27,8 @@ from experiments.graph_learning.runtime_scaling import growth_exponent
 from msg2.inference import always_before
 from msg2.inference.bootstrap import bootstrap
 from msg2.inference.likelihood import LikelihoodOptions, learn
-from msg2.label_columns import LabelColumns
 from msg2.sequences import Sequences
-from msg2.task import Task
+from msg2.task import LabelColumns, Task
 
 SIZES = ((25, 20), (60, 1_000), (60, 10_000), (60, 1_000_000), (300, 2_000))
 """(steps, videos)."""

@@ -17,14 +17,13 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from benchmarks.training import program, synthetic
-from msg2.states.configuration import TrainingOptions
-from msg2.states.variants import get_variant
+from msg2.states.configuration import TrainingOptions, get_variant
 
 VARIANTS = ("paper", "vision-only", "evidence")
 
 
 def one_by_one(function: Callable[[Tensor], Tensor], vectors: Tensor, places: Tensor) -> Tensor:
-    """`msg2.states.batch.transform_rows` as one would write it first."""
+    """`msg2.states.network.transform_rows` as one would write it first."""
     return function(F.embedding(places.clamp(min=0), vectors))
 
 
@@ -41,8 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     for name in VARIANTS:
         model, _ = get_variant(name).options(**({} if name == "evidence" else {"encoder": "t5-tiny"}))
         with (
-            mock.patch("msg2.states.state_model.transform_rows", one_by_one),
-            mock.patch("msg2.states.evidence_model.transform_rows", one_by_one),
+            mock.patch("msg2.states.network.transform_rows", one_by_one),
+            mock.patch("msg2.states.network.transform_rows", one_by_one),
         ):
             plain = median(program(held, model, replace(training, row=0), epochs).seconds[1:])
         here = median(program(held, model, training, epochs).seconds[1:])

@@ -20,7 +20,7 @@ from msg2.cli.app import main
 from msg2.cli.data_options import without_none
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.logs import quiet_logs
+from msg2.progress import quiet_logs
 
 app = typer.Typer(
     name="python -m experiments",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from msg2.validation import require
+from msg2.errors import require
 
 
 @dataclass(frozen=True, slots=True)

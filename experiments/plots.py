@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from experiments.paper_figures.search_trace import RoundOutcome, SearchRound
 from msg2.drawing import style
-from msg2.drawing.figure import new_figure
+from msg2.drawing.plots import new_figure
 from msg2.text import one_line, truncate
 
 _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"

@@ -30,7 +30,7 @@ from experiments.__main__ import app as experiments_app
 from experiments.scripts.__main__ import app as scripts_app
 from msg2.cli.app import app
 from msg2.inference import METHODS
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 
 ROOT = Path(__file__).parents[1]
 RESULTS = [f"{name}-held-out" if known.held_out else name for name, known in EXPERIMENTS.items()]
@@ -54,7 +54,6 @@ GUIDES = (
     "media",
     "states",
     "tutorial",
-    "upgrading",
 )
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
 PICTURES = sorted((ROOT / "docs/images").iterdir())

@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.errors import InputError, MissingExtraError
-from msg2.extras import optional_dependency
-from msg2.media.feature_store import Encoders, write_store
-from msg2.media.video_features import VideoFeatures
+from msg2.errors import InputError, MissingExtraError, optional_dependency
+from msg2.media.feature_store import Encoders, VideoFeatures, write_store
 
 CUDA = "libcudart.so.13: cannot open shared object file"
 BROKEN = {
@@ -162,8 +160,8 @@ def test_state_models_without_a_transformer_do_without_its_package(tmp_path: Pat
     code = """
 from msg2 import states
 from msg2.errors import MissingExtraError
-from msg2.states.state_model import StateModel
-from msg2.states.variants import VARIANTS
+from msg2.states.network import StateModel
+from msg2.states.configuration import VARIANTS
 states.require_torch()
 StateModel(3, 4, 4, VARIANTS["evidence"].options()[0])
 try:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msg2 import run_counting
+from msg2 import sequences as counting
 from msg2.errors import InputError
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
@@ -41,9 +41,9 @@ def runs_of(sequences: Sequences) -> list[tuple[tuple[Step, int, int], ...]]:
 @given(task=tasks())
 def test_equal_runs_are_one(block: int, collide: bool, task: Task) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_counting, "_BLOCK", block)
+        patch.setattr(counting, "_COUNTED_AT_ONCE", block)
         if collide:  # every run has the same code
-            patch.setattr(run_counting, "_FACTORS", np.zeros(3, np.uint64))
+            patch.setattr(counting, "_FACTORS", np.zeros(3, np.uint64))
         sequences = Sequences.from_task(task)
     runs = runs_of(sequences)
     assert [runs[run] for run in sequences.run_of_video] == [canonical(video) for video in task]

@@ -8,8 +8,7 @@ import numpy as np
 
 from msg2.assist import Ranker
 from msg2.assist.conditional_logit import ChoiceSets, ObservedChoices, Penalty, fit_conditional_logit
-from msg2.assist.context_features import Contexts, PastChoices, encode_contexts
-from msg2.assist.learned_forecaster import step_indices
+from msg2.assist.learned_forecaster import Contexts, PastChoices, encode_contexts, step_indices
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 

@@ -15,8 +15,9 @@ from experiments.forecasting import horizon_forecasts
 from experiments.forecasting.logistic_ranker import logistic_ranker
 from experiments.name_order import infer_by_names
 from experiments.result_tables import Dot, Result, Table, Value
-from msg2.assist import Ranker, bigram, fit_forecaster, grprop, recency, train_test_split
+from msg2.assist import Ranker, bigram, fit_forecaster, recency, train_test_split
 from msg2.assist.next_step_evaluation import TEST_SHARE, next_step_predictions
+from msg2.assist.rankers import grprop
 from msg2.formats import read_all
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer

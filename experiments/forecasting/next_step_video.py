@@ -36,9 +36,8 @@ from msg2.assist import bigram, fit_forecaster, recency, train_test_split
 from msg2.assist.next_step_evaluation import TEST_SHARE
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
-from msg2.media.feature_store import open_store
-from msg2.media.text_encoders import text_encoder
-from msg2.media.video_features import VideoFeatures
+from msg2.media.encoders import text_encoder
+from msg2.media.feature_store import VideoFeatures, open_store
 from msg2.progress import Progress
 from msg2.task import Task
 

@@ -17,7 +17,6 @@ from operator import add
 
 import numpy as np
 
-from msg2.arrays import FloatArray
 from msg2.assist.conditional_logit import (
     ChoiceSets,
     ObservedChoices,
@@ -25,10 +24,13 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
-from msg2.assist.context_features import COUNT_FEATURES, StepIndices, TransitionCounts, count_transitions
 from msg2.assist.learned_forecaster import (
+    COUNT_FEATURES,
     DEFAULT_PRIOR,
+    StepIndices,
     TransferPrior,
+    TransitionCounts,
+    count_transitions,
     fit_features,
     observed_choices,
     subsample_evenly,
@@ -37,6 +39,7 @@ from msg2.assist.learned_forecaster import (
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task
 from msg2.text import short_repr
 

@@ -12,7 +12,7 @@ from msg2.graph import SubtaskGraph, are_equivalent
 from msg2.inference import infer
 from msg2.progress import Progress
 from msg2.simulation import random_world, simulate
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.simulation.worlds import RandomWorldOptions
 

@@ -15,16 +15,16 @@ from scipy.special import expit
 
 from experiments.hidden_steps.protocol import HiddenStepLearner, HiddenStepPrediction, HiddenStepPredictor
 from msg2.formats import read_all
+from msg2.media.encoders import TextEncoder
+from msg2.media.feature_store import VideoFeatures
 from msg2.media.narration import add_narration
-from msg2.media.text_encoders import TextEncoder
-from msg2.media.video_features import VideoFeatures
 from msg2.states.configuration import FillOptions, TrainingOptions
 from msg2.task import Sentence, Task, Video
 
 if TYPE_CHECKING:
-    from msg2.states.model_card import ModelCard
+    from msg2.states.checkpoint import ModelCard
+    from msg2.states.network import StateModel
     from msg2.states.prediction import StatePrediction
-    from msg2.states.state_model import StateModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def state_model_learner(variant: str, encode: CachedTextEncoder, options: Narrat
     Parameters
     ----------
     variant : str
-        A name in `msg2.states.variants.VARIANTS`.
+        A name in `msg2.states.configuration.VARIANTS`.
     encode : CachedTextEncoder
         From texts to vectors.
     options : NarrationOptions
@@ -80,7 +80,7 @@ def state_model_learner(variant: str, encode: CachedTextEncoder, options: Narrat
     HiddenStepLearner
         It trains a model on the training videos.
     """
-    from msg2.states.token_sampling import END, START
+    from msg2.states.tokens_and_targets import END, START
 
     def learn(training: Task, seconds: Mapping[str, float]) -> HiddenStepPredictor:
         card, model = _train_model(variant, training, encode, options)
@@ -132,9 +132,9 @@ def _train_model(
     variant: str, task: Task, encode: CachedTextEncoder, options: NarrationOptions
 ) -> tuple[ModelCard, StateModel]:
     from msg2.states.checkpoint import load_checkpoint
+    from msg2.states.configuration import get_variant
     from msg2.states.dataset import build_dataset
     from msg2.states.training import train_model
-    from msg2.states.variants import get_variant
 
     model, sampling = get_variant(variant).options()
     training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, device="cpu")
@@ -171,7 +171,7 @@ def narration_features(sentences: Iterable[Sentence], encoder: TextEncoder) -> V
     VideoFeatures
         The sentences in the order of a `Video`, and no frames, of width 0.
 
-    >>> from msg2.media.text_encoders import HashedWords
+    >>> from msg2.media.encoders import HashedWords
     >>> narration_features([Sentence("now flip the bread", 60.0, 62.5)], HashedWords(8)).sentences.shape
     (1, 8)
     """

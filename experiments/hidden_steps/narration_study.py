@@ -47,7 +47,7 @@ from msg2.assist import evaluate_ranker, recency, train_test_split
 from msg2.assist.next_step_evaluation import TEST_SHARE
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
-from msg2.media.text_encoders import text_encoder
+from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.task import Task
 
@@ -149,7 +149,7 @@ def select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Tas
 
 
 def _measure_cell(cell: NarrationCell, folder: Path, encoder: str, options: NarrationOptions) -> Measurement:
-    from msg2.states.determinism import single_thread
+    from msg2.states.optimization import single_thread
 
     tasks, seconds = select_tasks(folder, options)
     with single_thread():

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.bootstrap_intervals import Numbers, ScoredItems
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.task import Sentence, Step, Task, Video
 from msg2.text import short_repr
-from msg2.validation import require
 
 
 @dataclass(frozen=True, slots=True)

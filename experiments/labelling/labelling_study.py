@@ -30,10 +30,19 @@ from msg2 import metrics
 from msg2.formats.crosstask import listed_steps
 from msg2.inference import infer
 from msg2.labelling.alignment import AlignmentOptions
-from msg2.labelling.draft_confidence import LEAST_DRAFTS, check_calibration, cross_fitted, fit_calibrator
-from msg2.labelling.drafts import FEW_LABELS, LABEL_USES, LEAST_VIDEOS, Aligner, held_out_drafts
+from msg2.labelling.drafts import (
+    FEW_LABELS,
+    LABEL_USES,
+    LEAST_DRAFTS,
+    LEAST_VIDEOS,
+    Aligner,
+    check_calibration,
+    cross_fitted,
+    fit_calibrator,
+    held_out_drafts,
+)
 from msg2.labelling.label_drafting import UNCHECKED, LabelOptions, draft_with, make_aligner
-from msg2.media.text_encoders import text_encoder
+from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.task import Task, Video
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msg2.formats import read_all, read_graph
-from msg2.formats.json_documents import member
+from msg2.formats.json_files import member
 from msg2.graph import SubtaskGraph
 from msg2.task import Segment, Step, Task, Video
 

@@ -9,8 +9,8 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.paper_figures import SEED
 from experiments.result_tables import Table, Value, save_plot
 from msg2 import pipeline
-from msg2.drawing.timeline import order_by_completion, timeline
-from msg2.extras import optional_dependency
+from msg2.drawing.plots import order_by_completion, timeline
+from msg2.errors import optional_dependency
 from msg2.media.feature_store import open_store
 from msg2.pipeline import RunOptions
 from msg2.progress import Progress

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from msg2.inference.layers import build_layers
-from msg2.inference.msg2 import Msg2Options, search_rounds
+from msg2.inference.msg2 import Msg2Options, build_layers, search_rounds
 from msg2.inference.result import TIE_TOLERANCE, Candidate, rank_candidates
 from msg2.sequences import Sequences
 from msg2.task import Step

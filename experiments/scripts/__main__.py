@@ -16,8 +16,7 @@ from msg2.cli import console
 from msg2.cli.app import main
 from msg2.cli.data_options import Data, TaskName, read_tasks
 from msg2.cli.interruption import stop_between_epochs
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_together
 from msg2.task import Task
 

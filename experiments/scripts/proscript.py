@@ -17,8 +17,7 @@ from typing import Any, TypeAlias
 import networkx
 
 from msg2.errors import InputError
-from msg2.formats.json_documents import member
-from msg2.formats.json_parser import parse_json
+from msg2.formats.json_files import member, parse_json
 from msg2.formats.source import Source
 from msg2.text import short_repr
 

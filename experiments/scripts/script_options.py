@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from msg2.validation import require
+from msg2.errors import require
 
 
 @dataclass(frozen=True, slots=True)

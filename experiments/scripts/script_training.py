@@ -30,11 +30,17 @@ from experiments.scripts.script_model import CARD, ScriptModel
 from experiments.scripts.script_options import ScriptOptions
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.json_values import value_from_json
+from msg2.options import value_from_json
 from msg2.progress import Progress, no_progress
 from msg2.states.checkpoint import read_tensors, serialize_tensors
-from msg2.states.determinism import torch_seed
-from msg2.states.optimizer import adam_moments, learning_rate, optimizer_step, restore_moments, set_learning_rate
+from msg2.states.optimization import (
+    adam_moments,
+    learning_rate,
+    optimizer_step,
+    restore_moments,
+    set_learning_rate,
+    torch_seed,
+)
 from msg2.states.training import select_device
 
 FORMAT = "msg2.scripts/1"

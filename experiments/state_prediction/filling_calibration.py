@@ -27,7 +27,7 @@ from msg2.inference import infer
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.progress import Progress
 from msg2.simulation import Simulation, household_world, household_worlds, simulate, simulate_features
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions
@@ -101,7 +101,7 @@ def measure_filling(
     Measurement
         For every way the confidences of the added labels, whether they are right, and the scores of the graph.
     """
-    from msg2.states.determinism import single_thread
+    from msg2.states.optimization import single_thread
 
     noise = NoiseOptions(unlabelled=study.unlabelled)
     simulation = simulate(household_world(cell.world), SimulationOptions(videos=cell.videos, noise=noise), cell.seed)

@@ -18,14 +18,14 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.result_cache import Measurement
 from experiments.state_prediction.linear_probe import frame_examples, probe_accuracy
 from msg2 import metrics
-from msg2.extras import optional_dependency
+from msg2.errors import optional_dependency
 from msg2.inference import infer
 from msg2.inference.delta import Delta
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import VideoFeatures
 from msg2.metrics.completion import additions
-from msg2.metrics.roc import roc_auc
+from msg2.metrics.detection import roc_auc
 from msg2.simulation import Simulation, household_world, household_worlds, simulate, simulate_features
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions, TrainingOptions
@@ -98,7 +98,7 @@ class StatePredictor:
     """A state predictor of the ablation table."""
 
     variant: str
-    """A name in `msg2.states.variants.VARIANTS`."""
+    """A name in `msg2.states.configuration.VARIANTS`."""
     encoder: Literal["t5", "visualbert", "vit"] | None = "t5"
     """Which of the encoders of the options; None: the model has none."""
     printed: str | None = None
@@ -213,7 +213,7 @@ def measure_row(
     if row in (LABELS, ORACLE):
         labels = simulation.task if row == LABELS else complete_labels(simulation)
         return {"graphs": _graph_scores(labels, simulation, options)}
-    from msg2.states.determinism import single_thread
+    from msg2.states.optimization import single_thread
 
     with single_thread():
         return _predictor_scores(train_predictor(ROWS[row], simulation, seen, seed, options), simulation, options)
@@ -263,7 +263,7 @@ def fill_labels_with(row: str, simulation: Simulation, seed: int, options: State
     Task
         With more labels.
     """
-    from msg2.states.determinism import single_thread
+    from msg2.states.optimization import single_thread
 
     seen = simulate_features(simulation, FeatureOptions(), seed)
     with single_thread():
@@ -305,11 +305,11 @@ def train_predictor(
         import torch
 
         from msg2.states.checkpoint import load_checkpoint
+        from msg2.states.configuration import get_variant
         from msg2.states.cross_fitting import calibrate_model
         from msg2.states.dataset import build_dataset
         from msg2.states.trained_model import TrainedStateModel
         from msg2.states.training import train_model
-        from msg2.states.variants import get_variant
 
     encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
     model, sampling = get_variant(row.variant).options(**encoder)
@@ -327,8 +327,8 @@ def train_predictor(
 
 def _predictor_scores(model: TrainedStateModel, simulation: Simulation, options: StateStudyOptions) -> Measurement:
     """Completion on held-out videos; of all videos the added labels, the presence of absent steps, and the graphs."""
-    from msg2.states.evaluation import true_completion
-    from msg2.states.token_sampling import COMPLETED
+    from msg2.states.prediction import true_completion
+    from msg2.states.tokens_and_targets import COMPLETED
 
     steps, performed, threshold = simulation.task.steps, simulation.performed, model.card.model.threshold
     held_out = model.predict(model.held_out())

@@ -9,10 +9,7 @@ heat & whisk
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
-
-from msg2.renamed import RENAMED, RenamedNameFinder, renamed_message
 
 if TYPE_CHECKING:
     from msg2 import metrics
@@ -60,14 +57,8 @@ def __getattr__(name: str) -> Any:
     for module, names in _NAMES.items():
         if name in names:
             return getattr(importlib.import_module(f"msg2.{module}"), "read_graph" if name == "load" else name)
-    if (old := f"msg2.{name}") in RENAMED:
-        raise AttributeError(renamed_message(old, RENAMED[old]))
     raise AttributeError(f"module 'msg2' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
-
-
-if not any(isinstance(finder, RenamedNameFinder) for finder in sys.meta_path):
-    sys.meta_path.append(RenamedNameFinder())

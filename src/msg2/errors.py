@@ -1,10 +1,19 @@
-"""The one exception that means "the input is wrong": what, where, and what to do about it."""
+"""The one exception that means "the input is wrong": what, where, and what to do about it.
+
+Optional dependencies: packages that only some commands need, and which of them is missing or broken.
+
+Checks of options: what is not as required is an `InputError` that says how it must be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from math import isfinite
+from numbers import Real
 from pathlib import Path
+from typing import TypeGuard
 
 
 class InputError(ValueError):
@@ -70,18 +79,7 @@ def _make_again(kind: type[InputError], what: str, where: str | None, hint: str 
 
 @contextmanager
 def errors_at(where: str | Path, *, hint: str | None = None) -> Iterator[None]:
-    """Put a place on every `InputError` in the ``with`` block that names none; a missing extra has no place.
-
-    Parameters
-    ----------
-    where, hint
-        As in `InputError.at`.
-
-    >>> with errors_at("steps.csv"):
-    ...     raise InputError("is empty")
-    Traceback (most recent call last):
-    msg2.errors.InputError: steps.csv: is empty
-    """
+    """Put a place on every `InputError` in the ``with`` block that names none; a missing extra has no place."""
     try:
         yield
     except MissingExtraError:
@@ -95,3 +93,54 @@ def _one_line(text: str, limit: int = 1000) -> str:
     half = limit // 2
     short = text if len(text) <= limit else f"{text[:half]} … {text[-half:]}"
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in short)
+
+
+@contextmanager
+def optional_dependency(doing: str, extra: str) -> Iterator[None]:
+    """Turn a failed import inside the ``with`` block into an error that says what to do.
+
+    A package that is *missing* is named with the ``pip install`` that gives it. A package that is installed but
+    *broken*, such as a torch that cannot load its CUDA library, shows its own error instead.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "msg2":
+            raise
+        if not package or find_spec(package) is not None:
+            raise _broken(doing, error) from error
+        raise MissingExtraError(doing, extra) from None
+    except (ImportError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _broken(doing, error) from error
+
+
+def _broken(doing: str, error: Exception) -> InputError:
+    return InputError(
+        f"{doing} needs a package that is installed but cannot be imported: {type(error).__name__}: {error}",
+        hint="reinstall that package, or the library that its error names",
+    )
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise an `InputError` unless a condition holds."""
+    if not condition:
+        raise InputError(message)
+
+
+def require_probability(name: str, value: float) -> None:
+    """Raise an `InputError` unless a value is between 0 and 1."""
+    require(is_finite(value) and 0 <= value <= 1, f"{name} is {value}, it must be between 0 and 1")
+
+
+def require_count(name: str, value: int | None) -> None:
+    """Raise an `InputError` unless a value is a whole number from 1 up, or None."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(value is None or (whole and value >= 1), f"{name} is {value!r}, it must be a whole number from 1 up")
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether a value is a number, of NumPy too, and neither infinite nor NaN nor true or false."""
+    return type(value) is not bool and isinstance(value, Real) and isfinite(value)

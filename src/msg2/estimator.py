@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msg2.assist.next_step import next_steps
+from msg2.assist.rankers import next_steps
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, Constraints, run_inference

@@ -29,20 +29,7 @@ _ABANDONED_SECONDS = 24 * 3600
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file in one step: a reader sees the old file or the new one.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : str or bytes
-        Text is written as UTF-8.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be written.
-    """
+    """Write a file in one step: a reader sees the old file or the new one."""
     write_together({path: content})
 
 

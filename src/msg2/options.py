@@ -1,4 +1,6 @@
-"""Option dataclasses, described: name, type, default and help of every field.
+"""Results as values that JSON has: objects, lists, texts, numbers, true, false and null.
+
+Option dataclasses, described: name, type, default and help of every field.
 
 The options of a method are written once, as a frozen dataclass whose fields have their docs as a string literal below
 them. The command line, the web form and the API's schema are generated from what this module reads off that class.
@@ -11,13 +13,67 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from msg2.errors import InputError
+from msg2.text import short_repr
+
+
+def fields_to_json(instance: Any) -> dict[str, Any]:
+    """Turn a dataclass into a JSON object: its fields in their order, and what is inside them likewise.
+
+    What has a `to_json` of its own, such as a formula, is what that returns.
+
+    >>> from msg2.task import Sentence
+    >>> fields_to_json(Sentence("flip it", 1.5, 3.0))
+    {'text': 'flip it', 'start': 1.5, 'end': 3.0}
+    """
+    return {field.name: _json_value(getattr(instance, field.name)) for field in fields(instance)}
+
+
+def _json_value(value: Any) -> Any:
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if is_dataclass(value):
+        return fields_to_json(value)
+    if isinstance(value, Mapping):
+        return {key: _json_value(inner) for key, inner in value.items()}
+    return [_json_value(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def value_from_json(kind: Any, value: Any, name: str) -> Any:
+    """Convert a value, as JSON gives it, to a type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        fitting = next((each for each in inner if _fits(each, value)), inner[0])
+        return value_from_json(fitting, value, name)
+    if is_dataclass(kind) and isinstance(value, dict):
+        kinds = get_type_hints(kind)
+        unknown = next((key for key in value if key not in kinds), None)
+        if unknown is not None:
+            raise InputError(f"{name} has no {short_repr(unknown)}")
+        return kind(**{key: value_from_json(kinds[key], each, f"{name}.{key}") for key, each in value.items()})  # type: ignore[operator]
+    if origin is tuple and isinstance(value, list):
+        return tuple(value_from_json(inner[0], each, f"{name}[{index}]") for index, each in enumerate(value))
+    if origin is Mapping and isinstance(value, dict):
+        return {key: value_from_json(inner[1], each, f"{name}.{key}") for key, each in value.items()}
+    if not _fits(kind, value):
+        raise InputError(f"{name} is {short_repr(str(value))}, not of the type {getattr(kind, '__name__', kind)}")
+    return value
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a single value is of the type `kind`; true and false are no numbers, whole numbers are numbers."""
+    if kind is Any:
+        return True
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    return type(value) in ((int, float) if kind is float else (kind,))
+
 
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "choice", "numbers"]
 OptionValue: TypeAlias = float | int | bool | str | tuple[float, ...] | None
@@ -91,26 +147,7 @@ class OptionSpec:
         return _format_number(value) if isinstance(value, float) else str(value)
 
     def parse(self, text: str) -> OptionValue:
-        """Read a value from text.
-
-        Parameters
-        ----------
-        text : str
-            As given on a command line or in a form.
-
-        Returns
-        -------
-        float, int, bool, str, tuple of float or None
-            The value; "none" is None where that is allowed.
-
-        Raises
-        ------
-        InputError
-            Where the text is not a value of this option.
-
-        >>> OptionSpec("delta", "number", ("auto",), "auto", "").parse("0.8")
-        0.8
-        """
+        """Read a value from text."""
         if text in self.words:
             return None if text == "none" else text
         try:
@@ -119,26 +156,7 @@ class OptionSpec:
             raise self._wrong_value(self.flag, text) from None
 
     def from_json(self, value: object) -> OptionValue:
-        """Read a value from JSON: a number is no text, and 5.0 is as whole as 5.
-
-        Parameters
-        ----------
-        value : object
-            A value that fits `json_schema`. Null stands for the default there, which is the caller's to put in.
-
-        Returns
-        -------
-        float, int, bool, str, tuple of float or None
-            The value; "none" is None where that is allowed.
-
-        Raises
-        ------
-        InputError
-            Where it is not a value of this option.
-
-        >>> OptionSpec("max_literals", "integer", ("none",), 2, "").from_json(3.0)
-        3
-        """
+        """Read a value from JSON: a number is no text, and 5.0 is as whole as 5."""
         if isinstance(value, str) and (self.kind == "text" or value in self.words):
             return self.parse(value)
         if isinstance(value, bool) and self.kind == "boolean":
@@ -183,23 +201,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 @cache
 def option_specs(options: type[Any]) -> tuple[OptionSpec, ...]:
-    """Describe every field of an options dataclass.
-
-    Parameters
-    ----------
-    options : type
-        A dataclass whose fields all have defaults. Their types may be numbers, whole numbers, booleans, text, literal
-        words, a tuple of numbers, or a union of one of these with words or None.
-
-    Returns
-    -------
-    tuple of OptionSpec
-        In the order of the fields.
-
-    >>> from msg2.inference.msg2 import Msg2Options
-    >>> [spec.flag for spec in option_specs(Msg2Options)][:2]
-    ['--delta', '--alpha']
-    """
+    """Describe every field of an options dataclass."""
     hints, docs = get_type_hints(options), field_docs(options)
     return tuple(_spec(field, hints[field.name], docs.get(field.name, "")) for field in fields(options))
 

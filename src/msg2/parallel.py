@@ -21,8 +21,7 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import Any, Protocol, TypeVar, cast
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -47,25 +46,7 @@ class Engine(Protocol):
 def process_engine(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Result | WorkerDied]]:
-    """Work in processes of this machine; one job works in this very process.
-
-    Parameters
-    ----------
-    work : callable
-        A function that can be pickled.
-    items : sequence
-        Its arguments.
-    jobs : int
-        Processes.
-
-    Yields
-    ------
-    tuple of (item, result)
-        In the order in which results come; a `WorkerDied` where a process died.
-
-    >>> sorted(process_engine(abs, [-2, 1], jobs=1))
-    [(-2, 2), (1, 1)]
-    """
+    """Work in processes of this machine; one job works in this very process."""
     if jobs == 1:
         for item in items:
             yield item, work(item)
@@ -164,20 +145,6 @@ def ray_engine(
     """Work on the Ray cluster at `RAY_ADDRESS`; without that, on a local one for the time of the work.
 
     All machines of a cluster must see the files under the same paths.
-
-    Parameters
-    ----------
-    work : callable
-        A function that can be pickled.
-    items : sequence
-        Its arguments.
-    jobs : int
-        Processors of the local cluster.
-
-    Yields
-    ------
-    tuple of (item, result)
-        In the order in which results come; a `WorkerDied` where a worker died.
     """
     with optional_dependency("--engine ray", "ray"):
         import ray
@@ -211,32 +178,7 @@ ENGINES: Mapping[str, Engine] = {"local": process_engine, "ray": ray_engine}
 def parallel_map(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int, engine: str = "local"
 ) -> Iterator[Result]:
-    """Apply a function to every item, in several processes; the results are in the order of the items.
-
-    Parameters
-    ----------
-    work : callable
-        A function that can be pickled.
-    items : sequence
-        Its arguments.
-    jobs : int
-        Processes, of this machine at most as many as it has cores; 1 works in this very process.
-    engine : str
-        A name in `ENGINES`.
-
-    Yields
-    ------
-    object
-        The results; for any number of jobs the same.
-
-    Raises
-    ------
-    InputError
-        Where a process was ended from outside.
-
-    >>> list(parallel_map(abs, [-2, 1, -3], jobs=1))
-    [2, 1, 3]
-    """
+    """Apply a function to every item, in several processes; the results are in the order of the items."""
     if engine == "local":
         jobs = min(jobs, os.cpu_count() or 1)
         if jobs == 1:

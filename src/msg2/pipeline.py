@@ -10,25 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from msg2 import drawing, metrics, states
-from msg2.drawing.page_sections import comparison_section, filling_section
-from msg2.drawing.timeline import order_by_completion, timeline
+from msg2.drawing.page_parts import comparison_section, filling_section
+from msg2.drawing.plots import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import write_together
 from msg2.formats import read_all, read_graph
-from msg2.formats.caption_files import CAPTION_SUFFIXES
+from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, METHODS, infer, make_options
 from msg2.labelling import label
-from msg2.logs import LOGGER, quiet_logs
-from msg2.media.feature_extraction import ExtractionOptions
-from msg2.media.feature_job import extract_features
+from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import FeatureStore, open_store
 from msg2.media.video_files import MEDIA_SUFFIXES, require_video_files
 from msg2.metrics.completion import Additions, additions
-from msg2.metrics.graph_scores import violation_rate
-from msg2.progress import Progress, no_progress, prefix_messages
+from msg2.metrics.graph_accuracy import violation_rate
+from msg2.progress import LOGGER, Progress, no_progress, prefix_messages, quiet_logs
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import SimulationOptions
@@ -45,7 +43,7 @@ class RunOptions:
     """The pipeline (`msg2 run`, `msg2 demo`): a state predictor that trains in seconds, then the usual inference."""
 
     variant: str = "evidence"
-    """A name in `msg2.states.variants.VARIANTS`."""
+    """A name in `msg2.states.configuration.VARIANTS`."""
     encoder: str | None = None
     """The transformer, in the place of the variant's own."""
     epochs: int = 60
@@ -106,33 +104,7 @@ def run_task(
     progress: Progress = no_progress,
     **inference: Any,
 ) -> TaskRun:
-    """Train a state predictor on one task, fill in its labels, and learn its graph before and after.
-
-    Parameters
-    ----------
-    task : Task
-        With all its labels, repeated ones too.
-    store : FeatureStore
-        The features of its videos.
-    folder : Path
-        Where all files go. A training that was interrupted there is resumed.
-    options : RunOptions
-        How states and graphs are learned.
-    truth : SubtaskGraph, optional
-        The true graph, to score against.
-    performed : Task, optional
-        What was really performed, to judge the added labels by.
-    media : Path, optional
-        The folder of the videos that the page plays.
-    progress : Progress
-        Is told after every epoch.
-    **inference
-        Options of the method.
-
-    Returns
-    -------
-    TaskRun
-    """
+    """Train a state predictor on one task, fill in its labels, and learn its graph before and after."""
     states.require_torch()
     make_options(options.method, inference)  # what the method does not take is refused before the work, not after it
     addresses = None if media is None else drawing.find_video_links(task, media, folder / _PAGE)
@@ -186,35 +158,7 @@ def plot_completion(
     steps: Sequence[Step] | None = None,
     suffix: str = ".svg",
 ) -> bytes:
-    """Draw when each step of a video was completed, by its labels and those that a trained model adds.
-
-    Parameters
-    ----------
-    model : Path
-        The folder of a model, or of a folder per task.
-    task : Task
-        The labels.
-    video : str
-        The id of the video.
-    store : FeatureStore
-        The features of the videos.
-    options : FillOptions, optional
-        How scores become labels.
-    steps : sequence of str, optional
-        The order of the rows; by default that of completion.
-    suffix : str
-        ".svg" or ".png".
-
-    Returns
-    -------
-    bytes
-        The image.
-
-    Raises
-    ------
-    InputError
-        Where there is no model of the task, or no such video.
-    """
+    """Draw when each step of a video was completed, by its labels and those that a trained model adds."""
     alone = task.with_videos([each for each in task if each.id == video])
     ((_, trained),) = states.load_trained_models(model, [alone], store)
     (filled,) = trained.fill(options or FillOptions())
@@ -415,23 +359,7 @@ class DemoResult:
 
 
 def run_demo(folder: Path, world: str = DEMO_WORLD, seed: int = 0, *, progress: Progress = no_progress) -> DemoResult:
-    """Simulate a household task, learn its graph from the noisy labels, fill these in, and learn it again.
-
-    Parameters
-    ----------
-    folder : Path
-        Where all files go.
-    world : str
-        Name of the household world.
-    seed : int
-        Everything random follows from it.
-    progress : Progress
-        Is told after every epoch of the training.
-
-    Returns
-    -------
-    DemoResult
-    """
+    """Simulate a household task, learn its graph from the noisy labels, fill these in, and learn it again."""
     simulation = simulate(household_world(world), SimulationOptions(), seed)
     task, truth = simulation.task.with_first_labels(), simulation.graph
     try:

@@ -1,7 +1,13 @@
-"""Progress of long work, told to whoever shows it: a progress bar, a log, a web page."""
+"""Progress of long work, told to whoever shows it: a progress bar, a log, a web page.
+
+What the library logs, collected for whoever shows it: from another process, or after a progress bar.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -9,44 +15,59 @@ class Progress(Protocol):
     """A function that is called from time to time while long work goes on."""
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
-        """Show how far the work is.
-
-        Parameters
-        ----------
-        done : int
-            Units of work that are done: videos, epochs, bytes.
-        total : int or None
-            Units in all; None where nobody knows.
-        message : str
-            What is being done, or how it stands, in a few words; it may be empty.
-        """
+        """Show how far the work is."""
 
 
 def no_progress(done: int, total: int | None, message: str) -> None:
-    """Show nothing: the default of every function that takes a `Progress`.
-
-    Parameters
-    ----------
-    done, total, message
-        As in `Progress`.
-    """
+    """Show nothing: the default of every function that takes a `Progress`."""
 
 
 def prefix_messages(progress: Progress, name: str) -> Progress:
-    """Put a name in front of every message: that of the task, where there are several.
-
-    Parameters
-    ----------
-    progress : Progress
-        Is told what is done.
-    name : str
-        What it is done for.
-
-    Returns
-    -------
-    Progress
-
-    >>> prefix_messages(lambda done, total, message: print(message), "Make Coffee")(1, 2, "epoch 1")
-    Make Coffee: epoch 1
-    """
+    """Put a name in front of every message: that of the task, where there are several."""
     return lambda done, total, message: progress(done, total, f"{name}: {message}")
+
+
+LOGGER = logging.getLogger("msg2")
+
+
+class LogCollector(logging.Handler):
+    """A log handler that keeps messages as (level, text)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[tuple[int, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one record."""
+        self.messages.append((record.levelno, record.getMessage()))
+
+
+@contextmanager
+def collect_logs() -> Iterator[LogCollector]:
+    """Collect what is logged from INFO on, instead of showing it.
+
+    >>> with collect_logs() as logs:
+    ...     LOGGER.warning("the video has no sound")
+    >>> logs.messages
+    [(30, 'the video has no sound')]
+    """
+    before = LOGGER.handlers, LOGGER.level, LOGGER.propagate
+    collector = LogCollector()
+    LOGGER.handlers, LOGGER.propagate = [collector], False
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield collector
+    finally:
+        LOGGER.handlers, LOGGER.propagate = before[0], before[2]
+        LOGGER.setLevel(before[1])
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Log errors only: remarks on single graphs would drown a table of many."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        LOGGER.setLevel(level)

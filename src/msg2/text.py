@@ -35,46 +35,12 @@ def one_line(text: str) -> str:
 
 
 def truncate(text: str, limit: int) -> str:
-    """Cut `text` to a number of characters.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    limit : int
-        The most characters, a closing "…" included.
-
-    Returns
-    -------
-    str
-        `text`, ending in "…" where something is missing.
-
-    >>> truncate("boil the water", 8)
-    'boil th…'
-    """
+    """Cut `text` to a number of characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def wrap(name: str, columns: int, limit: int) -> list[str]:
-    """Break a name into lines; a word that is longer than a line is broken too.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    columns : int
-        The most characters of a line.
-    limit : int
-        The most characters of the name; see `truncate`.
-
-    Returns
-    -------
-    list of str
-        The lines.
-
-    >>> wrap("continue cooking, stirring often", 18, 90)
-    ['continue cooking,', 'stirring often']
-    """
+    """Break a name into lines; a word that is longer than a line is broken too."""
     return textwrap.wrap(truncate(one_line(name), limit), columns)
 
 
@@ -135,46 +101,12 @@ _BORROWED = str.maketrans(
 
 
 def short_repr(text: str, limit: int = 60) -> str:
-    """Quote `text` on one line: names are data and may be very long.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    limit : int
-        The most characters before quoting; see `truncate`.
-
-    Returns
-    -------
-    str
-        A Python string literal.
-
-    >>> short_repr("boil\\nwater")
-    "'boil\\\\nwater'"
-    """
+    """Quote `text` on one line: names are data and may be very long."""
     return repr(truncate(text, limit))
 
 
 def join_names(names: Iterable[str], *, most: int = 10, limit: int = 60) -> str:
-    """Names in quotes, separated by commas: the first ones, and how many more there are.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names, in the order in which they are shown.
-    most : int
-        How many are shown.
-    limit : int
-        Characters that are shown of a name.
-
-    Returns
-    -------
-    str
-        Text on one line.
-
-    >>> join_names(["b", "a", "c"], most=2)
-    "'b', 'a' and 1 more"
-    """
+    """Names in quotes, separated by commas: the first ones, and how many more there are."""
     shown = [short_repr(name, limit) for name in names]
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from msg2.assist.context_features import (
+from msg2.assist.learned_forecaster import (
     COUNT_FEATURES,
     GraphFeatures,
     PastChoices,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.assist import grprop
-from msg2.assist.grprop import softened_reward
+from msg2.assist.rankers import grprop, softened_reward
 from msg2.errors import InputError
 from msg2.graph import FALSE, TRUE, SubtaskGraph, all_of, any_of, negation, step
 

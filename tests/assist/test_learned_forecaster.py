@@ -18,8 +18,16 @@ from msg2.assist import (
     recency,
 )
 from msg2.assist.conditional_logit import ConditionalLogit
-from msg2.assist.context_features import COUNT_FEATURES, count_transitions, encode_contexts
-from msg2.assist.learned_forecaster import FEATURES, LearnedForecaster, TransferPrior, fit_features, k_fold_split
+from msg2.assist.learned_forecaster import (
+    COUNT_FEATURES,
+    FEATURES,
+    LearnedForecaster,
+    TransferPrior,
+    count_transitions,
+    encode_contexts,
+    fit_features,
+    k_fold_split,
+)
 from msg2.assist.next_step_evaluation import next_step_predictions
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, step

@@ -42,7 +42,7 @@ def test_within_is_the_sum_over_all_paths(sequences: list[str], done: list[str],
 
 def test_a_narrow_beam_keeps_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
     ranker = fit_forecaster(GRAPH, task_of(["abcd", "bacd", "dabc"]))
-    monkeypatch.setattr("msg2.assist.lookahead.BEAM_WIDTH", 1)
+    monkeypatch.setattr("msg2.assist.forecasting.BEAM_WIDTH", 1)
     narrow = look_ahead(ranker, [], 2)
     assert sum(narrow.within.values()) == pytest.approx(2)
     assert narrow.end_probability == pytest.approx(0)
@@ -75,7 +75,7 @@ def test_endings_can_be_written_down() -> None:
 
 
 def test_waiting_backs_off_where_pairs_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msg2.assist.waiting_times.MIN_GAPS", 5)
+    monkeypatch.setattr("msg2.assist.time_left.MIN_GAPS", 5)
 
     def video(number: int, first: str, gap: float) -> Video:
         return Video(f"{number:02}", [Segment("a", 2, 4), Segment(first, 4 + gap, 6 + gap), Segment(first, 90, 91)])
@@ -92,7 +92,7 @@ def test_waiting_backs_off_where_pairs_are_rare(monkeypatch: pytest.MonkeyPatch)
     assert elsewhere.gaps == 12
     assert fit_waiting_times(task_of(["ab"]))("a", "b") is None
     overlapping = Task("t", "ab", [Video("v", [Segment("a", 0, 9), Segment("b", 5, 9)])])
-    monkeypatch.setattr("msg2.assist.waiting_times.MIN_GAPS", 1)
+    monkeypatch.setattr("msg2.assist.time_left.MIN_GAPS", 1)
     assert fit_waiting_times(overlapping)("a", "b").median == 0  # type: ignore[union-attr]
 
 

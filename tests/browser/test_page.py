@@ -18,8 +18,8 @@ import pytest
 from msg2 import assist, drawing
 from msg2.assist.learned_forecaster import LearnedForecaster
 from msg2.drawing.diagram import build_diagram
-from msg2.drawing.html_document import asset
 from msg2.drawing.page_data import page_data, steps_in_diagram
+from msg2.drawing.page_parts import asset
 from msg2.formats import read
 from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer

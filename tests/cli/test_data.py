@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from msg2.formats.downloads import catalogue
-from msg2.formats.downloads.catalogue import PUBLIC_DATASETS, PublicDataset
+from msg2.formats import downloads
+from msg2.formats.downloads import PUBLIC_DATASETS, PublicDataset
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     thread.start()
     url = f"http://127.0.0.1:{server.server_address[1]}/toast.csv"
     toast = PublicDataset("Toast", "https://toast.example.org", "CC0", "1 kB", "toast.csv", {"toast.csv": url})
-    monkeypatch.setitem(catalogue.PUBLIC_DATASETS, "toast", toast)  # type: ignore[arg-type]
+    monkeypatch.setitem(downloads.PUBLIC_DATASETS, "toast", toast)  # type: ignore[arg-type]
     yield folder
     server.shutdown()
     thread.join()

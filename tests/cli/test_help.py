@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from msg2.assist import RANKERS
 from msg2.cli.app import app
-from msg2.formats.downloads.catalogue import PUBLIC_DATASETS
+from msg2.formats.downloads import PUBLIC_DATASETS
 from msg2.inference import METHODS
 from msg2.simulation import household_worlds
 

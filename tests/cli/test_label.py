@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from msg2.formats.captions import to_webvtt
 from msg2.formats.step_table import to_csv
-from msg2.formats.webvtt_srt import to_webvtt
 from tests.labelling.planted_narration import STEPS, planted_task, planted_truth
 
 

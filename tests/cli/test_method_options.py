@@ -14,13 +14,12 @@ from typer.main import get_command
 
 import msg2 as package
 from msg2.cli.app import app
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph import Formula, step
 from msg2.inference import METHODS, Method, register
 from msg2.inference.result import LearnedPreconditions
 from msg2.options import option_specs
 from msg2.sequences import Sequences
-from msg2.validation import require
 from tests.cli.conftest import Msg2
 
 HELP = "How many steps a step needs, at most, counted from the first by name."

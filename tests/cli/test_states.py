@@ -21,8 +21,7 @@ import pytest
 pytest.importorskip("torch")
 
 import msg2 as package
-from msg2.media.feature_store import Encoders, write_store
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import Encoders, VideoFeatures, write_store
 from msg2.states.fill_calibration import FillCalibration
 
 STEPS = ("boil", "milk", "pour", "stir", "sip")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msg2 import drawing
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.dot import to_dot
-from msg2.drawing.graphviz_renderer import render_svg
+from msg2.drawing.picture import render_svg
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer

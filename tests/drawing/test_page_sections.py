@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from msg2 import drawing
-from msg2.drawing.page_sections import comparison_section, filling_section
+from msg2.drawing.page_parts import comparison_section, filling_section
 from msg2.graph import SubtaskGraph, step
 from msg2.metrics import score_graph
 from msg2.task import Segment, Task, Video

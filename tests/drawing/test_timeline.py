@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msg2.drawing import timeline as module
-from msg2.drawing.timeline import order_by_completion, timeline
+from msg2.drawing import plots as module
+from msg2.drawing.plots import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.task import Segment, Video
 

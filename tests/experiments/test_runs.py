@@ -18,7 +18,8 @@ from experiments.plots import dot_plot
 from experiments.result_tables import Result
 from experiments.state_prediction import state_cells
 from msg2 import metrics
-from msg2.graph import SubtaskGraph, all_of, any_of, probability, step
+from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.graph.formula import probability
 from msg2.inference import infer
 from msg2.progress import no_progress
 from msg2.simulation import Simulation, World, household_world, simulate

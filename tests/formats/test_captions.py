@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats.caption_files import name_finder, read_captions, read_fragments, read_sentences
+from msg2.formats.captions import Cue, name_finder, read_captions, read_fragments, read_sentences, remove_repeated_lines
 from msg2.formats.source import Source
-from msg2.formats.webvtt_srt import Cue, remove_repeated_lines
 from msg2.task import Sentence
 
 FULL = """\ufeffWEBVTT - made by hand

@@ -17,9 +17,8 @@ from msg2.formats import event_csv, read_all, step_table
 from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
 from msg2.formats.source import Source
 from msg2.formats.table_rows import find_columns
-from msg2.label_columns import LabelColumns
 from msg2.sequences import Sequences
-from msg2.task import Task
+from msg2.task import LabelColumns, Task
 
 CELLS = st.sampled_from(
     ["a", "b", "007", "NA", "", " ", " x", '"', '"a, b"', '"q""q"', "é", "nan", "-", "a\tb", "'", "\\"]

@@ -17,10 +17,8 @@ from typing import Any
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats.downloads import resumable_download
-from msg2.formats.downloads.catalogue import PUBLIC_DATASETS, PublicDataset
-from msg2.formats.downloads.dataset_download import RECORD, download_dataset, find_dataset
-from msg2.formats.downloads.zip_archive import extract_zip
+from msg2.formats import downloads
+from msg2.formats.downloads import PUBLIC_DATASETS, RECORD, PublicDataset, download_dataset, extract_zip, find_dataset
 
 CONTENT = bytes(range(256)) * 2000
 
@@ -95,8 +93,8 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumable_download, "TIMEOUT_SECONDS", 2)
-    monkeypatch.setattr(resumable_download, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 2)
+    monkeypatch.setattr(downloads, "PAUSE_SECONDS", 0)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -134,7 +132,7 @@ def test_another_run_goes_on_where_the_last_one_gave_up(
     site.files, site.cut_after = {"a.bin": CONTENT}, 100_000
     kept = r"broke off after 200,000 of 512,000 bytes.*200,000 bytes have come and are kept"
     with monkeypatch.context() as patch:
-        patch.setattr(resumable_download, "ATTEMPTS", 2)
+        patch.setattr(downloads, "ATTEMPTS", 2)
         with pytest.raises(InputError, match=kept):
             download_dataset(site.set("a.bin"), tmp_path)
     assert not (tmp_path / "a.bin").exists()
@@ -150,7 +148,7 @@ def test_two_versions_are_never_mixed(change: str, site: Site, tmp_path: Path, m
     if change == "weak version":
         site.versions["a.bin"] = 'W/"1"'
     with monkeypatch.context() as patch:
-        patch.setattr(resumable_download, "ATTEMPTS", 1)
+        patch.setattr(downloads, "ATTEMPTS", 1)
         with pytest.raises(InputError, match="cannot be downloaded"):
             download_dataset(site.set("a.bin"), tmp_path)
     site.cut_after, site.ranges = None, change != "no ranges"
@@ -166,7 +164,7 @@ def test_two_versions_are_never_mixed(change: str, site: Site, tmp_path: Path, m
 def test_a_file_without_length_that_is_endless(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site.files, site.length = {"a.bin": CONTENT}, False
     with monkeypatch.context() as patch:
-        patch.setattr(resumable_download, "MAX_BYTES", 100_000)
+        patch.setattr(downloads, "MAX_BYTES", 100_000)
         with pytest.raises(InputError, match="is larger than 100,000 bytes"):
             download_dataset(site.set("a.bin"), tmp_path)
     assert contents(tmp_path) == {}
@@ -208,7 +206,7 @@ def test_other_ways_to_be_gone(site: Site, tmp_path: Path, monkeypatch: pytest.M
     nowhere = replace(site.set("a.json"), files={"a.json": "http://nowhere.invalid/a.json"})
     gone = r"^http://nowhere\.invalid/a\.json: cannot be downloaded \(.+\)\n  give"
     with monkeypatch.context() as patch:
-        patch.setattr(resumable_download, "ATTEMPTS", 2)
+        patch.setattr(downloads, "ATTEMPTS", 2)
         with pytest.raises(InputError, match=gone):
             download_dataset(nowhere, tmp_path)
     site.files, site.answers = {"a.json": b"{}"}, [503, 503]
@@ -225,8 +223,8 @@ def test_a_server_that_says_nothing(site: Site, tmp_path: Path, monkeypatch: pyt
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/a.json"
         wanted = replace(site.set("a.json"), files={"a.json": url})
-        monkeypatch.setattr(resumable_download, "ATTEMPTS", 1)
-        monkeypatch.setattr(resumable_download, "TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(downloads, "ATTEMPTS", 1)
+        monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.2)
         with pytest.raises(InputError, match=r"cannot be downloaded .*timed out"):
             download_dataset(wanted, tmp_path)
 

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats import read, read_all, source, summarize, zip_entry
+from msg2.formats import read, read_all, source, summarize
 
 V1, V2 = "step,start,end\nfry,0,5\nflip,5,6\n", "step,start,end\nfry,1,2\n"
 
@@ -76,7 +76,7 @@ def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_all(packed(path, {".hidden": ""}))
     with pytest.raises(InputError, match="of an old or another program than Excel"):
         read_all(packed(path, {"mimetype": "x", "content.xml": "<a/>"}))
-    monkeypatch.setattr(zip_entry, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(source, "MAX_BYTES", 10**6)
     with pytest.raises(InputError, match="unpacks to more than"):
         read_all(packed(path, {"a.csv": "0" * (10**6 + 1)}))
 

@@ -24,10 +24,10 @@ from msg2.graph import (
     disjunctive_normal_form,
     formula_from_json,
     negation,
-    probability,
     simplify,
     step,
 )
+from msg2.graph.formula import probability
 
 NAMES = "abcde"
 A, B, C, D, E = map(step, NAMES)

@@ -24,10 +24,10 @@ from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer
 from msg2.inference.likelihood.search import all_moves, climb, find_order, starting_orders
 from msg2.inference.relations import transitive_closure
-from msg2.media.text_encoders import HashedWords
+from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video

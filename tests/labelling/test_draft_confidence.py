@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from msg2.labelling.draft_confidence import check_calibration, cross_fitted, fit_calibrator
+from msg2.labelling.drafts import check_calibration, cross_fitted, fit_calibrator
 
 
 def test_planted_probabilities_are_found() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from msg2.labelling.draft_selection import CONFIDENCES, NO_DRAFTS, _is_positive, choose_confidence
+from msg2.labelling.drafts import CONFIDENCES, NO_DRAFTS, _is_positive, choose_confidence
 from msg2.task import DRAFT, Segment, Task, Video
 
 STEPS = tuple("abcdefgh")

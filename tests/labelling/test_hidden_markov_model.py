@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from msg2.labelling.hidden_markov_model import Transitions, forward_backward
+from msg2.labelling.alignment import Transitions, forward_backward
 
 
 def _transitions(adjacent: float = 0.3) -> Transitions:

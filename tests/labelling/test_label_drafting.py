@@ -8,12 +8,12 @@ import pytest
 
 import msg2
 from msg2.errors import InputError
+from msg2.formats.captions import to_webvtt
 from msg2.formats.step_table import to_csv
-from msg2.formats.webvtt_srt import to_webvtt
-from msg2.labelling.draft_selection import NO_DRAFTS
+from msg2.labelling.drafts import NO_DRAFTS
 from msg2.labelling.label_drafting import LabelOptions, draft_labels, label
-from msg2.media.text_encoders import text_encoder
-from msg2.media.video_features import VideoFeatures
+from msg2.media.encoders import text_encoder
+from msg2.media.feature_store import VideoFeatures
 from msg2.task import Sentence, Task, Video
 from tests.labelling.planted_narration import STEPS, planted_recall, planted_task, planted_truth
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError
-from msg2.labelling.step_discovery import discover_steps
-from msg2.media.text_encoders import text_encoder
+from msg2.labelling.step_names import discover_steps
+from msg2.media.encoders import text_encoder
 from msg2.task import Sentence
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import msg2
 from msg2.errors import InputError
-from msg2.labelling.step_lists import read_steps
+from msg2.labelling.step_names import read_steps
 
 
 def test_numbers_and_bullets_are_left_out(tmp_path: Path) -> None:

@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media import clip
-from msg2.media.clip import ClipModel, load_clip
-from msg2.media.image_encoders import image_encoder
-from msg2.media.text_encoders import text_encoder
+from msg2.media import encoders
+from msg2.media.encoders import ClipModel, image_encoder, load_clip, text_encoder
 
 SAID = ["flip the bread", "a", "", "jack up the car " * 40, "ψωμί 🍞"]
 
@@ -105,10 +103,10 @@ def test_both_sides_of_one_model_in_memory(folder: Path) -> None:
     assert images.name.startswith("clip-tiny@")
     assert images.versions.keys() == {"numpy", "pillow", "torch", "transformers"}
     assert load_clip(folder) is load_clip(folder)
-    assert len(clip._loaded_models) == 1
+    assert len(encoders._loaded_models) == 1
     del images, texts
     gc.collect()
-    assert len(clip._loaded_models) == 0
+    assert len(encoders._loaded_models) == 0
 
 
 def test_a_name_says_which_model_wherever_it_lies(

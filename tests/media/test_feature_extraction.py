@@ -10,11 +10,10 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.media import feature_extraction
+from msg2.media.encoders import HashedWords, ImageDescriptors
 from msg2.media.feature_extraction import ExtractionOptions, FeatureExtractor
-from msg2.media.frame_sampling import FrameOptions
-from msg2.media.image_encoders import ImageDescriptors
 from msg2.media.speech_recognition import Transcript
-from msg2.media.text_encoders import HashedWords
+from msg2.media.video_decoding import FrameOptions
 from msg2.media.video_files import VideoFiles
 from msg2.task import Sentence
 

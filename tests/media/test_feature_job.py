@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 
 from msg2.errors import InputError
-from msg2.logs import collect_logs
-from msg2.media import feature_job as jobs
-from msg2.media.feature_extraction import ExtractionOptions
-from msg2.media.feature_job import ExtractionResult, extract_features
+from msg2.media import feature_extraction as jobs
+from msg2.media.feature_extraction import ExtractionOptions, ExtractionResult, extract_features
 from msg2.media.feature_store import open_store
-from msg2.media.frame_sampling import FrameOptions
+from msg2.media.video_decoding import FrameOptions
 from msg2.media.video_files import find_video_files
 from msg2.parallel import WorkerDied
+from msg2.progress import collect_logs
 
 pytest.importorskip("av")
 

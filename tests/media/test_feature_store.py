@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media.feature_store import Encoders, open_store, write_store
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import Encoders, VideoFeatures, open_store, write_store
 
 ENCODERS = Encoders("clip", "words", 4, 3, {"numpy": "2.0", "clip": "1"})
 TENSORS = ("frame_times", "frames", "sentence_times", "sentences")

@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media import frame_sampling, video_decoding
-from msg2.media.frame_sampling import FrameOptions, encode_frames, read_ahead, sample_frames
-from msg2.media.image_encoders import ImageDescriptors
+from msg2.media import video_decoding
+from msg2.media.encoders import ImageDescriptors
+from msg2.media.video_decoding import FrameOptions, encode_frames, read_ahead, sample_frames
 
 pytest.importorskip("av")
 
@@ -305,7 +305,7 @@ def test_noise_in_the_middle(tmp_path: Path, film: Film, monkeypatch: pytest.Mon
 
 def test_ffmpeg_says_nothing_on_the_terminal(tmp_path: Path, film: Film) -> None:
     path = cut(film(tmp_path / "a.mp4", STEADY, sound=4.0, container={"movflags": "faststart"}), 0.7)
-    code = f"from msg2.media.frame_sampling import sample_frames; print(len(list(sample_frames({str(path)!r}))))"
+    code = f"from msg2.media.video_decoding import sample_frames; print(len(list(sample_frames({str(path)!r}))))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(ran.stdout) >= 4
     assert ran.stderr.splitlines() == [f"{path}: {ran.stderr.partition(': ')[2].rstrip()}"]  # ours, and nothing else
@@ -336,7 +336,7 @@ def test_features_of_frames(
 ) -> None:
     path = film(tmp_path / "a.mkv", UNEVEN)
     encoder = Counting(read_number)
-    monkeypatch.setattr(frame_sampling, "BATCH_SIZE", batch)
+    monkeypatch.setattr(video_decoding, "BATCH_SIZE", batch)
     times, vectors = encode_frames(path, encoder, FrameOptions(every=0.25))
     expected = on_screen(UNEVEN, 4.14, 0.25)
     assert list(zip(times.tolist(), vectors[:, 0].tolist(), strict=True)) == expected
@@ -351,7 +351,7 @@ def test_a_failing_encoder_leaves_no_thread(tmp_path: Path, film: Film, monkeypa
             raise KeyboardInterrupt
 
     path = film(tmp_path / "a.mp4", STEADY)
-    monkeypatch.setattr(frame_sampling, "BATCH_SIZE", 2)
+    monkeypatch.setattr(video_decoding, "BATCH_SIZE", 2)
     with pytest.raises(KeyboardInterrupt):
         encode_frames(path, Failing(lambda _: 0), FrameOptions(every=0.04))
     assert not readers()

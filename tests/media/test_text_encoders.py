@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media import text_encoders
+from msg2.media import encoders
+from msg2.media.encoders import HashedWords, SentenceEncoder, text_encoder
 from msg2.media.pretrained_models import Checkpoint, find_checkpoint
-from msg2.media.text_encoders import HashedWords, SentenceEncoder, text_encoder
 
 SAID = [
     "now flip the bread so that the other side can brown",
@@ -57,7 +57,7 @@ def test_any_text_has_a_vector_of_length_one_or_none(texts: list[str], width: in
 
 
 def test_hashes_do_not_depend_on_the_process() -> None:
-    code = "from msg2.media.text_encoders import HashedWords; print(HashedWords(8)(['flip the bread']).tobytes().hex())"
+    code = "from msg2.media.encoders import HashedWords; print(HashedWords(8)(['flip the bread']).tobytes().hex())"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
@@ -94,7 +94,7 @@ def minilm() -> Path:
 @pytest.fixture(scope="module")
 def encoder(minilm: Path) -> Iterator[SentenceEncoder]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_encoders, "BATCH_SIZE", 2)
+        patch.setattr(encoders, "BATCH_SIZE", 2)
         yield SentenceEncoder(minilm)
 
 

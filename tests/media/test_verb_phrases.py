@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.media.verb_phrases import extractor
-from msg2.media.verb_phrases.extractor import RunningText, VerbPhraseExtractor
-from msg2.media.verb_phrases.grammar import VerbPhrase, find_verb_phrases
-from msg2.media.verb_phrases.tag_correction import PartOfSpeechDictionary, begins_with_imperative
+from msg2.media import verb_phrases
+from msg2.media.verb_phrases import (
+    PartOfSpeechDictionary,
+    RunningText,
+    VerbPhrase,
+    VerbPhraseExtractor,
+    begins_with_imperative,
+    find_verb_phrases,
+)
 from msg2.task import Sentence
 
 # -- parses by hand ---------------------------------------------------------------------------------------------
@@ -413,6 +418,6 @@ def test_sentences_without_a_phrase_are_kept_on_request(english: VerbPhraseExtra
 def test_long_narration_in_parts(english: VerbPhraseExtractor, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = [Sentence("Now flip the bread.", 2.0 * n, 2.0 * n + 1) for n in range(300)]
     assert [phrase.text for phrase in english.extract_timed(pieces)] == ["flip bread"] * 300
-    monkeypatch.setattr(extractor, "CHUNK_CHARACTERS", 200)
+    monkeypatch.setattr(verb_phrases, "CHUNK_CHARACTERS", 200)
     in_parts = english.extract_timed(pieces)
     assert sum(phrase.text == "flip bread" for phrase in in_parts) >= 250  # a cut may fall into a phrase

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from msg2.formats.caption_files import read_captions
+from msg2.formats.captions import read_captions
 from msg2.media.verb_phrases import VerbPhraseExtractor
 
 GOLD = json.loads(Path(__file__).with_name("phrases.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.metrics.roc import roc_auc
+from msg2.metrics.detection import roc_auc
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=40))

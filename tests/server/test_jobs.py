@@ -16,8 +16,7 @@ from msg2.server import jobs
 from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
-from msg2.server.storage import new_id
-from msg2.server.workspace import Workspace
+from msg2.server.workspace import Workspace, new_id
 from tests.server.conftest import Open, finished, learnt, refused, uploaded
 
 

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats.caption_files import read_captions
-from msg2.formats.webvtt_srt import to_webvtt
+from msg2.formats.captions import read_captions, to_webvtt
 from msg2.simulation import household_world, household_worlds, simulate, video_storyboard
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.rendering.narrator import (
     SAMPLE_RATE,
     find_espeak,

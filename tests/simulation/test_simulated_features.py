@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import VideoFeatures
 from msg2.simulation import (
     Demonstration,
     Simulation,
@@ -22,7 +22,7 @@ from msg2.simulation import (
     simulate_features,
     video_storyboard,
 )
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions, common_words, draw_prototypes
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment

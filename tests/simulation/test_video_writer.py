@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.formats.caption_files import read_captions
+from msg2.formats.captions import read_captions
 from msg2.simulation import household_world, simulate
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.rendering import video_writer
 from msg2.simulation.rendering.scenes import RenderOptions, draw_frames, draw_props
 from msg2.simulation.rendering.video_writer import VideoRenderer, encode_mp4, write_videos
+from msg2.simulation.simulated_features import StoryboardOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.storyboard import StoryboardOptions
 
 av = pytest.importorskip("av")
 

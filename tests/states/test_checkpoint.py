@@ -22,6 +22,7 @@ from transformers import T5Config, T5EncoderModel, VisualBertConfig, VisualBertM
 from msg2.errors import InputError
 from msg2.media.feature_store import Encoders, write_store
 from msg2.states.checkpoint import (
+    ModelCard,
     load_checkpoint,
     load_weights,
     read_card,
@@ -30,7 +31,6 @@ from msg2.states.checkpoint import (
     serialize_tensors,
 )
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.model_card import ModelCard
 from msg2.states.trained_model import load_trained_model as ready_to_read
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import (

@@ -12,7 +12,7 @@ from msg2.states.checkpoint import load_checkpoint
 from msg2.states.configuration import SamplingOptions, TrainingOptions
 from msg2.states.cross_fitting import calibrate_model, extra_trainings
 from msg2.states.fill_calibration import FillCalibration, HeldOutScores, read_calibration
-from msg2.states.token_sampling import FRAME, sample_without
+from msg2.states.tokens_and_targets import FRAME, sample_without
 from msg2.states.training import train_model
 from tests.states.conftest import VARIANTS, tiny_dataset, tiny_task
 

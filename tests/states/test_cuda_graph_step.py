@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from msg2.states import cuda_graph_step as step_module
+from msg2.states import optimization as step_module
 from msg2.states import transformer_encoders
-from msg2.states.batch import Batch
 from msg2.states.checkpoint import load_checkpoint, read_card, read_tensors
 from msg2.states.configuration import SamplingOptions, TrainingOptions
+from msg2.states.network import Batch
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset
 

@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from msg2.states.batch import Batch
 from msg2.states.configuration import SamplingOptions
 from msg2.states.dataset import StateDataset
-from msg2.states.evidence_model import FOLDS, CooccurrenceModel, EvidenceModel
-from msg2.states.losses import ordinal_loss, training_loss
-from msg2.states.state_model import StateModel, StateModelOutput
-from msg2.states.token_sampling import COMPLETED, EXTRA_FEATURES, FRAME
+from msg2.states.network import FOLDS, Batch, CooccurrenceModel, EvidenceModel, StateModel, StateModelOutput
+from msg2.states.optimization import ordinal_loss, training_loss
+from msg2.states.tokens_and_targets import COMPLETED, EXTRA_FEATURES, FRAME
 from tests.states.conftest import (
     SAMPLED_FROM_THE_VIDEO,
     VARIANTS,

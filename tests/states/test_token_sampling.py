@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
 from msg2.states.dataset import build_dataset
-from msg2.states.token_sampling import (
+from msg2.states.tokens_and_targets import (
     COMPLETED,
     END,
     EXTRA_FEATURES,
@@ -30,7 +30,7 @@ from msg2.states.token_sampling import (
     labelled_video,
     nearest_index,
 )
-from msg2.states.token_sampling import sample_tokens as sampled_tokens
+from msg2.states.tokens_and_targets import sample_tokens as sampled_tokens
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import labelled_videos
 

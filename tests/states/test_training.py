@@ -21,14 +21,13 @@ from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.states import training as training_module
-from msg2.states.checkpoint import load_checkpoint, read_card, read_tensors
+from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card, read_tensors
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, build_dataset, collate
-from msg2.states.model_card import ModelCard
-from msg2.states.optimizer import learning_rate
+from msg2.states.network import StateModel
+from msg2.states.optimization import learning_rate
 from msg2.states.prediction import predict_states
-from msg2.states.state_model import StateModel
-from msg2.states.token_sampling import COMPLETED
+from msg2.states.tokens_and_targets import COMPLETED
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset, tiny_features, tiny_task
 

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from msg2.arrays import FloatArray, IntArray
 from msg2.errors import InputError
-from msg2.media.video_features import VideoFeatures
-from msg2.states.token_sampling import time_order
+from msg2.media.feature_store import VideoFeatures
+from msg2.sequences import FloatArray, IntArray
+from msg2.states.tokens_and_targets import time_order
 from msg2.task import Step, Task, Video
 from msg2.text import short_repr
 

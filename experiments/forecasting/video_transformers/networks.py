@@ -21,7 +21,7 @@ from experiments.forecasting.video_transformers.labelled_videos import LabelledV
 from experiments.forecasting.video_transformers.step_histories import StepHistories
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from msg2.states.configuration import StateModelOptions
-from msg2.states.state_model import Fusion
+from msg2.states.network import Fusion
 
 
 @dataclass(frozen=True, slots=True)

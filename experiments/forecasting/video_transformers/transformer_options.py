@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msg2.errors import require
 from msg2.states.configuration import TrainingOptions
-from msg2.validation import require
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,20 @@
 
 from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport
 from msg2.assist.assistant import Assistant, Observation
-from msg2.assist.forecasting import GRAPH_RANKERS, RANKERS, NextStepForecast, RankerFactory, forecast, make_ranker
-from msg2.assist.grprop import grprop
+from msg2.assist.forecasting import (
+    GRAPH_RANKERS,
+    RANKERS,
+    EndForecaster,
+    Lookahead,
+    NextStepForecast,
+    RankerFactory,
+    fit_end_probability,
+    forecast,
+    look_ahead,
+    make_ranker,
+)
 from msg2.assist.learned_forecaster import fit_forecaster
-from msg2.assist.lookahead import EndForecaster, Lookahead, fit_end_probability, look_ahead
 from msg2.assist.mistakes import ACCUSED, CheckReport, Mistake, StepTotal, check
-from msg2.assist.next_step import RankedStep, Ranker, bigram, next_steps, recency
 from msg2.assist.next_step_evaluation import (
     NextStepEvaluation,
     NextStepScore,
@@ -18,8 +26,8 @@ from msg2.assist.next_step_evaluation import (
 )
 from msg2.assist.online_monitoring import OnlineMonitor, OnlineReport, StepAssessment, check_online, fit_monitor
 from msg2.assist.planning import Plan, plan_steps
-from msg2.assist.time_left import TimeLeft, fit_time_left
-from msg2.assist.waiting_times import WaitingTime, fit_waiting_times
+from msg2.assist.rankers import RankedStep, Ranker, bigram, grprop, next_steps, recency
+from msg2.assist.time_left import TimeLeft, WaitingTime, fit_time_left, fit_waiting_times
 from msg2.assist.window_planning import fit_window_planner
 
 __all__ = [

@@ -9,19 +9,7 @@ from msg2.task import Absent, Task
 
 
 def absent_meaning(graph: SubtaskGraph, task: Task | None) -> Absent:
-    """Say whether a step without a label was skipped.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        If it was learned with one of the two meanings, that counts.
-    task : Task, optional
-        Else what the data say.
-
-    Returns
-    -------
-    "unknown" or "skipped"
-    """
+    """Say whether a step without a label was skipped."""
     options = graph.method.get("options")
     recorded = options.get("absent") if isinstance(options, Mapping) else None
     if recorded == "skipped":

@@ -13,20 +13,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport
+from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport, explain_deviation, explain_next
 from msg2.assist.assistant_model import AssistantModel
 from msg2.assist.belief import Belief, Hypothesis
-from msg2.assist.next_step import rank_steps
 from msg2.assist.online_monitoring import THRESHOLD
 from msg2.assist.planning import Plan, plan_steps
-from msg2.assist.reasons import explain_deviation, explain_next
+from msg2.assist.rankers import rank_steps
 from msg2.assist.run_state import unknown_step_error
 from msg2.assist.time_left import TimeLeft
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, is_finite, require, require_count, require_probability
 from msg2.graph import SubtaskGraph
 from msg2.task import Absent, Step, Task
 from msg2.text import short_repr
-from msg2.validation import is_finite, require, require_count, require_probability
 
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations

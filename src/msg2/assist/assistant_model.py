@@ -10,13 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
+from msg2.assist.forecasting import EndProbability, fit_end_probability
 from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster
-from msg2.assist.lookahead import EndProbability, fit_end_probability
 from msg2.assist.online_monitoring import OnlineMonitor, fit_monitor
 from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.run_state import RunStateTracker
-from msg2.assist.time_left import TimeLeftModel, fit_time_left
-from msg2.assist.waiting_times import WaitingTimes, fit_waiting_times
+from msg2.assist.time_left import TimeLeftModel, WaitingTimes, fit_time_left, fit_waiting_times
 from msg2.graph import SubtaskGraph
 from msg2.task import Absent, Step, Task
 

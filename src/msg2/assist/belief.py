@@ -74,19 +74,7 @@ class Belief:
         return self.hypotheses[0]
 
     def after(self, seen: Mapping[Step, float], forecast: Forecast) -> Belief:
-        """Take in what was seen.
-
-        Parameters
-        ----------
-        seen : mapping of Step to float
-            q, each above 0, with a sum of at most 1.
-        forecast : callable
-            p: from the steps done so far to the probability of each step that is left.
-
-        Returns
-        -------
-        Belief
-        """
+        """Take in what was seen."""
         nothing, merged = max(0.0, 1.0 - sum(seen.values())), dict[object, Hypothesis]()
         if len(self.hypotheses) == 1 and len(seen) == 1 and nothing == 0:
             return Belief((self.best.after(*seen),))

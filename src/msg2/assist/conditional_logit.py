@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.assist.lbfgs import minimize_lbfgs
+from msg2.sequences import FloatArray
 
 _TIE = 1e-6
 """Likelihoods per choice that are no further apart are equal: then the stronger penalty is taken."""
@@ -84,32 +84,7 @@ def fit_conditional_logit(
     start: ConditionalLogit | None = None,
     tolerance: float = 1e-10,
 ) -> ConditionalLogit:
-    """Minimise the penalised loss of a conditional logit.
-
-    Parameters
-    ----------
-    choices : ObservedChoices
-        n choices among N candidates.
-    penalty : Penalty
-        λ_T and λ_w.
-    prior : array of shape (F,)
-        w₀, towards which the weights are drawn.
-    start : ConditionalLogit, optional
-        Where the search begins; by default T = 0 and w = w₀.
-    tolerance : float
-        The search ends when a round changes the loss by less than this share.
-
-    Returns
-    -------
-    ConditionalLogit
-        The model with the least penalised loss.
-
-    >>> two = ChoiceSets(np.ones((4, 1)), np.zeros((4, 2, 0)), np.ones((4, 2), dtype=bool))
-    >>> choices = ObservedChoices(two, np.array([0, 0, 0, 1]))
-    >>> model = fit_conditional_logit(choices, Penalty(1e-9, 1.0), np.zeros(0))
-    >>> np.exp(model.log_probabilities(two))[0].round(3).tolist()
-    [0.75, 0.25]
-    """
+    """Minimise the penalised loss of a conditional logit."""
     choice_sets, rows = choices.choice_sets, np.arange(len(choices.chosen))
     shape = (choice_sets.context.shape[1], choice_sets.available.shape[1])
     size = shape[0] * shape[1]
@@ -136,22 +111,7 @@ def fit_conditional_logit(
 def best_penalty(
     trials: Iterable[tuple[ObservedChoices, ObservedChoices]], prior: FloatArray, grid: Sequence[Penalty]
 ) -> Penalty:
-    """Choose the penalty with the highest held-out likelihood.
-
-    Parameters
-    ----------
-    trials : iterable of (ObservedChoices, ObservedChoices)
-        Pairs of training and held-out choices; of many, the first.
-    prior : array of shape (F,)
-        w₀.
-    grid : sequence of Penalty
-        The candidates, from strong to weak.
-
-    Returns
-    -------
-    Penalty
-        The best one; without any trial, the strongest.
-    """
+    """Choose the penalty with the highest held-out likelihood."""
     if len(grid) == 1:
         return grid[0]
     likelihood, held_out_size = np.zeros(len(grid)), 0

@@ -1,19 +1,203 @@
-"""Forecasts in one call: a ranker by its name, the steps that are left, when they come, and what comes after."""
+"""Further ahead than the next step: what comes within k steps, whether anything comes at all, and when.
+
+With any ranker p, the probability that step n comes within k steps is the sum over the places j ≤ k of
+
+    P(n at place j) = Σ_path p(path) · (1 − p_end(done + path)) · p(n | done + path),   |path| = j − 1
+
+over the most probable paths of each length (a beam); where the beam holds all of them, it is exact.
+
+Forecasts in one call: a ranker by its name, the steps that are left, when they come, and what comes after.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from msg2.assist.grprop import grprop
-from msg2.assist.learned_forecaster import fit_forecaster
-from msg2.assist.lookahead import Lookahead, fit_end_probability, look_ahead
-from msg2.assist.next_step import RankedStep, Ranker, bigram, next_steps, recency
-from msg2.assist.waiting_times import WaitingTime, fit_waiting_times
+import numpy as np
+
+from msg2.assist.conditional_logit import (
+    ChoiceSets,
+    ConditionalLogit,
+    ObservedChoices,
+    best_penalty,
+    fit_conditional_logit,
+)
+from msg2.assist.learned_forecaster import (
+    PENALTIES,
+    StepIndices,
+    encode_contexts,
+    fit_forecaster,
+    k_fold_split,
+    step_indices,
+    training_sequences,
+)
+from msg2.assist.rankers import RankedStep, Ranker, bigram, grprop, next_steps, recency
+from msg2.assist.time_left import WaitingTime, fit_waiting_times
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
+
+EndProbability: TypeAlias = Callable[[Sequence[Step]], float]
+"""From the steps done so far, in order, to the probability that no other step comes."""
+
+BEAM_WIDTH = 200
+"""Paths that are followed at once; more make probabilities several steps ahead exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookahead:
+    """What comes within `horizon` steps."""
+
+    horizon: int
+    within: dict[Step, float]
+    """The probability of each step that is left, the most probable first."""
+    end_probability: float
+    """That fewer steps come (and not all are done)."""
+    path: tuple[Step, ...]
+    """The most probable next steps, in order, if so many come."""
+    path_probability: float
+    """How probable they then are."""
+
+
+def look_ahead(
+    ranker: Ranker, done: Sequence[Step], horizon: int, end_probability: EndProbability | None = None
+) -> Lookahead:
+    """Forecast the next `horizon` steps.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        How probable each next step is.
+    done : sequence of Step
+        The steps done so far, in order.
+    horizon : int
+        How many steps to look ahead.
+    end_probability : EndProbability, optional
+        How probably nothing more comes; by default, steps come until all are done.
+
+    Returns
+    -------
+    Lookahead
+
+    Raises
+    ------
+    InputError
+        For a horizon below 1.
+
+    >>> def evenly(done):
+    ...     left = [name for name in "abc" if name not in done]
+    ...     return dict.fromkeys(left, 1 / max(len(left), 1))
+    >>> look_ahead(evenly, ["a"], 2).within
+    {'b': 1.0, 'c': 1.0}
+    """
+    if horizon < 1:
+        raise InputError(f"horizon is {horizon}, it must be 1 or more")
+    within: defaultdict[Step, float] = defaultdict(float)
+    beam: list[_StepPath] = [_StepPath((), 1.0, 1.0)]
+    for _ in range(horizon):
+        longer = []
+        for path in beam:
+            before = (*done, *path.steps)
+            goes_on = 1.0 if end_probability is None else 1.0 - end_probability(before)
+            for name, probability in ranker(before).items():
+                weight = path.weight * goes_on * probability
+                within[name] += weight
+                longer.append(_StepPath((*path.steps, name), weight, path.probability * probability))
+        if not longer:  # all steps are done
+            break
+        beam = _keep_most_probable(longer)
+    best = min(beam, key=lambda path: (-round(path.probability, 9), path.steps))
+    ranked = dict(sorted(within.items(), key=lambda item: -item[1]))
+    ended = max(0.0, 1.0 - sum(path.weight for path in beam))
+    return Lookahead(horizon, ranked, ended, best.steps, best.probability)
+
+
+@dataclass(frozen=True, slots=True)
+class _StepPath:
+    """Steps ahead; `weight` is their probability, `probability` the one they have if as many steps come."""
+
+    steps: tuple[Step, ...]
+    weight: float
+    probability: float
+
+
+def _keep_most_probable(paths: Sequence[_StepPath]) -> list[_StepPath]:
+    """The most probable paths, with the weight of all."""
+    if len(paths) <= BEAM_WIDTH:
+        return list(paths)
+    beam = sorted(paths, key=lambda path: (-path.weight, path.steps))[:BEAM_WIDTH]
+    scale = sum(path.weight for path in paths) / max(sum(path.weight for path in beam), np.finfo(float).tiny)
+    return [_StepPath(path.steps, path.weight * scale, path.probability) for path in beam]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndForecaster:
+    """An `EndProbability`: called with the steps done so far, it tells how probably they were all."""
+
+    graph: SubtaskGraph
+    model: ConditionalLogit | None
+    """Of going on (candidate 0) and of ending (candidate 1); without any video None: then nothing ends."""
+
+    def __call__(self, done: Sequence[Step]) -> float:
+        """Before the first step nothing ends; a step that the graph does not have is an `InputError`."""
+        prefix = step_indices(done, self.graph)
+        if not prefix or self.model is None:
+            return 0.0
+        return float(np.exp(self.model.log_probabilities(_end_choice_sets([prefix], self.graph))[0, 1]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that give the same probabilities elsewhere."""
+        return {"steps": list(self.graph.steps), "terms": None if self.model is None else self.model.terms.tolist()}
+
+
+def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
+    """Learn from the videos whether what was done so far was all there was.
+
+    A logistic regression on what was done, what was done last and how long ago; the penalty is chosen on held-out
+    videos.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        It has the steps of the task.
+    task : Task
+        The training videos.
+
+    Returns
+    -------
+    EndForecaster
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
+    """
+    sequences = training_sequences(graph, task)
+    if not sequences:
+        return EndForecaster(graph, None)
+    trials = (
+        (_end_choices(others, graph), _end_choices(held_out, graph))
+        for held_out, others in k_fold_split(sequences)
+        if len(sequences) > 1
+    )
+    no_weights = np.zeros(0)
+    penalty = best_penalty(trials, no_weights, PENALTIES)
+    return EndForecaster(graph, fit_conditional_logit(_end_choices(sequences, graph), penalty, no_weights))
+
+
+def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> ObservedChoices:
+    """After every step but the last nothing ended (candidate 0), after the last one it did (candidate 1)."""
+    prefixes = [sequence[: place + 1] for sequence in sequences for place in range(len(sequence))]
+    ended = [place + 1 == len(sequence) for sequence in sequences for place in range(len(sequence))]
+    return ObservedChoices(_end_choice_sets(prefixes, graph), np.array(ended, dtype=np.intp))
+
+
+def _end_choice_sets(prefixes: Sequence[StepIndices], graph: SubtaskGraph) -> ChoiceSets:
+    context = encode_contexts(prefixes, len(graph.steps)).context
+    return ChoiceSets(context, np.zeros((len(prefixes), 2, 0)), np.ones((len(prefixes), 2), dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)

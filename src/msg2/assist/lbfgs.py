@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from msg2.arrays import FloatArray
 from msg2.assist.line_search import LinePoint, Objective, find_step
+from msg2.sequences import FloatArray
 
 _MEMORY = 10
 """Changes that H is made of."""
@@ -33,26 +33,7 @@ class _Change(NamedTuple):
 def minimize_lbfgs(
     objective: Objective, start: FloatArray, value_tolerance: float = 2.2e-9, gradient_tolerance: float = 1e-5
 ) -> FloatArray:
-    """Find a local minimum, which is the only one if the function is convex.
-
-    Parameters
-    ----------
-    objective : callable
-        From a point of shape (n,) to the value and the gradient of shape (n,) there.
-    start : array of shape (n,)
-        Where the search begins.
-    value_tolerance : float
-        The search ends when an iteration changes the value by less than this share (of 1, where the value is smaller).
-    gradient_tolerance : float
-        It also ends when no partial derivative is larger.
-
-    Returns
-    -------
-    array of shape (n,)
-
-    >>> minimize_lbfgs(lambda x: (float((x - 1) @ (x - 1)), 2 * (x - 1)), np.array([5.0, 3.0])).round(6).tolist()
-    [1.0, 1.0]
-    """
+    """Find a local minimum, which is the only one if the function is convex."""
     x, here = start, LinePoint(0.0, *objective(start))
     memory: deque[_Change] = deque(maxlen=_MEMORY)
     for iteration in range(_MAX_ITERATIONS):

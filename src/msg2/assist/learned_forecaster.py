@@ -1,4 +1,9 @@
-"""The next step, learned from the videos: a conditional logit over the steps that are left.
+"""Features of the next step: what has been done as numbers (the context), and features of every candidate step.
+
+A context is what has been done, in order. All arrays have a row per context and a column per step of the task, in one
+fixed order; counts come from videos that the context is not part of.
+
+The next step, learned from the videos: a conditional logit over the steps that are left.
 
 Each step has its own coefficients for what was done, what was done last and how long ago; all steps share the weights
 of what came in similar contexts, of transitions and usual positions, and of the graph. The rows a model is trained on
@@ -7,13 +12,14 @@ get their counts from other videos, as the rows it is asked about will (cross-fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.assist.conditional_logit import (
     ChoiceSets,
     ConditionalLogit,
@@ -23,25 +29,236 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
-from msg2.assist.context_features import (
-    BACK_OFF,
-    COUNT_FEATURES,
-    SIMILARITY_DECAY,
-    Contexts,
-    GraphFeatures,
-    PastChoices,
-    StepIndices,
-    TransitionCounts,
-    count_features,
-    count_transitions,
-    encode_contexts,
-    similarity_features,
-)
-from msg2.assist.next_step import RHO
+from msg2.assist.rankers import RHO
 from msg2.assist.run_state import RunStateTracker, unknown_step_error
-from msg2.graph import SubtaskGraph
+from msg2.errors import require
+from msg2.graph import Formula, SubtaskGraph
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task
-from msg2.validation import require
+
+StepIndices: TypeAlias = tuple[int, ...]
+"""Steps done, in order, as their indices among the steps of the task."""
+
+COUNT_FEATURES = ("after last", "after second last", "share", "after done", "before left", "position")
+"""The features that `count_features` gives, in order."""
+SIMILARITY_DECAY = 0.3
+"""κ: what a past context weighs per difference from the present one, among similar contexts."""
+BACK_OFF = 2.0
+"""Observations that the share of videos with a step is worth."""
+_PAIRS_AT_ONCE = 1_000_000
+"""Pairs of contexts that are compared at once: memory stays bounded."""
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contexts:
+    """n contexts among N steps."""
+
+    prefixes: Sequence[StepIndices]
+    """What was done in each."""
+    done: FloatArray
+    """1 for every step done, shape (n, N)."""
+    last: FloatArray
+    """The last step, one-hot, shape (n, N + 1); the last column is for "none yet"."""
+    second: FloatArray
+    """The step before the last one, likewise."""
+    recency: FloatArray
+    """2^−(steps since) of every step done, shape (n, N)."""
+    length: FloatArray
+    """Number of steps done, shape (n,)."""
+    last_step: NDArray[np.intp]
+    """The last step, shape (n,); N is for "none yet"."""
+    packed: NDArray[np.uint8]
+    """`done` as bits, shape (n, ⌈N / 8⌉), with which many contexts are compared at once."""
+
+    @property
+    def left(self) -> NDArray[np.bool_]:
+        """Steps that are not done, shape (n, N)."""
+        return np.asarray(self.done == 0)
+
+    @property
+    def context(self) -> FloatArray:
+        """What each step has coefficients of its own for: 1, done, last and recency; shape (n, 3N + 2)."""
+        return np.hstack([np.ones((len(self.done), 1)), self.done, self.last, self.recency])
+
+
+def encode_contexts(prefixes: Sequence[StepIndices], size: int) -> Contexts:
+    """Encode what was done as arrays."""
+    done, last, second, recency = (np.zeros((len(prefixes), width)) for width in (size, size + 1, size + 1, size))
+    for row, prefix in enumerate(prefixes):
+        done[row, list(prefix)] = 1
+        recency[row, list(prefix)] = 0.5 ** np.arange(len(prefix) - 1, -1, -1)
+        last[row, prefix[-1] if prefix else size] = 1
+        second[row, prefix[-2] if len(prefix) > 1 else size] = 1
+    length = np.array([len(prefix) for prefix in prefixes], dtype=np.float64)
+    packed = np.packbits(done.astype(np.bool_), axis=1)
+    return Contexts(prefixes, done, last, second, recency, length, last.argmax(axis=1), packed)
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionCounts:
+    """Counts over videos of a task with N steps; those of other tasks have a number of videos per step."""
+
+    videos: float | FloatArray
+    shown: FloatArray
+    """Videos that show a step, shape (N,)."""
+    positions: FloatArray
+    """Sum of the relative positions of a step, 0 … 1, over the videos that show it, shape (N,)."""
+    after: FloatArray
+    """How often one step comes directly after another, shape (N + 1, N); the last row is for the start of a video."""
+    second: FloatArray
+    """How often one step comes after another with one in between, likewise."""
+    before: FloatArray
+    """How often one step comes any time before another, shape (N, N)."""
+
+    @cached_property
+    def log_purity(self) -> FloatArray:
+        """[a, b]: log of the share of videos with both in which a comes before b, smoothed; shape (N, N)."""
+        purity = np.log((self.before + 0.5) / (self.before + self.before.T + 1))
+        np.fill_diagonal(purity, 0.0)
+        return np.asarray(purity)
+
+    def __add__(self, other: TransitionCounts) -> TransitionCounts:
+        return TransitionCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def count_transitions(sequences: Sequence[StepIndices], size: int) -> TransitionCounts:
+    """Count steps, positions and pairs of steps."""
+    shown, positions = np.zeros(size), np.zeros(size)
+    after, second, before = np.zeros((size + 1, size)), np.zeros((size + 1, size)), np.zeros((size, size))
+    for sequence in sequences:
+        for place, step in enumerate(sequence):
+            shown[step] += 1
+            positions[step] += (place + 0.5) / len(sequence)
+            after[sequence[place - 1] if place else size, step] += 1
+            if place:
+                second[sequence[place - 2] if place > 1 else size, step] += 1
+            before[list(sequence[:place]), step] += 1
+    return TransitionCounts(float(len(sequences)), shown, positions, after, second, before)
+
+
+def count_features(contexts: Contexts, counts: TransitionCounts) -> FloatArray:
+    """Features from counts; 0 for steps that are done.
+
+    log p(n | last) and log p(n | second last), among the steps left, smoothed by the share of videos with n; the log of
+    that share; how surely n comes after what is done, and before what is left (mean log purities); and how far its
+    usual position is from here.
+    """
+    left = contexts.left
+    share = (counts.shown + 0.5) / (counts.videos + 1)
+    back_off = _normalize_rows(share * left)
+    purity, length = counts.log_purity, contexts.length
+    here = (length + 0.5) / max(float(share.sum()), 0.5)
+    usual = (counts.positions + 0.5) / (counts.shown + 1)
+    columns = [
+        np.log(_normalize_rows(contexts.last @ counts.after * left + BACK_OFF * back_off) + ~left),
+        np.log(_normalize_rows(contexts.second @ counts.second * left + BACK_OFF * back_off) + ~left),
+        np.broadcast_to(np.log(share), left.shape),
+        contexts.done @ purity / np.maximum(length, 1)[:, None],
+        (share * left) @ purity.T / np.maximum((share * left).sum(axis=1), 0.5)[:, None],
+        -np.abs(here[:, None] - usual),
+    ]
+    return np.asarray(np.stack(columns, axis=2) * left[..., None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastChoices:
+    """m contexts of other videos, and the step that came in each of them."""
+
+    contexts: Contexts
+    chosen: NDArray[np.intp]
+    """Shape (m,)."""
+    outcome: FloatArray
+    """The same one-hot, shape (m, N)."""
+    share: FloatArray
+    """Of the choices, those of each step, smoothed; shape (N,)."""
+
+    @staticmethod
+    def from_sequences(sequences: Sequence[StepIndices], size: int) -> PastChoices:
+        """Take every step of every video as a choice."""
+        prefixes = [sequence[:place] for sequence in sequences for place in range(len(sequence))]
+        chosen = np.array([step for sequence in sequences for step in sequence], dtype=np.intp)
+        share = (np.bincount(chosen, minlength=size) + 0.5) / (len(chosen) + 0.5 * size)
+        return PastChoices(encode_contexts(prefixes, size), chosen, np.eye(size)[chosen], np.asarray(share, np.float64))
+
+
+def similarity_features(contexts: Contexts, past: PastChoices, decay: float = SIMILARITY_DECAY) -> FloatArray:
+    """log p of what came in past contexts, weighted by their similarity to this one."""
+    weights = np.zeros(contexts.done.shape)
+    at_once = max(1, _PAIRS_AT_ONCE // max(len(past.chosen), 1))
+    for low in range(0, len(weights), at_once):
+        rows = slice(low, low + at_once)
+        weights[rows] = similarity_weights(contexts, past.contexts, decay, rows) @ past.outcome
+    weights = _normalize_rows((weights + past.share) * contexts.left)
+    return np.asarray(np.log(weights + ~contexts.left)[..., None])
+
+
+def similarity_weights(
+    contexts: Contexts, past: Contexts, decay: float = SIMILARITY_DECAY, rows: NDArray[np.intp] | slice = _ALL
+) -> FloatArray:
+    """Weigh past contexts: κ per step that only one of the two has done, and κ if their last steps differ."""
+    differences = np.bitwise_count(contexts.packed[rows][:, None] ^ past.packed).sum(axis=2, dtype=np.intp)
+    differences += contexts.last_step[rows][:, None] != past.last_step
+    powers = decay ** np.arange(contexts.done.shape[1] + 2)
+    return np.asarray(powers[differences])
+
+
+@dataclass(frozen=True, eq=False)
+class GraphFeatures:
+    """Features from the graph: those of contexts that are `known` are looked up."""
+
+    tracker: RunStateTracker
+    rho: float
+    """ρ, the discount per step since a step became eligible."""
+    known: Mapping[StepIndices, FloatArray] = field(default_factory=dict)
+
+    def of(self, contexts: Contexts) -> FloatArray:
+        """Whether a step is eligible, ρ^Δ since then (0: not eligible), and the number of its unmet clauses.
+
+        Shape (n, N, 3) of n contexts among the N steps of the graph; 0 for steps that are done.
+        """
+        shape = (*contexts.done.shape, 3)
+        if not self.tracker.graph.preconditions:  # everything is equally eligible: nothing to tell steps apart
+            return np.zeros(shape)
+        rows = [self.known[prefix] if prefix in self.known else self._row(prefix) for prefix in contexts.prefixes]
+        return np.array(rows).reshape(shape)
+
+    def look_up(self, sequences: Iterable[StepIndices]) -> GraphFeatures:
+        """Return the same features, with those of all contexts of some videos known."""
+        if not self.tracker.graph.preconditions:
+            return self
+        prefixes = dict.fromkeys(sequence[:place] for sequence in sequences for place in range(len(sequence)))
+        return replace(self, known={prefix: self._row(prefix) for prefix in prefixes})
+
+    def _row(self, prefix: StepIndices) -> FloatArray:
+        steps = self.tracker.graph.steps
+        state = self.tracker.state_after(steps[index] for index in prefix)
+        left = np.ones(len(steps))
+        left[list(prefix)] = 0
+        unmet = self._needed @ left
+        for place, clauses in self._other_clauses.items():
+            unmet[place] += sum(not clause.evaluate(state.completed) for clause in clauses)
+        fresh = [self.rho ** state.waited[name] if name in state.eligible else 0.0 for name in steps]
+        return np.asarray(np.stack([unmet == 0, fresh, unmet], axis=1) * left[:, None])
+
+    @cached_property
+    def _needed(self) -> FloatArray:
+        """[n, m]: 1 where the precondition of n has m as a clause, shape (N, N)."""
+        steps = self.tracker.graph.steps
+        return np.array([[float(one in self.tracker.needed_steps[name]) for one in steps] for name in steps])
+
+    @cached_property
+    def _other_clauses(self) -> dict[int, Sequence[Formula]]:
+        """Those of each step that has any, by its place."""
+        clauses = self.tracker.other_clauses
+        return {place: clauses[name] for place, name in enumerate(self.tracker.graph.steps) if clauses[name]}
+
+
+def _normalize_rows(weights: FloatArray) -> FloatArray:
+    """Rows with the sum 1; a row of zeros stays one."""
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights / np.where(total > 0, total, 1.0))
+
 
 Element = TypeVar("Element")
 
@@ -95,23 +312,7 @@ def fit_features(
     transfer: TransferPrior | None = None,
     from_graph: GraphFeatures | None = None,
 ) -> ForecastFeatures:
-    """Count what the features are made of.
-
-    Parameters
-    ----------
-    sequences : sequence of StepIndices
-        The steps of each video.
-    graph : SubtaskGraph
-        Of the same steps.
-    transfer : TransferPrior, optional
-        What other tasks say.
-    from_graph : GraphFeatures, optional
-        What the graph says, where that is known already.
-
-    Returns
-    -------
-    ForecastFeatures
-    """
+    """Count what the features are made of."""
     size = len(graph.steps)
     past, counts = PastChoices.from_sequences(sequences, size), count_transitions(sequences, size)
     said = from_graph or GraphFeatures(RunStateTracker(graph), RHO)
@@ -199,19 +400,7 @@ def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | No
 
 
 def observed_choices(sequences: Sequence[StepIndices], extractor: ForecastFeatures) -> ObservedChoices:
-    """Every step of some videos as a choice.
-
-    Parameters
-    ----------
-    sequences : sequence of StepIndices
-        The steps of each video.
-    extractor : ForecastFeatures
-        Fitted on other videos.
-
-    Returns
-    -------
-    ObservedChoices
-    """
+    """Every step of some videos as a choice."""
     choices = PastChoices.from_sequences(sequences, len(extractor.graph.steps))
     return ObservedChoices(extractor.choice_sets(choices.contexts), choices.chosen)
 
@@ -219,19 +408,7 @@ def observed_choices(sequences: Sequence[StepIndices], extractor: ForecastFeatur
 def cross_fit_choices(
     sequences: Sequence[StepIndices], extractor_from: Callable[[Sequence[StepIndices]], ForecastFeatures]
 ) -> ObservedChoices:
-    """Every step as a choice, with features from the videos of the other folds.
-
-    Parameters
-    ----------
-    sequences : sequence of StepIndices
-        The steps of each video.
-    extractor_from : callable
-        From sequences to a `ForecastFeatures`.
-
-    Returns
-    -------
-    ObservedChoices
-    """
+    """Every step as a choice, with features from the videos of the other folds."""
     return concatenate_choices(
         [observed_choices(inside, extractor_from(others)) for inside, others in k_fold_split(sequences)]
     )
@@ -240,22 +417,7 @@ def cross_fit_choices(
 def k_fold_split(
     sequences: Sequence[StepIndices], folds: int = FOLDS
 ) -> list[tuple[Sequence[StepIndices], Sequence[StepIndices]]]:
-    """Each fold, and all the other folds.
-
-    Parameters
-    ----------
-    sequences : sequence of StepIndices
-        The steps of each video.
-    folds : int
-        Number of folds; at most as many as there are sequences, and at least one, are made.
-
-    Returns
-    -------
-    list of (fold, others)
-
-    >>> k_fold_split([(0,), (1,), (2,)], 2)
-    [([(0,), (2,)], [(1,)]), ([(1,)], [(0,), (2,)])]
-    """
+    """Each fold, and all the other folds."""
     used = max(1, min(folds, len(sequences)))
     numbered = list(enumerate(sequences))
     return [
@@ -265,71 +427,21 @@ def k_fold_split(
 
 
 def training_sequences(graph: SubtaskGraph, task: Task) -> Sequence[StepIndices]:
-    """The steps of videos that a forecaster learns from.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        It has the steps of the task.
-    task : Task
-        The videos; of those with many labels together, some (`MAX_LABELS`).
-
-    Returns
-    -------
-    sequence of StepIndices
-        Of the videos with any step.
-
-    Raises
-    ------
-    InputError
-        For a step that the graph does not have.
-    """
+    """The steps of videos that a forecaster learns from."""
     sequences = [step_indices(video.sequence(), graph) for video in task if video.segments]
     most = max(2 * FOLDS, MAX_LABELS * len(sequences) // max(sum(map(len, sequences)), 1))
     return subsample_evenly(sequences, most)
 
 
 def subsample_evenly(items: Sequence[Element], most: int) -> Sequence[Element]:
-    """At most so many of the items, evenly spaced.
-
-    Parameters
-    ----------
-    items : sequence
-        All of them.
-    most : int
-        How many to keep.
-
-    Returns
-    -------
-    sequence
-
-    >>> subsample_evenly("abcd", 2)
-    ['a', 'c']
-    """
+    """At most so many of the items, evenly spaced."""
     if len(items) <= most:
         return items
     return [items[number * len(items) // most] for number in range(most)]
 
 
 def step_indices(done: Sequence[Step], graph: SubtaskGraph) -> StepIndices:
-    """The indices of steps among those of a graph, each once.
-
-    Parameters
-    ----------
-    done : sequence of Step
-        In order.
-    graph : SubtaskGraph
-        It has these steps.
-
-    Returns
-    -------
-    StepIndices
-
-    Raises
-    ------
-    InputError
-        For a step that the graph does not have.
-    """
+    """The indices of steps among those of a graph, each once."""
     index = {name: place for place, name in enumerate(graph.steps)}
     for name in done:
         if name not in index:

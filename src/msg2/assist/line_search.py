@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from msg2.arrays import FloatArray
+from msg2.sequences import FloatArray
 
 Objective: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 """From a point of shape (n,) to the value and the gradient of shape (n,) there."""
@@ -56,24 +56,7 @@ class _Interval(NamedTuple):
 def find_step(
     objective: Objective, x: FloatArray, direction: FloatArray, start: LinePoint, step: float
 ) -> LinePoint | None:
-    """Find a step that lowers a function, and its slope, enough.
-
-    Parameters
-    ----------
-    objective : callable
-        The function.
-    x, direction : array of shape (n,)
-        Where the line begins, and where it leads: downhill.
-    start : LinePoint
-        The value and the gradient at x; its step is not looked at.
-    step : float
-        The first one to try.
-
-    Returns
-    -------
-    LinePoint or None
-        Where the interval has become narrow, its slope may be steeper than asked for; None after twenty trials in vain.
-    """
+    """Find a step that lowers a function, and its slope, enough."""
     origin = _TrialStep(0.0, start.value, float(start.gradient @ direction))
     interval = _Interval(origin, origin, False)
     least, most = 0.0, 5 * step  # where the next trial may lie

@@ -21,7 +21,7 @@ from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.run_state import unknown_step_error
 from msg2.assist.sequence_likelihood import SequenceLikelihood, earlier_pairs
 from msg2.graph import Formula, SubtaskGraph, any_of, step
-from msg2.json_values import fields_to_json
+from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.task import Absent, Segment, Step, Task, Video

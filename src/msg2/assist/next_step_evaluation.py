@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from msg2.assist.forecasting import DEFAULT_RANKER, RANKERS, make_ranker
-from msg2.assist.next_step import Ranker
-from msg2.errors import InputError
+from msg2.assist.rankers import Ranker
+from msg2.errors import InputError, require
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, infer
 from msg2.metrics.calibration import NextStepPrediction
 from msg2.progress import Progress, no_progress
 from msg2.task import Step, Task, Video
 from msg2.text import short_repr
-from msg2.validation import require
 
 TEST_SHARE = 0.15
 """Share of the videos that is held out for testing."""
@@ -237,20 +236,7 @@ def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) 
 
 
 def tie_aware_accuracy(probabilities: Mapping[Step, float], came: Step) -> float:
-    """The chance that a random choice among the most probable steps is the right one.
-
-    Parameters
-    ----------
-    probabilities : mapping of Step to float
-        As a ranker gives them.
-    came : Step
-        The right one.
-
-    Returns
-    -------
-    float
-        1/k where it is among k equally probable ones, else 0.
-    """
+    """The chance that a random choice among the most probable steps is the right one."""
     best = max(probabilities.values(), default=0.0) - _TIE
     leaders = [name for name, probability in probabilities.items() if probability >= best]
     return 1 / len(leaders) if came in leaders else 0.0

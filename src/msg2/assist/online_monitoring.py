@@ -20,10 +20,10 @@ from typing import Any
 from msg2.assist.absence import absent_meaning
 from msg2.assist.deviations import Deviation, DeviationDetector, DeviationKind
 from msg2.assist.requirement_model import RequirementModel, mistake_probability
+from msg2.errors import require_probability
 from msg2.graph import SubtaskGraph, step
-from msg2.json_values import fields_to_json
+from msg2.options import fields_to_json
 from msg2.task import Absent, Segment, Step, Task, Video
-from msg2.validation import require_probability
 
 THRESHOLD = 0.5
 """Operating point: a step is called a mistake from this probability on. Where both errors cost the same, 0.5 is the
@@ -87,19 +87,7 @@ class DeviationCounts:
 
     @staticmethod
     def from_videos(graph: SubtaskGraph, videos: Iterable[Video]) -> DeviationCounts:
-        """Count the deviations of videos from a graph.
-
-        Parameters
-        ----------
-        graph : SubtaskGraph
-            What the steps need.
-        videos : iterable of Video
-            Each counts once for each deviation, however often it has it.
-
-        Returns
-        -------
-        DeviationCounts
-        """
+        """Count the deviations of videos from a graph."""
         number, steps, deviations = 0, Counter[Step](), Counter[Deviation]()
         for video in videos:
             number, detector = number + 1, DeviationDetector(graph)

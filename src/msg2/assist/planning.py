@@ -17,13 +17,12 @@ from heapq import heappop, heappush, nsmallest
 from itertools import chain
 from typing import Any
 
-from msg2.assist.next_step import Ranker
+from msg2.assist.rankers import Ranker
 from msg2.assist.run_state import unknown_step_error
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.task import Step
 from msg2.text import short_repr
-from msg2.validation import require
 
 MAX_EXPANDED = 2000
 """Paths that are continued before an exact search gives way to a beam, and those that the beam then continues."""

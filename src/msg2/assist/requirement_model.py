@@ -46,20 +46,6 @@ class RequirementModel:
         Beforehand w is Beta(2, 2), and 1 / (1 + b) is `PRIOR_MISTAKE_RATE`. A rate θ from Beta(1, b), met k times in
         n, has the mean E[−log(1 − θ)] = Σ_{j = 0 … k} 1 / (b + n − k + j), from which b is 1 over its mean over real
         requirements.
-
-        Parameters
-        ----------
-        rules : sequence of (int, int)
-            Of each rule, k and n: how many videos break it, of how many that could.
-        least_rarity : float
-            The smallest b.
-        highest : float
-            h.
-
-        Returns
-        -------
-        RequirementModel
-            The most probable one.
         """
         shares = [1.0] * len(rules)  # how probably each rule is a real requirement
         believed = rarity = 1 / PRIOR_MISTAKE_RATE - 1
@@ -73,22 +59,7 @@ class RequirementModel:
 
 
 def sum_of_inverses(first: float, count: int) -> float:
-    """Σ 1 / (first + j) for j = 0 … count − 1.
-
-    Parameters
-    ----------
-    first : float
-        At least 1.
-    count : int
-        How many; of many terms, the later ones are taken together, ψ(last) − ψ(middle) by ψ's asymptotic series.
-
-    Returns
-    -------
-    float
-
-    >>> sum_of_inverses(1, 3) == 1 + 1 / 2 + 1 / 3
-    True
-    """
+    """Σ 1 / (first + j) for j = 0 … count − 1."""
     alone = min(count, _FEW_TERMS)
     total = sum(1 / (first + j) for j in range(alone))
     return total if alone == count else total + _digamma(first + count) - _digamma(first + alone)
@@ -100,24 +71,7 @@ def _digamma(x: float) -> float:
 
 
 def mistake_probability(times: int, chances: int, model: RequirementModel) -> float:
-    """w E / (w E + (1 − w) H): whether what some videos do is a mistake, each time, or usual.
-
-    Parameters
-    ----------
-    times : int
-        k, the videos that do it.
-    chances : int
-        n, the videos that could.
-    model : RequirementModel
-        w and b.
-
-    Returns
-    -------
-    float
-
-    >>> [round(mistake_probability(times, 16, RequirementModel(0.5, 19)), 2) for times in (1, 2, 3, 6)]
-    [0.81, 0.66, 0.46, 0.05]
-    """
+    """w E / (w E + (1 − w) H): whether what some videos do is a mistake, each time, or usual."""
     k, n, b = times, chances, model.rarity
     mistake = log(model.genuine) + log(b) + lgamma(n - k + b) - lgamma(n + 1 + b)
     usual = log1p(-model.genuine) + lgamma(n - k + 1) - lgamma(n + 2) - log(model.highest)

@@ -16,9 +16,9 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.assist.requirement_model import PRIOR_MISTAKE_RATE, RequirementModel, mistake_probability
 from msg2.graph import Formula, SubtaskGraph
+from msg2.sequences import FloatArray
 from msg2.task import Step
 
 LEAST_RARITY = 1 / PRIOR_MISTAKE_RATE - 1
@@ -36,19 +36,6 @@ class RuleProbabilities:
 
         The pairs hang together: they share steps, so that one wrong choice may break several. If none of them is a
         real rule, the video has nothing to answer for; if any is, it costs all.
-
-        Parameters
-        ----------
-        pairs : sequence of (str, str)
-            Pairs (before, after), as they should come.
-        cost : float or None
-            log p that these rules take from the video that breaks them (nats), below 0 but for a very disorderly one,
-            in which the rules explain more of the other choices; None for a video that the graph was learned from,
-            whose part is in the gains already.
-
-        Returns
-        -------
-        list of float
         """
         places = [(self._index[before], self._index[after]) for before, after in pairs]
         usual = self._path_probabilities(cost is not None)
@@ -65,37 +52,11 @@ class RuleProbabilities:
         return [float(chance * usual[pair]) for chance, pair in zip(real, places, strict=True)]
 
     def exclusive(self, one: Step, other: Step, new: bool) -> float:
-        """Return the probability that it is a mistake to do both of an exclusive pair.
-
-        Parameters
-        ----------
-        one, other : str
-            The steps.
-        new : bool
-            Whether the graph was learned without the video.
-
-        Returns
-        -------
-        float
-        """
+        """Return the probability that it is a mistake to do both of an exclusive pair."""
         return _probability(self._exclusive_counts.get(frozenset({one, other})), new, self._exclusive_model)
 
     def need(self, step: Step, clause: Formula, cost: float | None) -> float:
-        """Return the probability that it is a mistake to do a step although a clause of its precondition is not met.
-
-        Parameters
-        ----------
-        step : str
-            The step.
-        clause : Formula
-            What it needs.
-        cost : float or None
-            As in `order`.
-
-        Returns
-        -------
-        float
-        """
+        """Return the probability that it is a mistake to do a step although a clause of its precondition is not met."""
         evidence, new = self.graph.step_evidence(step), cost is not None
         if evidence.videos is None:
             return 1.0
@@ -109,35 +70,11 @@ class RuleProbabilities:
         return _sigmoid(gain + (cost or 0.0)) * _probability(counts, new, self._order_model)
 
     def left_out(self, step: Step, new: bool) -> float:
-        """Return the probability that it is a mistake to leave out a required step.
-
-        Parameters
-        ----------
-        step : str
-            The step.
-        new : bool
-            Whether the graph was learned without the video.
-
-        Returns
-        -------
-        float
-        """
+        """Return the probability that it is a mistake to leave out a required step."""
         return _probability(self._absence_counts.get(step), new, self._absence_model)
 
     def all_left_out(self, group: Sequence[Step], new: bool) -> float:
-        """Return the probability that it is a mistake to do no step of an exclusive group.
-
-        Parameters
-        ----------
-        group : sequence of str
-            The steps.
-        new : bool
-            Whether the graph was learned without the video.
-
-        Returns
-        -------
-        float
-        """
+        """Return the probability that it is a mistake to do no step of an exclusive group."""
         counts = [self.graph.step_evidence(name).videos for name in group]
         videos = self._videos
         if not videos or None in counts:
@@ -147,19 +84,7 @@ class RuleProbabilities:
         return _probability((lacking, videos), new, self._absence_model)
 
     def repeated(self, step: Step, new: bool) -> float:
-        """Return the probability that it is a mistake to do a step again: usual or not with even odds beforehand.
-
-        Parameters
-        ----------
-        step : str
-            The step.
-        new : bool
-            Whether the graph was learned without the video.
-
-        Returns
-        -------
-        float
-        """
+        """Return the probability that it is a mistake to do a step again: usual or not with even odds beforehand."""
         videos = self.graph.step_evidence(step).videos
         counts = None if videos is None else (round(self.graph.repeats.get(step, 0.0) * videos), videos)
         return _probability(counts, new, RequirementModel(0.5, LEAST_RARITY))

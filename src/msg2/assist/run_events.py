@@ -33,34 +33,7 @@ _FIELDS: Mapping[str, frozenset[str]] = {
 
 
 def answer_event(assistant: Assistant, event: object, k: int | None = None) -> dict[str, Any]:
-    """Tell an assistant what happened, and collect its answers.
-
-    Parameters
-    ----------
-    assistant : Assistant
-        Of the run.
-    event : object
-        As JSON gives it; see above.
-    k : int, optional
-        How many next steps the answer has, at most.
-
-    Returns
-    -------
-    dict
-        Plain JSON values: `report` (of a step that was told), `plans` (if asked for), `done`, `progress`, `next`,
-        `missing`, `time_left`, `finished`.
-
-    Raises
-    ------
-    InputError
-        For an event that is none; the assistant then stands where it stood.
-
-    >>> from msg2.graph import SubtaskGraph, step
-    >>> assistant = Assistant(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))
-    >>> answer = answer_event(assistant, {"did": "boil"})
-    >>> answer["report"]["mistake"], answer["progress"], answer["next"][0]["step"]
-    (False, ['boil'], 'pour')
-    """
+    """Tell an assistant what happened, and collect its answers."""
     kind, fields = _parse(event)
     report, plans, now, ended = None, None, None, False
     match kind:

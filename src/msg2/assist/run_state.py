@@ -96,22 +96,7 @@ class RunStateTracker:
 
 
 def unknown_step_error(name: Step, graph: SubtaskGraph, where: str | None = None) -> InputError:
-    """The error for a step that the graph does not have.
-
-    Parameters
-    ----------
-    name : Step
-        The unknown step.
-    graph : SubtaskGraph
-        The nearest of its names is the hint.
-    where : str, optional
-        The place in the input.
-
-    Returns
-    -------
-    InputError
-        To be raised.
-    """
+    """The error for a step that the graph does not have."""
     nearest = get_close_matches(name[:200], graph.steps, n=1)
     hint = f"did you mean {short_repr(nearest[0])}?" if nearest else None
     return InputError(f"{short_repr(name)} is not a step of the graph", where=where, hint=hint)

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.graph import SubtaskGraph
 from msg2.graph.reduction import necessary_steps
+from msg2.sequences import FloatArray
 from msg2.task import Segment, Step, Video
 
 _USUAL_RATE = 0.05
@@ -37,20 +37,7 @@ def _any_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> NDArray[np.b
 
 
 def earlier_pairs(spans: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
-    """[a, b]: whether a ended no later than b starts, as `Segment.before` says.
-
-    Parameters
-    ----------
-    spans : sequence of (float, float)
-        Start and end of each.
-
-    Returns
-    -------
-    array of bool, shape (spans, spans)
-
-    >>> earlier_pairs([(0, 5), (5, 9), (4, 6)]).tolist()
-    [[False, True, False], [False, False, False], [False, False, False]]
-    """
+    """[a, b]: whether a ended no later than b starts, as `Segment.before` says."""
     start, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
     return np.asarray((end[:, None] <= start) & ~(end <= start[:, None]))
 
@@ -78,38 +65,12 @@ class SequenceLikelihood:
         return self._order(_first_segments(video))
 
     def violation_cost(self, video: Video, pairs: Iterable[tuple[Step, Step]]) -> float:
-        """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round.
-
-        Parameters
-        ----------
-        video : Video
-            The video.
-        pairs : iterable of (str, str)
-            Pairs (late, early) of its steps, of which the first should have come before the second.
-
-        Returns
-        -------
-        float
-            log p of the order, less what it would be if these pairs were in no order; in nats.
-        """
+        """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round."""
         first = _first_segments(video)
         return self._order(first) - self._order(first, frozenset(pairs))
 
     def unmet_cost(self, video: Video, name: Step) -> float:
-        """Say how improbable it makes the order of a video that a step came before all branches of an OR that it needs.
-
-        Parameters
-        ----------
-        video : Video
-            The video.
-        name : str
-            One of its steps.
-
-        Returns
-        -------
-        float
-            As in `violation_cost`.
-        """
+        """Log-probability cost of a step that came before every alternative of an OR that it needs."""
         first = _first_segments(video)
         return self._order(first) - self._order(first, without_or=name)
 

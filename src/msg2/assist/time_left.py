@@ -1,4 +1,6 @@
-"""How many seconds a run still takes, by what was left of videos when they stood where it stands.
+"""Waiting times: how many seconds pass between one step and the next, by the gaps that videos have.
+
+How many seconds a run still takes, by what was left of videos when they stood where it stands.
 
 Before and after each step of each video some seconds r were left until its last step ended. Those of similar contexts
 are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took longer to come as
@@ -11,20 +13,96 @@ far, its r is scaled by the pace,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
-from msg2.assist.context_features import Contexts, StepIndices, encode_contexts, similarity_weights
-from msg2.assist.learned_forecaster import MAX_LABELS, step_indices, subsample_evenly
-from msg2.assist.waiting_times import INTERVAL
+from msg2.assist.learned_forecaster import (
+    MAX_LABELS,
+    Contexts,
+    StepIndices,
+    encode_contexts,
+    similarity_weights,
+    step_indices,
+    subsample_evenly,
+)
 from msg2.graph import SubtaskGraph
-from msg2.task import Step, Task, Video
+from msg2.sequences import FloatArray
+from msg2.task import Segment, Step, Task, Video
+
+WaitingTimes: TypeAlias = Callable[[Step | None, Step], "WaitingTime | None"]
+"""From the last step (None: none yet) and the next one to the time in between; None where times are not known."""
+INTERVAL = (0.1, 0.9)
+"""Quantiles of the seconds to the next step that are given beside the median."""
+MIN_GAPS = 9
+"""Pairs of steps that were seen fewer times than this get the waiting time after the last step alone: the next of n
+gaps is between the shortest and the longest with probability (n − 1) / (n + 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTime:
+    """Seconds from the end of the last step (or the start of the video) to the start of the next.
+
+    Their median, the quantiles `low` and `high`, and the number of `gaps` that were seen.
+    """
+
+    median: float
+    low: float
+    high: float
+    gaps: int
+
+
+def fit_waiting_times(task: Task) -> WaitingTimes:
+    """Estimate the time between two steps from the videos of a task.
+
+    Pairs that were seen at least `MIN_GAPS` times have their own; else all gaps after the last step count, else all
+    there are. A step that starts before the last one ends is waited for 0 seconds.
+
+    >>> from msg2.task import Video
+    >>> task = Task("t", "ab", [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 5, 6)]) for n in range(9)])
+    >>> fit_waiting_times(task)("a", "b")
+    WaitingTime(median=3.0, low=3.0, high=3.0, gaps=9)
+    """
+    gaps: defaultdict[tuple[Step | None, Step] | Step | None, list[float]] = defaultdict(list)
+    everywhere: list[float] = []
+    for video in task:
+        for last, following, seconds in _gaps(video.with_first_labels().segments):
+            gaps[last, following].append(seconds)
+            gaps[last].append(seconds)
+            everywhere.append(seconds)
+
+    @cache
+    def waiting_time(last: Step | None, following: Step) -> WaitingTime | None:
+        for seconds in (gaps.get((last, following), []), gaps.get(last, [])):
+            if len(seconds) >= MIN_GAPS:
+                return _summarize_gaps(seconds)
+        return _summarize_gaps(everywhere) if everywhere else None
+
+    return waiting_time
+
+
+def _gaps(segments: Iterable[Segment]) -> Iterable[tuple[Step | None, Step, float]]:
+    """Each step with the one before it and the seconds in between."""
+    last: Step | None = None
+    until = 0.0
+    for segment in segments:
+        if segment.start is None or segment.end is None:
+            return
+        yield last, segment.step, max(0.0, segment.start - until)
+        last, until = segment.step, segment.end
+
+
+def _summarize_gaps(seconds: Sequence[float]) -> WaitingTime:
+    # By this rule the next gap is in the interval as often as it says, also after few of them.
+    median, low, high = np.quantile(seconds, [0.5, *INTERVAL], method="weibull").tolist()
+    return WaitingTime(median, low, high, len(seconds))
+
 
 _DECAYS = (0.1, 0.3, 0.6)
 """κ."""
@@ -85,19 +163,7 @@ class TimeLeftModel:
     """Of the quantiles that are right half of the time, one in ten times and nine in ten times."""
 
     def __call__(self, done: Sequence[Step], elapsed: float | None = None) -> TimeLeft:
-        """Forecast the seconds from the end of the last step to the end of the run.
-
-        Parameters
-        ----------
-        done : sequence of str
-            The steps done so far, in order.
-        elapsed : float, optional
-            Seconds since the end of the first one; without it, the pace of the run is not known.
-
-        Returns
-        -------
-        TimeLeft
-        """
+        """Forecast the seconds from the end of the last step to the end of the run."""
         now = encode_contexts([step_indices(done, self.graph)], len(self.graph.steps))
         weights = similarity_weights(now, self.contexts, self.decay)
         passed = np.array([0.0 if elapsed is None else max(elapsed, 0.0)])

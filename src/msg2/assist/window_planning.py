@@ -18,17 +18,15 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
-from msg2.assist.context_features import StepIndices
 from msg2.assist.lbfgs import minimize_lbfgs
-from msg2.assist.learned_forecaster import k_fold_split
+from msg2.assist.learned_forecaster import StepIndices, k_fold_split
 from msg2.assist.line_search import Objective
 from msg2.assist.planning import Plan
 from msg2.assist.run_state import unknown_step_error
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph import SubtaskGraph
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task
-from msg2.validation import require
 
 FEATURES = (
     "bigram", "trigram", "one step more between", "next but one", "repeated at once", "repeated later", "usual order",
@@ -93,26 +91,7 @@ class WindowPlanner:
     weights: FloatArray
 
     def plan(self, first: Step, last: Step, k: int = 1) -> list[Plan]:
-        """Find the most probable windows with these ends.
-
-        Parameters
-        ----------
-        first, last : Step
-            The ends of the window.
-        k : int
-            How many plans to find.
-
-        Returns
-        -------
-        list of Plan
-            The most probable first, with both ends. The probability is that of the steps between, given the ends and
-            the length; it is exact where all possible windows were weighed.
-
-        Raises
-        ------
-        InputError
-            For an unknown step, or a k below 1.
-        """
+        """Find the most probable windows with these ends."""
         require(k >= 1, f"k is {k}, it must be 1 or more")
         for name in (first, last):
             if name not in self.steps:
@@ -159,24 +138,7 @@ def fit_window_planner(task: Task, length: int, weights: FloatArray | None = Non
 
 
 def fit_window_weights(tasks: Sequence[Task], length: int) -> FloatArray:
-    """Learn the weights of the features from the videos of some tasks.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The training videos.
-    length : int
-        T, the number of steps of a window.
-
-    Returns
-    -------
-    array of shape (features,)
-
-    Raises
-    ------
-    InputError
-        As `fit_window_planner`.
-    """
+    """Learn the weights of the features from the videos of some tasks."""
     parts = [
         _observed_windows(inside, count_windows(others, len(task.steps), length))
         for task in tasks
@@ -189,26 +151,7 @@ def fit_window_weights(tasks: Sequence[Task], length: int) -> FloatArray:
 
 
 def count_windows(sequences: Sequence[StepIndices], size: int, length: int) -> WindowCounts:
-    """Count windows, and what smooths them.
-
-    Parameters
-    ----------
-    sequences : sequence of StepIndices
-        The steps of each video, with repeats.
-    size : int
-        N, the number of steps of the task.
-    length : int
-        T, the number of steps of a window.
-
-    Returns
-    -------
-    WindowCounts
-
-    Raises
-    ------
-    InputError
-        For a length below 3, or windows too many to be numbered.
-    """
+    """Count windows, and what smooths them."""
     require(length >= 3, f"length is {length}, it must be 3 or more: nothing is to plan between two steps")
     if (length + 1) * np.log2(max(size, 2)) >= 63:
         raise InputError(f"windows of {length} of {size} steps are too long", hint="ask for fewer steps")
@@ -238,17 +181,6 @@ def window_features(counts: WindowCounts, rows: NDArray[np.intp]) -> FloatArray:
     The logarithms of the smoothed probabilities of its bigrams, trigrams, windows with one step more, and steps two
     apart; how many steps are repeated at once, and later; how far pairs are in their usual order; and the logarithm
     of the frequency of the steps between.
-
-    Parameters
-    ----------
-    counts : WindowCounts
-        Of the training videos.
-    rows : array of shape (windows, T)
-        All windows with these ends that are possible.
-
-    Returns
-    -------
-    array of shape (windows, features)
     """
     places = range(rows.shape[1])
     bigram = [counts.bigram[rows[:, i], rows[:, j]] for i, j in pairwise(places)]
@@ -271,20 +203,7 @@ def window_features(counts: WindowCounts, rows: NDArray[np.intp]) -> FloatArray:
 
 
 def candidate_windows(counts: WindowCounts, first: int, last: int) -> NDArray[np.intp]:
-    """All windows with these ends, or where they are too many, the most probable of a bigram and all that were seen.
-
-    Parameters
-    ----------
-    counts : WindowCounts
-        Of the training videos.
-    first, last : int
-        The ends.
-
-    Returns
-    -------
-    array of shape (windows, T)
-        In the order of their steps.
-    """
+    """All windows with these ends, or where they are too many, the most probable of a bigram and all that were seen."""
     size, length = len(counts.frequency), counts.length
     logs = np.log(counts.bigram)
     to_last = [logs[:, last]]  # the best that can follow each step, from the last place but one backwards

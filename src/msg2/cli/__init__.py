@@ -1,6 +1,6 @@
 """The command line: the only package that prints, draws progress or exits."""
 
-from msg2.cli.signals import end_at_once
+from msg2.cli.interruption import end_at_once
 
 __all__ = ["main"]
 

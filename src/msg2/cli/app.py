@@ -35,9 +35,8 @@ from msg2.cli import (
     watch,
 )
 from msg2.cli.help_text import PlainCommand, PlainGroup
-from msg2.cli.signals import INTERRUPTED, Interrupted, InterruptHandler, end_at_once
+from msg2.cli.interruption import INTERRUPTED, Interrupted, InterruptHandler, end_at_once
 from msg2.errors import InputError
-from msg2.renamed import RENAMED_COMMANDS, renamed_message
 
 app = typer.Typer(
     name="msg2",
@@ -79,17 +78,6 @@ app.command("run", rich_help_panel=_VIDEO)(run.run)
 app.command("simulate", rich_help_panel=_STUDY)(simulate.simulate)
 for _command in (*app.registered_commands, *states.app.registered_commands):
     _command.cls = PlainCommand
-
-
-def _renamed(context: typer.Context) -> None:
-    """A command of version 0.1 that is gone; it names what there is instead."""
-    name = str(context.info_name)
-    context.fail(renamed_message(f"msg2 {name}", RENAMED_COMMANDS[name]))
-
-
-for _name in RENAMED_COMMANDS:
-    _anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-    app.command(_name, hidden=True, add_help_option=False, context_settings=_anything)(_renamed)
 
 
 def _version(wanted: bool) -> None:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from msg2.errors import InputError
-from msg2.logs import LogCollector
+from msg2.progress import LogCollector
 from msg2.progress import Progress as ShowProgress
 from msg2.text import escape_control_characters, one_line, truncate
 
@@ -54,17 +54,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """Print a table; numbers to the right. Cells are data, never markup, and long ones (but no paths) are cut.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Headings.
-    rows : iterable of sequences
-        Cells.
-    title : str, optional
-        Above the table.
-    """
+    """Print a table; numbers to the right. Cells are data, never markup, and long ones (but no paths) are cut."""
     heading = None if title is None else Text(_format_cell(title))
     table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
     listed = [[_format_cell(value) for value in row] for row in rows]
@@ -197,13 +187,7 @@ class _LogPrinter(logging.Handler):
 
 
 def finish(*_: object, **__: object) -> None:
-    """What follows a command that has succeeded: the result is out, the remarks come after it.
-
-    Parameters
-    ----------
-    *_, **__
-        What Typer tells about the command.
-    """
+    """What follows a command that has succeeded: the result is out, the remarks come after it."""
     out.file.flush()
     for handler in logging.getLogger("msg2").handlers:
         for level, remark in dict.fromkeys(handler.messages) if isinstance(handler, LogCollector) else ():

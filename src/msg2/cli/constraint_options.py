@@ -51,21 +51,7 @@ _FORM = (
 def read_constraints(
     require: Sequence[str] | None, forbid: Sequence[str] | None, file: Path | None, tasks: Sequence[Task | Sequences]
 ) -> Constraints:
-    """Collect all constraints that were given; each is about steps of one of the tasks at least.
-
-    Parameters
-    ----------
-    require, forbid : sequence of str
-        Pairs, as "A<B" or "A<<B".
-    file : Path, optional
-        A table or JSON file of constraints.
-    tasks : sequence of Task or Sequences
-        Whose steps they may be about.
-
-    Returns
-    -------
-    Constraints
-    """
+    """Collect all constraints that were given; each is about steps of one of the tasks at least."""
     pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
     for option, kind, texts in (("--require", "required", require), ("--forbid", "forbidden", forbid)):
         for text in texts or ():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.formats.downloads.catalogue import PUBLIC_DATASETS
+from msg2.formats.downloads import PUBLIC_DATASETS
 
 _FOLDER = Path("datasets")
 
@@ -35,7 +35,7 @@ def data(
             [(name, one.title, one.size, one.licence, one.home) for name, one in PUBLIC_DATASETS.items()],
         )
         return
-    from msg2.formats.downloads.dataset_download import (  # what speaks HTTP is slow to import
+    from msg2.formats.downloads import (  # what speaks HTTP is slow to import
         download_dataset,
         find_dataset,
     )

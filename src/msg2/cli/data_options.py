@@ -69,38 +69,12 @@ def without_none(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def record_reading(graph: SubtaskGraph, reading: GivenOptions) -> SubtaskGraph:
-    """Record in a graph how its data was read, where that was not by default.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    reading : mapping
-        Options of reading that were given.
-
-    Returns
-    -------
-    SubtaskGraph
-    """
+    """Record in a graph how its data was read, where that was not by default."""
     return replace(graph, method={**graph.method, "reading": dict(reading)}) if reading else graph
 
 
 def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
-    """Read the task that a graph is about as the graph's own data was read, unless options say otherwise.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    data : Path
-        The data; of several tasks, the one of the name of the graph is taken.
-    **options : object
-        Options of reading; for the others, what is recorded counts.
-
-    Returns
-    -------
-    Task
-    """
+    """Read the task that a graph is about as the graph's own data was read, unless options say otherwise."""
     recorded = graph.method.get("reading")
     source = Source.of_data(data)
     reader = find_reader(source, options.get("columns"))
@@ -117,24 +91,7 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
 
 
 def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
-    """Keep the tasks with at least two labelled videos, so that one can be held out; a warning names the others.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        All tasks.
-    data : Path
-        Where they were read from.
-
-    Returns
-    -------
-    list of Task
-
-    Raises
-    ------
-    InputError
-        Where no task is left.
-    """
+    """Keep the tasks with at least two labelled videos, so that one can be held out; a warning names the others."""
     labelled = {task.name: len(list(islice((video for video in task if video.segments), 2))) for task in tasks}
     if max(labelled.values(), default=0) < 2:
         raise InputError("no task has two videos with labels: none can be held out", where=data)
@@ -145,21 +102,7 @@ def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
 
 
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
-    """Read the tasks of a file or folder, or only the one of a name.
-
-    Parameters
-    ----------
-    data : Path
-        The file or folder.
-    task : str, optional
-        The only task that is wanted.
-    **options : object
-        Options of reading.
-
-    Returns
-    -------
-    list of Task
-    """
+    """Read the tasks of a file or folder, or only the one of a name."""
     with console.progress_bar("reading"):
         tasks = read_all(data, **options)
     return tasks if task is None else [choose_task(tasks, task, data)]

@@ -10,8 +10,8 @@ import typer
 from msg2.cli import console
 from msg2.cli.interruption import stop_between_epochs
 from msg2.cli.run import print_runs
-from msg2.logs import quiet_logs
 from msg2.pipeline import DEMO_WORLD, run_demo
+from msg2.progress import quiet_logs
 
 
 def demo(

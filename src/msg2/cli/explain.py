@@ -10,9 +10,10 @@ from msg2.cli import console
 from msg2.cli.data_options import GraphFile, Json
 from msg2.cli.output_files import as_csv
 from msg2.formats import read_graph
-from msg2.graph import RelatedPair, related_pairs
+from msg2.graph import RelatedPair
+from msg2.graph.evidence import related_pairs
 from msg2.graph.explanation import demonstrations
-from msg2.json_values import fields_to_json
+from msg2.options import fields_to_json
 
 
 def explain(

@@ -10,10 +10,9 @@ import typer
 from msg2.cli import console
 from msg2.cli.data_options import EngineName, read_tasks
 from msg2.errors import InputError
-from msg2.media.feature_extraction import ExtractionOptions
-from msg2.media.feature_job import extract_features
+from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import open_store
-from msg2.media.frame_sampling import FrameOptions
+from msg2.media.video_decoding import FrameOptions
 from msg2.media.video_files import require_video_files
 
 _OPTIONS = ExtractionOptions()

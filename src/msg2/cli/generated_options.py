@@ -19,15 +19,6 @@ class CommandWithOptions:
 
     The function has a parameter for all of them together, a `GivenOptions`. A generated option that is in its signature
     as well is an argument of its own. The signature is made anew whenever Typer asks for it: options may join later.
-
-    Parameters
-    ----------
-    function : callable
-        The command itself.
-    collected : str
-        Name of its parameter for the generated options.
-    options : callable
-        Generates them: parameters with a `typer.Option` in their annotation and None as default.
     """
 
     def __init__(
@@ -54,24 +45,7 @@ class CommandWithOptions:
 def takes_fields(
     options: type, collected: str, metavars: Mapping[str, str | None], prefix: str = ""
 ) -> Callable[[Callable[..., None]], CommandWithOptions]:
-    """Decorate a command so that it takes fields of a dataclass as options; their help is the docs of the fields.
-
-    Parameters
-    ----------
-    options : type
-        The dataclass.
-    collected : str
-        Name of the parameter of the command that is given them.
-    metavars : mapping of str to str or None
-        The fields, each with what stands for its value in the help; None where its choices do.
-    prefix : str
-        What the help of each begins with.
-
-    Returns
-    -------
-    callable
-        The decorator.
-    """
+    """Decorate a command so that it takes fields of a dataclass as options; their help is the docs of the fields."""
 
     def parameter(name: str) -> inspect.Parameter:
         (spec,) = (spec for spec in option_specs(options) if spec.name == name)  # read once: that is slow
@@ -83,14 +57,6 @@ def takes_fields(
 
 
 def refuse_given(given: GivenOptions, needed: str) -> None:
-    """Raise a usage error for an option that means nothing without something else.
-
-    Parameters
-    ----------
-    given : mapping
-        Options that were given.
-    needed : str
-        What they go with.
-    """
+    """Raise a usage error for an option that means nothing without something else."""
     for name in given:
         raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {needed}")

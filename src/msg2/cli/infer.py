@@ -23,7 +23,7 @@ from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import DEFAULT_SAMPLES, choose_samples
 from msg2.inference.result import Statistic
-from msg2.media.text_encoders import text_encoder
+from msg2.media.encoders import text_encoder
 from msg2.sequences import Sequences
 
 MOST_RULES = 20

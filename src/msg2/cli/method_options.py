@@ -26,20 +26,7 @@ _PANEL = "Options of the methods"
 def takes_method_options(
     *, without: tuple[str, ...] = (), default: str = DEFAULT_METHOD
 ) -> Callable[[Callable[..., None]], CommandWithOptions]:
-    """Decorate a command so that it takes the options of all methods as `given`.
-
-    Parameters
-    ----------
-    without : tuple of str
-        Options that it does not take.
-    default : str
-        The method where none is named.
-
-    Returns
-    -------
-    callable
-        The decorator.
-    """
+    """Decorate a command so that it takes the options of all methods as `given`."""
     return lambda function: CommandWithOptions(function, "given", lambda: _parameters(without, default))
 
 
@@ -81,21 +68,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def parse_method_options(method: str, given: GivenOptions) -> dict[str, Any]:
-    """Parse the options that were given; what the method does not have or cannot use is a usage error.
-
-    Parameters
-    ----------
-    method : str
-        Its name.
-    given : mapping of str to str or bool
-        Options as they were given.
-
-    Returns
-    -------
-    dict
-        Values by name.
-        They are keyword arguments for `msg2.infer`.
-    """
+    """Parse the options that were given; what the method does not have or cannot use is a usage error."""
     with console.usage_errors():
         specs = {name: find_option(method, name) for name in given}
         values = {name: text if isinstance(text, bool) else specs[name].parse(text) for name, text in given.items()}
@@ -104,24 +77,7 @@ def parse_method_options(method: str, given: GivenOptions) -> dict[str, Any]:
 
 
 def find_option(method: str, name: str) -> OptionSpec:
-    """Return the option of a method by its name.
-
-    Parameters
-    ----------
-    method : str
-        Its name.
-    name : str
-        Of the option.
-
-    Returns
-    -------
-    OptionSpec
-
-    Raises
-    ------
-    InputError
-        Where there is no such method, or it has no such option.
-    """
+    """Return the option of a method by its name."""
     specs = {spec.name: spec for spec in option_specs(find_method(method).options)}
     if name not in specs:
         takes = ", ".join(spec.flag for spec in specs.values()) or "none"

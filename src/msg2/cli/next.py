@@ -33,7 +33,7 @@ from msg2.cli.generated_options import GivenOptions, refuse_given
 from msg2.cli.method_options import parse_method_options, takes_method_options
 from msg2.formats import read_graph
 from msg2.inference import DEFAULT_METHOD
-from msg2.logs import quiet_logs
+from msg2.progress import quiet_logs
 
 _FROM_VIDEOS = tuple(name for name in RANKERS if name not in GRAPH_RANKERS)
 

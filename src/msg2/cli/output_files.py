@@ -16,20 +16,7 @@ from msg2.errors import InputError
 
 
 def refuse_clashes(outputs: Sequence[Path], data: Path) -> None:
-    """Refuse to write a result over another one, or over the data.
-
-    Parameters
-    ----------
-    outputs : sequence of Path
-        What is to be written.
-    data : Path
-        What was read.
-
-    Raises
-    ------
-    InputError
-        Where two of them are the same file.
-    """
+    """Refuse to write a result over another one, or over the data."""
     for path, times in Counter(map(os.path.realpath, outputs)).items():
         if times > 1:
             raise InputError("two results are to be written there", where=path, hint="give each a file of its own")
@@ -38,19 +25,7 @@ def refuse_clashes(outputs: Sequence[Path], data: Path) -> None:
 
 
 def as_csv(kind: type[Any], rows_of_tasks: Iterable[tuple[str, Iterable[Any]]]) -> str:
-    """Write dataclass instances of one kind as a CSV table, with the name of the task in front.
-
-    Parameters
-    ----------
-    kind : type
-        The dataclass.
-    rows_of_tasks : iterable of (str, iterable)
-        Instances by task.
-
-    Returns
-    -------
-    str
-    """
+    """Write dataclass instances of one kind as a CSV table, with the name of the task in front."""
     names = [field.name for field in fields(kind)]
     values = attrgetter(*names)
     text = io.StringIO()

@@ -14,11 +14,10 @@ from msg2.cli import console
 from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.features import PhraseModel
 from msg2.cli.generated_options import GivenOptions
-from msg2.drawing.narration_page import step_phrases_page
+from msg2.drawing.page_parts import step_phrases_page
 from msg2.files import write_whole
 from msg2.media.feature_store import is_feature_store
-from msg2.media.narration import add_narration
-from msg2.media.step_phrases import AROUND_SECONDS, PhraseStatistics, phrases_around_steps
+from msg2.media.narration import AROUND_SECONDS, PhraseStatistics, add_narration, phrases_around_steps
 from msg2.task import Step, Task
 
 _LISTED = 15

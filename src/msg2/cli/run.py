@@ -17,7 +17,7 @@ from msg2.cli.method_options import Seed, parse_method_options, takes_method_opt
 from msg2.cli.states import EncoderName, VariantName
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.pipeline import RunOptions, TaskRun
-from msg2.states.variants import get_variant
+from msg2.states.configuration import get_variant
 
 _RUN, _EXTRACTION = RunOptions(), ExtractionOptions()
 

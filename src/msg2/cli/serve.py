@@ -16,8 +16,7 @@ from urllib.parse import quote
 import typer
 
 from msg2.cli import console
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.files import write_together
 from msg2.server.settings import ServerSettings
 
@@ -58,7 +57,7 @@ def serve(
     """
     with optional_dependency("the web app", "server"):
         from msg2.server import web_app
-        from msg2.server.authentication import new_token, read_token
+        from msg2.server.security import new_token, read_token
         from msg2.server.workspace import Workspace
     if no_token:
         token = None

@@ -12,10 +12,10 @@ from msg2.cli import console
 from msg2.cli.data_options import without_none
 from msg2.cli.generated_options import GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.metrics.graph_scores import violation_rate
+from msg2.metrics.graph_accuracy import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
-from msg2.simulation.demonstration_noise import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.rendering import RenderOptions
 from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import SimulationOptions

@@ -15,7 +15,7 @@ from msg2.cli.generated_options import GivenOptions
 from msg2.cli.help_text import PlainGroup
 from msg2.cli.interruption import stop_between_epochs
 from msg2.cli.output_files import refuse_clashes
-from msg2.drawing.figure import FIGURE_SUFFIXES
+from msg2.drawing.plots import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
 from msg2.formats import read_graph
@@ -25,8 +25,7 @@ from msg2.formats.source import Source
 from msg2.formats.writing import WriteOptions
 from msg2.media.feature_store import open_store
 from msg2.pipeline import plot_completion
-from msg2.states.configuration import VARIANT, FillOptions, StateModelOptions, TrainingOptions
-from msg2.states.variants import VARIANTS, get_variant
+from msg2.states.configuration import VARIANT, VARIANTS, FillOptions, StateModelOptions, TrainingOptions, get_variant
 from msg2.task import PREDICTED, Task
 from msg2.text import short_repr
 

@@ -19,8 +19,7 @@ from msg2.files import write_together
 from msg2.inference import SweepPoint
 from msg2.inference import sweep as sweep_delta
 from msg2.inference.inference import SWEPT_METHOD
-from msg2.logs import LOGGER
-from msg2.progress import prefix_messages
+from msg2.progress import LOGGER, prefix_messages
 
 
 @takes_method_options(without=("delta",), default=SWEPT_METHOD)

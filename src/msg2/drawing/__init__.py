@@ -15,10 +15,9 @@ from msg2.drawing.diagram import build_diagram
 from msg2.drawing.directly_follows import directly_follows_dot
 from msg2.drawing.dot import to_dot
 from msg2.drawing.graph_page import render_page
-from msg2.drawing.graphviz_renderer import render_svg
-from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render
-from msg2.drawing.picture_options import PictureOptions
-from msg2.drawing.video_links import find_video_links
+from msg2.drawing.page_data import find_video_links
+from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render, render_svg
+from msg2.drawing.style import PictureOptions
 from msg2.errors import InputError
 from msg2.files import write_together
 from msg2.formats.bpmn import to_bpmn
@@ -170,7 +169,7 @@ def html_page(
     media : mapping from str to str, optional
         By the id of a video, the address of its file, relative to the page.
     sections : str
-        HTML that follows below; see `msg2.drawing.page_sections`.
+        HTML that follows below; see `msg2.drawing.page_parts`.
     picture : PictureOptions, optional
         Of these, the page takes the direction.
 

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.graph import Link, Node, SubtaskGraph, Support, node_link_graph
+from msg2.graph.evidence import NO_SUPPORT, EdgeKind
 from msg2.graph.formula import FormulaKind
-from msg2.graph.support import NO_SUPPORT, EdgeKind
 from msg2.task import Step
 from msg2.text import short_repr, wrap
 
@@ -153,36 +153,6 @@ def build_diagram(
     """Lay out what a diagram of a graph shows.
 
     All arrows into a box are needed, so that there is an "and" only beside or inside of an "or".
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    compare : SubtaskGraph, optional
-        The true graph, with the same step names. Every arrow then has a status by the pair of steps it speaks of,
-        through any operator, whatever its kind; a group by whether its steps exclude each other in the other graph.
-    marks : mapping from str to str, optional
-        Short notes on steps.
-    reduce : bool
-        Whether to draw the transitive reduction, which reads more easily, or the graph as it stands.
-    label_columns : int, optional
-        Characters per line of a label; by default fewer in a deeper graph.
-
-    Returns
-    -------
-    Diagram
-        Ready to be drawn.
-
-    Raises
-    ------
-    InputError
-        Where `compare` or `marks` name a step that the graph does not have.
-
-    >>> from msg2.graph import step
-    >>> chain = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
-    >>> truth = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("a")})
-    >>> [(arrow.text, arrow.status) for arrow in build_diagram(chain, truth).arrows]
-    [('a → b', 'common'), ('b → c', 'redundant'), ('a → c', 'missing')]
     """
     drawn = graph.transitive_reduction() if reduce else graph
     truth = compare.transitive_reduction() if compare is not None and reduce else compare

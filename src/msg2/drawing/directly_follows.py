@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from msg2.drawing import style
 from msg2.drawing.dot import quote, tooltip
-from msg2.drawing.picture_options import PictureOptions
+from msg2.drawing.style import PictureOptions
 from msg2.graph import END, START
 from msg2.task import Step, Task
 from msg2.text import wrap
@@ -37,20 +37,7 @@ def directly_follows(task: Task) -> Counter[_Pair]:
 
 
 def directly_follows_dot(task: Task, options: PictureOptions) -> str:
-    """Draw how often one step came right after another; the wider an arrow, the more often.
-
-    Parameters
-    ----------
-    task : Task
-        The labels.
-    options : PictureOptions
-        Direction and size.
-
-    Returns
-    -------
-    str
-        DOT. Arrows of fewer than 5 % of the videos are left out, but for the most frequent one from and to each step.
-    """
+    """Draw how often one step came right after another; the wider an arrow, the more often."""
     counts = directly_follows(task)
     drawn = _frequent(counts, len(task))
     names: list[Step | None] = [None, *task.steps]

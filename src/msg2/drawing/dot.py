@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from msg2.drawing import style
 from msg2.drawing.diagram import KIND_WORDS, Arrow, Box, Diagram, DrawnKind, EdgeStatus, ExclusiveGroup
-from msg2.drawing.picture_options import Direction, PictureOptions
+from msg2.drawing.style import Direction, PictureOptions
 from msg2.text import one_line, truncate, width_in_ems
 
 _FONT = "sans-serif"
@@ -31,25 +31,7 @@ _Note: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def to_dot(diagram: Diagram, options: PictureOptions | None = None) -> str:
-    """The DOT text of a diagram.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    options : PictureOptions, optional
-        Direction, size and legend.
-
-    Returns
-    -------
-    str
-
-    >>> from msg2.drawing.diagram import build_diagram
-    >>> from msg2.graph import SubtaskGraph, step
-    >>> text = to_dot(build_diagram(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
-    >>> [line for line in text.splitlines() if "->" in line]
-    ['  s0 -> s1 [id="e0", class="common", color="#3d434c", penwidth=1.3, style="solid", tooltip="boil → pour"];']
-    """
+    """The DOT text of a diagram."""
     chosen = options or PictureOptions()
     lines = ["digraph {", *_defaults(diagram, chosen)]
     lines += [_box(box, chosen.font_size) for box in diagram.boxes]

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from string import Template
 
-from msg2.drawing import html_document, style
+from msg2.drawing import style
 from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, Diagram, DrawnKind
 from msg2.drawing.page_data import MOST_VIDEOS, page_data, steps_in_diagram
-from msg2.drawing.page_sections import scores_section
-from msg2.drawing.page_table import evidence_table
-from msg2.drawing.picture_options import Direction
+from msg2.drawing.page_parts import asset, document, escape_name, evidence_table, inline_svg, scores_section
+from msg2.drawing.style import Direction
 from msg2.graph import SubtaskGraph
 from msg2.graph.formula import TRUE
 from msg2.metrics import score_graph
@@ -34,38 +33,13 @@ def render_page(
     sections: str = "",
     direction: Direction = "LR",
 ) -> str:
-    """Put together the page of a graph.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    diagram : Diagram
-        What its diagram shows.
-    svg : str
-        The diagram as an `<svg>` element.
-    videos : Task, optional
-        Labels that can be played on the graph; of very many, a sample.
-    compare : SubtaskGraph, optional
-        The true graph, whose differences the diagram shows.
-    media : mapping from str to str, optional
-        By the id of a video, the address of its file, relative to the page.
-    sections : str
-        HTML that follows below; see `msg2.drawing.page_sections`.
-    direction : {"LR", "TB"}
-        Where the steps of the diagram go.
-
-    Returns
-    -------
-    str
-        The HTML document.
-    """
+    """Put together the page of a graph."""
     sample = None if videos is None else videos.sample(MOST_VIDEOS)
     steps = steps_in_diagram(diagram)
     compared = "" if compare is None else scores_section(score_graph(graph, compare))
-    body = Template(html_document.asset("page.html")).substitute(
+    body = Template(asset("page.html")).substitute(
         summary=_summary(graph, len(sample or ()), len(videos or ())),
-        picture=html_document.inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
+        picture=inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
         kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.drawn_kinds),
         legend=_COMPARISON_LEGEND if diagram.compared else "",
         omitted_edges=f" Arrows that follow from others are left out ({diagram.omitted_edges})."
@@ -76,7 +50,7 @@ def render_page(
         sections=sections,
     )
     data = page_data(graph, diagram, sample, media) | {"direction": direction}
-    return html_document.document(graph.task, body, data)
+    return document(graph.task, body, data)
 
 
 _COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>
@@ -108,7 +82,7 @@ def _summary(graph: SubtaskGraph, shown: int, given: int) -> str:
     method = graph.method.get("name")
     parts = [f"{len(graph.steps)} steps"]
     parts += [f"{len(videos)} videos"] if isinstance(videos, list) else []
-    parts += [f"learnt with {html_document.escape_name(method)}"] if isinstance(method, str) else []
+    parts += [f"learnt with {escape_name(method)}"] if isinstance(method, str) else []
     parts += [f"{shown:,} of {given:,} videos can be played here, evenly spread"] if shown < given else []
     return " · ".join(parts)
 

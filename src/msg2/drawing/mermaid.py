@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msg2.drawing import style
 from msg2.drawing.diagram import KIND_WORDS, Arrow, Box, Diagram, DrawnKind, ExclusiveGroup
-from msg2.drawing.picture_options import Direction
+from msg2.drawing.style import Direction
 from msg2.text import one_line
 
 _CLASSES = (
@@ -31,29 +31,7 @@ _SIGNS: dict[DrawnKind, str] = {
 
 
 def to_mermaid(diagram: Diagram, direction: Direction = "LR") -> str:
-    """The Mermaid text of a diagram.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    direction : {"LR", "TB"}
-        Left to right, or from the top down.
-
-    Returns
-    -------
-    str
-
-    >>> from msg2.drawing.diagram import build_diagram
-    >>> from msg2.graph import SubtaskGraph, step
-    >>> text = to_mermaid(build_diagram(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})))
-    >>> print(text[: text.index("  classDef")])
-    flowchart LR
-      s0("boil"):::start
-      s1("pour"):::step
-      s0 --> s1
-    <BLANKLINE>
-    """
+    """The Mermaid text of a diagram."""
     lines = [*map(_box, diagram.boxes), *map(_arrow, diagram.arrows)]
     lines += [line for group in diagram.groups for line in _exclusive_group(group)]
     lines += [

@@ -1,4 +1,6 @@
-"""What is embedded in a page: the graph, its evidence and the videos, as plain values; steps are numbers.
+"""Where a page finds the files of its videos: addresses relative to it, so that both can be moved together.
+
+What is embedded in a page: the graph, its evidence and the videos, as plain values; steps are numbers.
 
 Names are for the eye only (made printable, on one line), so nothing in the page depends on what they hold.
 """
@@ -6,17 +8,58 @@ Names are for the eye only (made printable, on one line), so nothing in the page
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from msg2.assist import Mistake, check, fit_end_probability, fit_forecaster
 from msg2.assist.mistakes import ACCUSED
-from msg2.assist.next_step import RHO
+from msg2.assist.rankers import RHO
 from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
-from msg2.graph import Formula, SubtaskGraph, Support, related_pairs
+from msg2.graph import Formula, SubtaskGraph, Support
+from msg2.graph.evidence import related_pairs
+from msg2.media.video_files import find_video_files
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 from msg2.text import one_line
+
+
+def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
+    """Find the files of videos and write their addresses for a page.
+
+    Parameters
+    ----------
+    videos : Task
+        The videos.
+    folder : Path
+        Where their files are; the folders in it are searched too.
+    page : Path
+        The page that links to them.
+
+    Returns
+    -------
+    dict from str to str
+        By the id of a video that has a file, its address relative to the page.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from msg2.task import Video
+    >>> with TemporaryDirectory() as home:
+    ...     folder = Path(home, "videos")
+    ...     folder.mkdir()
+    ...     Path(folder, "tea #1.mp4").touch()
+    ...     find_video_links(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
+    {'tea #1': 'videos/tea%20%231.mp4'}
+    """
+    found, _ = find_video_files(folder, wanted=[video.id for video in videos])
+    home = page.resolve().parent
+    return {
+        recording.video: quote(Path(os.path.relpath(recording.media.resolve(), home)).as_posix())
+        for recording in found
+        if recording.media is not None
+    }
+
 
 MOST_VIDEOS = 2_000
 """Videos that a page holds; of more, it shows a sample."""
@@ -27,30 +70,7 @@ StepNumbers: TypeAlias = Mapping[Step, int]
 def page_data(
     graph: SubtaskGraph, diagram: Diagram, videos: Task | None = None, media: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Collect the values that the page of a graph works with.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    diagram : Diagram
-        What its diagram shows.
-    videos : Task, optional
-        Labels that can be played on the graph.
-    media : mapping from str to str, optional
-        By the id of a video, the address of its file, relative to the page.
-
-    Returns
-    -------
-    dict
-        Plain JSON values.
-
-    >>> from msg2.drawing.diagram import build_diagram
-    >>> from msg2.graph import step
-    >>> graph = SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")})
-    >>> page_data(graph, build_diagram(graph))["steps"]
-    [{'name': 'boil', 'needs': True}, {'name': 'pour', 'needs': 0}]
-    """
+    """Collect the values that the page of a graph works with."""
     steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
     counts = _exclusive_counts(graph)
@@ -97,24 +117,7 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> d
 
 
 def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
-    """Count the videos that leave out a step which may be left out.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph with its evidence.
-    step : str
-        One of its steps.
-
-    Returns
-    -------
-    tuple of (int, int) or None
-        The videos without the step, and the videos in all; None where the step is not optional or nothing is known.
-
-    >>> graph = SubtaskGraph("t", "ab", {}, {"videos": ["v1", "v2"]}, {"b": {"videos": 1}}, optional="b")
-    >>> videos_without(graph, "a"), videos_without(graph, "b")
-    (None, (1, 2))
-    """
+    """Count the videos that leave out a step which may be left out."""
     evidence, videos = graph.step_evidence(step), graph.method.get("videos")
     if evidence.optional is not None or step not in graph.optional:
         return evidence.optional

@@ -1,14 +1,59 @@
-"""Curves of graphs against the threshold δ."""
+"""Matplotlib figures as the content of a file: no display, and the same bytes on every run.
+
+Curves of graphs against the threshold δ.
+
+The paper's completion figure: for one video, when each step was completed, labelled or inferred.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from statistics import fmean
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from msg2.drawing import style
-from msg2.drawing.figure import new_figure
+from msg2.errors import InputError, optional_dependency
 from msg2.inference import SweepPoint
-from msg2.text import one_line, truncate
+from msg2.task import PREDICTED, Segment, Step, Video
+from msg2.text import one_line, short_repr, truncate
+
+_METADATA = {".svg": {"Date": None}, ".png": {"Software": None}}
+"""What matplotlib would write about the day and itself, left out."""
+FIGURE_SUFFIXES = tuple(_METADATA)
+"""The formats of figures."""
+
+
+@contextmanager
+def new_figure(
+    doing: str,
+    inches: tuple[float, float],
+    *,
+    suffix: str = ".svg",
+    settings: Mapping[str, Any] | None = None,
+    dots_per_inch: float | None = None,
+) -> Iterator[tuple[Any, io.BytesIO]]:
+    """Open a figure to draw on; it is written when the ``with`` block ends."""
+    with optional_dependency(doing, "plot"):
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+    # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
+    shared = {"svg.hashsalt": "msg2", "text.parse_math": False, "font.family": "sans-serif", "font.size": 10}
+    chosen: dict[Any, Any] = shared | dict(settings or {})
+    with mpl.rc_context(chosen), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a script that the font lacks: drawn as boxes
+        figure, stream = Figure(figsize=inches, layout="constrained"), io.BytesIO()
+        FigureCanvasAgg(figure)
+        yield figure, stream
+        figure.savefig(stream, format=suffix[1:], dpi=dots_per_inch or "figure", metadata=_METADATA[suffix])
+
 
 _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
 
@@ -17,18 +62,6 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
     """Plot edges (left axis) and fit (right axis) against δ.
 
     Dotted lines are the chosen δ. Several tasks are thin lines under their mean.
-
-    Parameters
-    ----------
-    tasks : sequence of sequences of SweepPoint
-        Per task, its points; all with the same values of δ.
-    title : str
-        The title.
-
-    Returns
-    -------
-    bytes
-        The content of an SVG file; the same points give the same bytes.
     """
     with new_figure("drawing the sweep", (7.2, 4.2)) as (figure, stream):
         left = figure.subplots()
@@ -61,3 +94,139 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
         left.grid(axis="y", alpha=0.25)
         left.set_title(truncate(one_line(title), 80))
     return stream.getvalue()
+
+
+_LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
+_TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "marker": "o", "markersize": 3.5}
+_LONGEST_NAME = 40
+_WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
+"""Inches: of the figure, of a step, of the row of frames."""
+
+TimedImage: TypeAlias = tuple[float, NDArray[np.uint8]]
+"""A moment in seconds, and what is seen then: shape (height, width, 3)."""
+
+
+def timeline(
+    video: Video,
+    steps: Sequence[Step],
+    seconds: float,
+    *,
+    performed: Video | None = None,
+    frames: Sequence[TimedImage] = (),
+    suffix: str = ".svg",
+) -> bytes:
+    """Draw the completion of steps in one video: a row per step, from its completion to the end of the video.
+
+    Bars of labelled steps are green, those of inferred ones (source "predicted") red; the labelled segments are dark.
+    Steps that are neither keep an empty row.
+    """
+    if suffix not in FIGURE_SUFFIXES:
+        hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
+        raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=hint)
+    if not video.is_timed:
+        raise InputError(
+            f"video {short_repr(video.id)} has no times", hint="a timeline needs start and end of its labels"
+        )
+    above = _FRAMES if frames else 0.0
+    rows = _ROW * max(1, len(steps))
+    inches = (_WIDTH, rows + above + 1.15)
+    settings = {"svg.fonttype": "none", "font.size": 9}
+    with new_figure("drawing a timeline", inches, suffix=suffix, settings=settings, dots_per_inch=150) as new:
+        figure, stream = new
+        if frames:
+            frame_axes, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
+            _draw_frames(frame_axes, frames, seconds)
+        else:
+            axes = figure.subplots()
+        _draw_bars(axes, video, steps, seconds)
+        if performed is not None:
+            _draw_truth(axes, performed, steps, seconds)
+        _draw_legend(figure, video, performed is not None)
+        figure.suptitle(truncate(one_line(video.id), 80), fontsize=11)
+    return stream.getvalue()
+
+
+def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -> None:
+    for row, step in enumerate(steps):
+        found = [segment for segment in video.segments if segment.step == step]
+        for segment in found[:1]:
+            end = _seconds(segment)[1]
+            colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
+            axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
+        for segment in found:
+            start, end = _seconds(segment)
+            if segment.source != PREDICTED:
+                shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
+                axes.barh(row, shown, left=start, height=0.72, color=_SEGMENT, linewidth=0)
+            elif segment.confidence is not None:
+                _write_confidence(axes, row, end, segment.confidence, seconds)
+    axes.set_yticks(range(len(steps)), [truncate(one_line(step), _LONGEST_NAME) for step in steps])
+    seen = {segment.step: segment.source for segment in video.segments}
+    for label, step in zip(axes.get_yticklabels(), steps, strict=True):
+        label.set_color(_ABSENT if step not in seen else style.MARK_INK if seen[step] == PREDICTED else style.INK)
+    axes.set_ylim(max(len(steps), 1) - 0.5, -0.5)
+    axes.set_xlim(0, seconds)
+    axes.set_xlabel("seconds")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def _draw_truth(axes: Any, performed: Video, steps: Sequence[Step], seconds: float) -> None:
+    """From the end of the first performance of each step to the end of the video."""
+    ends = {segment.step: _seconds(segment)[1] for segment in reversed(performed.segments)}
+    for row, step in enumerate(steps):
+        if step in ends:
+            axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
+
+
+def _write_confidence(axes: Any, row: int, end: float, confidence: float, seconds: float) -> None:
+    """Inside the bar where there is room, else before it."""
+    inside = seconds - end > seconds / 12
+    axes.text(
+        end, row, f" {100 * confidence:.0f} % ", ha="left" if inside else "right", va="center", fontsize=7.5,
+        color=style.INK if inside else style.MARK_INK,
+    )  # fmt: skip
+
+
+def _draw_frames(axes: Any, frames: Sequence[TimedImage], seconds: float) -> None:
+    """The images side by side in the order of time, each with a line to its moment."""
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    axes.set_xlim(0, seconds)
+    axes.set_ylim(0, 1)
+    axes.set_axis_off()
+    room = 0.6 * _WIDTH / len(frames)  # inches; names and margins take the rest
+    for place, (moment, image) in enumerate(sorted(frames, key=lambda frame: frame[0])):
+        height, width = image.shape[:2]
+        zoom = 72 * min(room / width, 0.7 * _FRAMES / height)  # points per pixel
+        middle = (place + 0.5) / len(frames) * seconds
+        axes.plot([middle, moment], [0.22, 0], color=_ABSENT, linewidth=0.8, clip_on=False)
+        axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
+
+
+def _draw_legend(figure: Any, video: Video, true: bool) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    sources = {segment.source == PREDICTED for segment in video.segments}
+    entries = [(_SEGMENT, "labelled"), (_LABELLED_BAR, "completed")] if False in sources else []
+    entries += [(_INFERRED_BAR, "completed, inferred (confidence)")] if True in sources else []
+    handles: list[Any] = [Patch(facecolor=colour, label=words) for colour, words in entries]
+    handles += [Line2D([], [], **_TRUTH, label="really completed")] if true else []
+    if handles:
+        figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
+
+
+def _seconds(segment: Segment) -> tuple[float, float]:
+    assert segment.start is not None
+    assert segment.end is not None
+    return segment.start, segment.end
+
+
+def order_by_completion(video: Video, steps: Sequence[Step]) -> list[Step]:
+    """Sort steps by when a video completes them."""
+    ends = {segment.step: _seconds(segment)[1] for segment in reversed(video.segments)}
+    return sorted(steps, key=lambda step: ends.get(step, float("inf")))

@@ -150,22 +150,7 @@ class _Process:
         self._flows: list[tuple[str, str]] = []
 
     def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> str:
-        """Add an element.
-
-        Parameters
-        ----------
-        kind : str
-            As BPMN calls it.
-        name : str
-            What is written on it.
-        notes : sequence of str
-            What its documentation says.
-
-        Returns
-        -------
-        str
-            Its id.
-        """
+        """Add an element."""
         id = f"n{len(self._kinds)}"
         self._kinds[id] = kind
         element = ET.SubElement(self._process, f"bpmn:{kind}", {"id": id} | ({"name": _text(name)} if name else {}))

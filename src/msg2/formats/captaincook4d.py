@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.json_documents import keys_of_first, list_items, matching_files, member, only_matching_file
+from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, count_unsorted, timed_segment
 from msg2.formats.source import Source
 from msg2.graph import END, START, SubtaskGraph, all_of
@@ -125,25 +125,7 @@ def is_task_graph(document: Any) -> bool:
 
 
 def parse_task_graph(document: Any, source: Source) -> SubtaskGraph:
-    """The graph of a CaptainCook4D task graph: a step needs all its direct parents; START and END are left out.
-
-    Parameters
-    ----------
-    document : dict
-        A document for which `is_task_graph` holds.
-    source : Source
-        Its file, for errors; the task is named after it.
-
-    Returns
-    -------
-    SubtaskGraph
-        The graph.
-
-    Raises
-    ------
-    InputError
-        Where the document is malformed.
-    """
+    """The graph of a CaptainCook4D task graph: a step needs all its direct parents; START and END are left out."""
     root = f"{source.path}, $"
     names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
     inner = {number for number, name in names.items() if name not in (START, END)}

@@ -76,30 +76,7 @@ def normalize_name(column: str) -> str:
 
 
 def match_columns(header: Sequence[str], names: Names, given: Mapping[str, str]) -> ColumnMapping:
-    """Find out which column is which.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The columns.
-    names : mapping of str to sequence of str
-        `STEP_NAMES` or `EVENT_NAMES`.
-    given : mapping of str to str
-        What the user said: what it is -> the column; nothing, where no column is that.
-
-    Returns
-    -------
-    ColumnMapping
-        What was found; whether that is enough is for the caller to say.
-
-    Raises
-    ------
-    InputError
-        Where a column that was given is not there, or is there twice, or two columns could be the same thing.
-
-    >>> match_columns(["Video", "Step name", "note"], STEP_NAMES, {}).columns
-    {'video': 'Video', 'step': 'Step name'}
-    """
+    """Find out which column is which."""
     found: dict[str, str] = {}
     guessed = []
     for role in names:

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from msg2.formats.column_roles import ColumnMapping
 from msg2.formats.reading import ReadResult
-from msg2.formats.source import Source
+from msg2.formats.source import Source, UnpackingBudget
 from msg2.formats.table_rows import is_in_milliseconds, open_parquet
-from msg2.formats.unpacking import UnpackingBudget
-from msg2.label_columns import LabelColumns
-from msg2.task import Task
+from msg2.task import LabelColumns, Task
 from msg2.text import name_fault
 
 _NAMES, _TIMES = ("task", "video", "step"), ("start", "end")
@@ -59,23 +57,7 @@ class TableColumns:
 
 
 def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
-    """Read tables that have a column for the video.
-
-    Parameters
-    ----------
-    files : sequence of (Source, ColumnMapping, str)
-        CSV or Parquet files, each with what its columns are, and the task where no column names it.
-
-    Returns
-    -------
-    ReadResult
-        The same as row by row.
-
-    Raises
-    ------
-    NotPlainError
-        Where one of them is not plain, or pyarrow is not installed.
-    """
+    """Read tables that have a column for the video."""
     parts = [(file, _read_columns(file, mapping.columns, task)) for file, mapping, task in files]
     unsorted = {file.path.name: _count_unsorted(columns) for file, columns in parts}
     tasks: dict[str, list[TableColumns]] = {}
@@ -86,23 +68,7 @@ def read_plain_tables(files: Sequence[tuple[Source, ColumnMapping, str]]) -> Rea
 
 
 def read_plain_logs(files: Sequence[tuple[Source, ColumnMapping, str]]) -> ReadResult:
-    """Read event logs whose events are instants.
-
-    Parameters
-    ----------
-    files : sequence of (Source, ColumnMapping, str)
-        CSV files, each with what its columns are, and the task.
-
-    Returns
-    -------
-    ReadResult
-        The same as row by row.
-
-    Raises
-    ------
-    NotPlainError
-        Where one of them is not plain, or pyarrow is not installed.
-    """
+    """Read event logs whose events are instants."""
     parts = [(file, task, _read_log(file, mapping.columns, task)) for file, mapping, task in files]
     unsorted = {file.path.name: _count_unsorted(columns) for file, _, columns in parts}
     tasks: dict[str, list[TableColumns]] = {}

@@ -90,15 +90,7 @@ class _CvatExport:
         """Attributes of the track or image that is open."""
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        attributes : dict
-            Its attributes.
-        """
+        """Handle the start of an element."""
         inside = self._path[-1] if self._path else ""
         self._path.append(name)
         self._text = []

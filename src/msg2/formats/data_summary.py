@@ -19,10 +19,9 @@ from msg2.formats.column_roles import format_columns
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
-from msg2.label_columns import LabelColumns
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
-from msg2.run_counting import read_moments
-from msg2.task import DRAFT, PREDICTED, Step, Task, Video
+from msg2.sequences import read_moments
+from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video
 from msg2.text import fold_lookalikes, join_names
 
 LONG_VIDEO_HOURS = 6.0

@@ -10,8 +10,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from msg2.errors import InputError, errors_at
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.formats.column_roles import STEP_NAMES, match_columns
 from msg2.formats.reading import ReadNotes, ReadOptions, SegmentsByVideo, apply_options, build_tasks, choose_task
 from msg2.formats.source import Source

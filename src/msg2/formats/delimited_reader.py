@@ -47,25 +47,7 @@ class CellTable:
 
 @contextmanager
 def open_table(source: Source, fits: Fits) -> Iterator[CellTable]:
-    """Open a table with a header; blank lines may come first. Of a workbook, the first sheet that fits is taken.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    fits : callable
-        Whether some cells could be its header.
-
-    Yields
-    ------
-    CellTable
-        The column names, and the rows below them.
-
-    Raises
-    ------
-    InputError
-        Where the file is empty, or its columns are separated by something else.
-    """
+    """Open a table with a header; blank lines may come first. Of a workbook, the first sheet that fits is taken."""
     if source.is_spreadsheet:
         yield _open_sheet(source, fits)
         return
@@ -100,20 +82,7 @@ def _sheet_rows(source: Source, rows: SheetRows, width: int) -> Iterator[tuple[i
 
 
 def read_cells(source: Source, table: Any) -> Iterator[list[str]]:
-    """The rows of a `csv.reader`; its errors become InputErrors that name the row.
-
-    Parameters
-    ----------
-    source : Source
-        The file, for errors.
-    table : csv.reader
-        Its rows.
-
-    Yields
-    ------
-    list of str
-        The cells of a row.
-    """
+    """The rows of a `csv.reader`; its errors become InputErrors that name the row."""
     line = table.line_num
     try:
         for cells in table:
@@ -125,27 +94,7 @@ def read_cells(source: Source, table: Any) -> Iterator[list[str]]:
 
 
 def number_rows(source: Source, table: Any, width: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table, each with the line on which it begins; blank lines are skipped.
-
-    Parameters
-    ----------
-    source : Source
-        The file, for errors.
-    table : csv.reader
-        Its rows.
-    width : int
-        How many cells a row must have.
-
-    Yields
-    ------
-    tuple of (int, list of str)
-        Line, from 1, and cells.
-
-    Raises
-    ------
-    InputError
-        Where a row has more or fewer cells, or cannot be read.
-    """
+    """The rows of a table, each with the line on which it begins; blank lines are skipped."""
     line = table.line_num + 1
     for cells in read_cells(source, table):
         if cells and len(cells) != width:
@@ -157,25 +106,7 @@ def number_rows(source: Source, table: Any, width: int) -> Iterator[tuple[int, l
 
 
 def read_records(source: Source, needed: Sequence[str]) -> Generator[tuple[int, dict[str, str]]]:
-    """Read the rows below the header, by column.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    needed : sequence of str
-        Columns that must be there.
-
-    Yields
-    ------
-    tuple of (int, dict)
-        The line on which the row begins, and column -> cell.
-
-    Raises
-    ------
-    InputError
-        Where a column is missing or a row cannot be read.
-    """
+    """Read the rows below the header, by column."""
     with open_table(source, lambda cells: needed[0] in cells) as table:
         for name in needed:
             if name not in table.header:
@@ -185,41 +116,13 @@ def read_records(source: Source, needed: Sequence[str]) -> Generator[tuple[int, 
 
 
 def read_headerless_rows(source: Source, delimiter: str, width: int) -> Generator[tuple[int, list[str]]]:
-    """Read the rows of a table without a header.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    delimiter : str
-        What separates the cells.
-    width : int
-        How many cells a row must have.
-
-    Yields
-    ------
-    tuple of (int, list of str)
-        The line on which the row begins, and its cells.
-    """
+    """Read the rows of a table without a header."""
     with closing(source.lines()) as lines:
         yield from number_rows(source, csv.reader(lines, delimiter=delimiter, strict=True), width)
 
 
 def first_cells(source: Source, delimiter: str = ",") -> list[str]:
-    """The cells of the first line, to recognise a layout by.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    delimiter : str
-        What separates the cells.
-
-    Returns
-    -------
-    list of str
-        None where the first line is no text.
-    """
+    """The cells of the first line, to recognise a layout by."""
     line = source.head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
     with suppress(UnicodeDecodeError, csv.Error):
         return next(csv.reader([line.decode().rstrip("\r")], delimiter=delimiter, strict=True), [])
@@ -227,22 +130,7 @@ def first_cells(source: Source, delimiter: str = ",") -> list[str]:
 
 
 def missing_column_error(name: str, header: Sequence[str], where: str) -> InputError:
-    """The error for a column that is not there.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    header : sequence of str
-        The columns that there are.
-    where : str
-        File and row of the header.
-
-    Returns
-    -------
-    InputError
-        It is not raised yet.
-    """
+    """The error for a column that is not there."""
     columns = ", ".join(short_repr(column, 30) for column in header[:10])
     hint = f"the columns are {columns}; {COLUMNS_HINT}"
     return InputError(f"the column {name!r} is missing", where=where, hint=hint)

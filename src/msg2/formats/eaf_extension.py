@@ -18,28 +18,7 @@ _AFTER_TIERS = ("LINGUISTIC_TYPE", "LOCALE", "LANGUAGE", "CONSTRAINT", "CONTROLL
 def extend_eaf(
     content: bytes, tiers: Tiers, type: str, words: Sequence[str], *, properties: Mapping[str, str], media: str | None
 ) -> bytes:
-    """Add tiers to a document.
-
-    Parameters
-    ----------
-    content : bytes
-        The document; `parse_xml` has read it, so that it is known to be safe.
-    tiers : mapping of str to (str or None, sequence of (int, int, str))
-        What is added; a name that is taken is changed.
-    type : str
-        Their linguistic type; where the document has none of that name, it is added with its vocabulary.
-    words : sequence of str
-        The vocabulary.
-    properties : mapping of str to str
-        Properties of the header, set where they are not.
-    media : str, optional
-        Link to the video, instead of the links that the document has.
-
-    Returns
-    -------
-    bytes
-        XML; the document itself where there is nothing to add.
-    """
+    """Add tiers to a document."""
     root = ElementTree.fromstring(content)
     header, order = _child(root, "HEADER", 0), _child(root, "TIME_ORDER", 1)
     known = {one.get("NAME") for one in header.iter("PROPERTY")}

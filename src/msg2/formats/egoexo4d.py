@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msg2.formats.json_documents import keys_of_first, list_items, matching_files, member, only_matching_file
+from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Step

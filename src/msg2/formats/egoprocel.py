@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msg2.errors import InputError
 from msg2.formats.delimited_reader import first_cells, read_headerless_rows
-from msg2.formats.json_documents import list_items, member
+from msg2.formats.json_files import list_items, member
 from msg2.formats.reading import ReadOptions, ReadResult, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Segment

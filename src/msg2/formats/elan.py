@@ -113,27 +113,7 @@ def _annotators(file: Source, document: EafDocument, options: ReadOptions) -> di
 
 
 def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: ReadOptions) -> dict[str, str | None]:
-    """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators.
-
-    Parameters
-    ----------
-    file : Source
-        Where they are, for errors.
-    names : mapping of str to collection of str
-        Tier -> its annotations.
-    options : ReadOptions
-        `tier` is the wanted one. With `every_annotator`, tiers that share names of steps are of several annotators.
-
-    Returns
-    -------
-    dict of str to str or None
-        The chosen tiers, each with its annotator, where it is one of several.
-
-    Raises
-    ------
-    InputError
-        Where there is no such tier, or it is not clear which one is meant.
-    """
+    """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators."""
     if options.tier is not None:
         if options.tier in names:
             return {options.tier: None}
@@ -196,25 +176,6 @@ def to_elan(task: Task, video: Video, options: WriteOptions) -> str:
     Its header has the properties `msg2.task` and `msg2.video`: a file may be called otherwise. A tier's annotator is
     the `source` of its labels. Confidences have no place in the format. An instant lasts one millisecond, or it could
     not be selected.
-
-    Parameters
-    ----------
-    task : Task
-        Its steps are the vocabulary.
-    video : Video
-        One of the videos of the task.
-    options : WriteOptions
-        Where the video lies.
-
-    Returns
-    -------
-    str
-        XML.
-
-    Raises
-    ------
-    InputError
-        Where the labels have no times, or a name has a character that no XML file can hold.
     """
     tiers = dict(_assign_tiers(video))
     times = sorted({time for _, marks in tiers.values() for mark in marks for time in (mark.start, mark.end)})

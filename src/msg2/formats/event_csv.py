@@ -105,19 +105,7 @@ def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str
 
 
 def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:
-    """The file, or the files of the folder, that are logs.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder.
-    given : mapping of str to str
-        What the user said about the columns.
-
-    Returns
-    -------
-    list of Source
-    """
+    """The file, or the files of the folder, that are logs."""
     return [file for file in source.files_or_self if _has_header(file, given)]
 
 
@@ -130,46 +118,14 @@ def _has_header(file: Source, given: Mapping[str, str]) -> bool:
 
 
 def is_log_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Whether some cells could be the header of an event log.
-
-    Parameters
-    ----------
-    cells : sequence of str
-        The cells.
-    given : mapping of str to str
-        What the user said about its columns.
-
-    Returns
-    -------
-    bool
-        Whether one of them is the case, and another one the activity.
-    """
+    """Whether some cells could be the header of an event log."""
     names = {normalize_name(cell) for cell in cells}
     wanted = ([normalize_name(given[role])] if role in given else EVENT_NAMES[role] for role in ("case", "activity"))
     return all(names.intersection(one) for one in wanted)
 
 
 def find_event_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
-    """Which column of a log is which.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The columns.
-    given : mapping of str to str
-        What the user said about them.
-    where : str
-        File and row of the header, for errors.
-
-    Returns
-    -------
-    ColumnMapping
-
-    Raises
-    ------
-    InputError
-        Where the case or the activity has no column, or what was given makes no sense.
-    """
+    """Which column of a log is which."""
     standard = {role: name for role, name in _XES.items() if name in header}
     with errors_at(where):
         mapping = match_columns(header, EVENT_NAMES, {**standard, **given})

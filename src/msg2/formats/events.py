@@ -65,31 +65,7 @@ class Event(NamedTuple):
 
 
 def make_event(time: int, step: Step, transition: str = "", instance: str = "", began: int | None = None) -> Event:
-    """An event of a case.
-
-    Parameters
-    ----------
-    time : int
-        Microseconds since 1970, or the place of the event in the case.
-    step : str
-        What was done.
-    transition : str
-        "start", "complete", or anything else for an instant.
-    instance : str
-        Tells apart what is done several times at once.
-    began : int, optional
-        When it started, in microseconds, where the log says it in the same row.
-
-    Returns
-    -------
-    Event
-        The event.
-
-    Raises
-    ------
-    InputError
-        Where the name of the step is empty.
-    """
+    """An event of a case."""
     if fault := name_fault(step):
         raise InputError(f"an event has {fault}")
     return Event(time, _PHASES.get(transition.casefold(), _OTHER), step, instance, began)
@@ -100,22 +76,6 @@ def events_to_segments(events: Sequence[Event], timed: bool) -> list[Segment]:
 
     The first complete ends the first start of the same step (and instance) that is still open; a start without a
     complete, a complete without a start, and events of other phases are instants.
-
-    Parameters
-    ----------
-    events : sequence of Event
-        The events of the case, in any order.
-    timed : bool
-        Whether their times are times, or only places in the case.
-
-    Returns
-    -------
-    list of Segment
-        In seconds since the first event of the case; untimed ones in the order in which they were done.
-
-    >>> day = [make_event(0, "fry", "start"), make_event(2_000_000, "flip"), make_event(5_000_000, "fry", "complete")]
-    >>> [(s.step, s.start, s.end) for s in events_to_segments(day, timed=True)]
-    [('fry', 0.0, 5.0), ('flip', 2.0, 2.0)]
     """
     spans: list[tuple[int, int, Step]] = []
     waiting: dict[tuple[Step, str], deque[int]] = {}
@@ -159,22 +119,7 @@ class EventParser:
         self._skipped: Counter[str] = Counter()
 
     def add(self, events: list[Event], attributes: Mapping[str, str], began: str = "") -> None:
-        """Add an event to those of its case; events at which no step is done are left out.
-
-        Parameters
-        ----------
-        events : list of Event
-            The events of the case so far; it grows.
-        attributes : mapping of str to str
-            The event by the names of the XES standard, `STEP` among them.
-        began : str
-            When it started, where the log says it in the same row.
-
-        Raises
-        ------
-        InputError
-            Where a time is wrong or missing, or the name of the step is empty.
-        """
+        """Add an event to those of its case; events at which no step is done are left out."""
         if not self._names.issuperset(attributes) and len(self._names) < _MAX_NAMES:
             self._names.update(attributes)
         transition, timed = attributes.get(PHASE, ""), TIME in attributes
@@ -200,17 +145,7 @@ class EventParser:
         return time
 
     def warn_of_unused(self, file: Source, kind: str, others: Sequence[str] = ()) -> None:
-        """Log what of the events was not used.
-
-        Parameters
-        ----------
-        file : Source
-            The log.
-        kind : str
-            What the names are of: "columns", "attributes".
-        others : sequence of str
-            Names that are used beside those of the XES standard.
-        """
+        """Log what of the events was not used."""
         if unused := sorted(self._names.difference((STEP, TIME, PHASE, INSTANCE), others)):
             _log.warning("%s: %s that are not used: %s", file.path, kind, join_names(unused))
         if self._skipped:
@@ -218,30 +153,7 @@ class EventParser:
 
 
 def parse_timestamp(text: str, day_first: bool | None = None) -> tuple[str, int]:
-    """Parse a point in time.
-
-    Parameters
-    ----------
-    text : str
-        ISO 8601, a number since 1970, or a date as a spreadsheet writes it.
-    day_first : bool, optional
-        Whether the day or the month comes first in a date such as 5/6/2024; by default, such dates are refused.
-
-    Returns
-    -------
-    tuple of (str, int)
-        Its kind in words, and its microseconds since 1970; without a time zone it is taken as UTC.
-
-    Raises
-    ------
-    InputError
-        Where it is no point in time, or could be two.
-
-    >>> parse_timestamp("1970-01-01T02:00:01.5+02:00")
-    ('times with a time zone', 1500000)
-    >>> parse_timestamp("02.01.1970 00:00") == parse_timestamp("1970/01/02 12:00 AM")
-    True
-    """
+    """Parse a point in time."""
     text = text.strip()
     if text[4:5] != "-" and _NUMBER.fullmatch(text):
         number = Decimal(text)

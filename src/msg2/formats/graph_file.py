@@ -7,7 +7,7 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.formats import captaincook4d
-from msg2.formats.json_parser import parse_json
+from msg2.formats.json_files import parse_json
 from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
 

@@ -27,8 +27,7 @@ from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
 from msg2.formats.delimited_reader import first_cells, read_records
-from msg2.formats.json_documents import list_items, member
-from msg2.formats.json_parser import parse_json
+from msg2.formats.json_files import list_items, member, parse_json
 from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.writing import FileContents, WriteOptions
@@ -256,23 +255,6 @@ def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
 
     `data` has the URL of the `video`, its `id`, the name of the `task` and, where it is stated, the `fps`. A label's
     `score` is its confidence, its `meta` text the source.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Each video becomes an item.
-    options : WriteOptions
-        Where the videos lie, and their frame rate.
-
-    Returns
-    -------
-    str
-        JSON.
-
-    Raises
-    ------
-    InputError
-        Where a video has labels without times.
     """
     rate: dict[str, Any] = {} if options.fps is None else {"fps": options.fps}
     imported: list[dict[str, Any]] = [
@@ -287,28 +269,7 @@ def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
 
 
 def labelling_interface(tasks: Iterable[Task], options: WriteOptions) -> str:
-    """The labelling interface of the project into which the text of `to_label_studio` is imported.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        All of their steps are labels.
-    options : WriteOptions
-        With a frame rate, the labels are on the frames of the video, else on its sound.
-
-    Returns
-    -------
-    str
-        XML.
-
-    >>> print(labelling_interface([Task("toast", ["fry"], [])], WriteOptions(fps=30)), end="")
-    <View>
-      <TimelineLabels name="step" toName="video">
-        <Label value="fry"/>
-      </TimelineLabels>
-      <Video name="video" value="$video" frameRate="30"/>
-    </View>
-    """
+    """The labelling interface of the project into which the text of `to_label_studio` is imported."""
     steps = sorted({step for task in tasks for step in task.steps})
     kind, seen = ("Labels", "audio") if options.fps is None else ("TimelineLabels", "video")
     sync, rate = (' sync="audio"', "") if options.fps is None else ("", f' frameRate="{options.fps:g}"')

@@ -14,10 +14,8 @@ import zlib
 from collections.abc import Sequence
 from typing import IO, Any
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
-from msg2.formats.source import Source
-from msg2.formats.unpacking import UnpackingBudget
+from msg2.errors import InputError, optional_dependency
+from msg2.formats.source import Source, UnpackingBudget
 from msg2.text import short_repr
 
 _COMPRESSED = 15
@@ -31,27 +29,7 @@ _READER = "from msg2.formats.matlab_file import print_variables; print_variables
 
 
 def read_variables(file: Source, needed: Sequence[str], others: Sequence[str] = ()) -> dict[str, Any]:
-    """Read some variables of a MATLAB file.
-
-    Parameters
-    ----------
-    file : Source
-        The file, of version 5 to 7.
-    needed : sequence of str
-        Variables that must be there.
-    others : sequence of str
-        Variables that may be there.
-
-    Returns
-    -------
-    dict of str to object
-        Those of them that there are, as plain values; see the module.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be read, lacks a variable, or unpacks to more than its size lets expect.
-    """
+    """Read some variables of a MATLAB file."""
     with optional_dependency("reading MATLAB files", "matlab"):
         import scipy.io  # noqa: F401
     if file.head.startswith(b"MATLAB 7.3"):

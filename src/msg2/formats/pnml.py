@@ -115,17 +115,7 @@ class _PetriNet:
     def add_transition(
         self, name: str, consumed: Iterable[_NetPlace], produced: Iterable[_NetPlace], *, silent: bool = False
     ) -> None:
-        """Add a transition with its arcs.
-
-        Parameters
-        ----------
-        name : str
-            What is done.
-        consumed, produced : iterable of places
-            Where it takes a token from, and where it puts one.
-        silent : bool
-            Whether nothing is seen of it.
-        """
+        """Add a transition with its arcs."""
         id = f"t{self._transitions}"
         self._transitions += 1
         self._arcs += [(self._place_id(place), id) for place in consumed]

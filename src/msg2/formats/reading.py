@@ -9,12 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.column_roles import ColumnMapping, parse_columns
 from msg2.formats.source import Source
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
-from msg2.validation import require
 
 _PART = re.compile(r"part[-_.]\w*\d", re.IGNORECASE)
 """How the files of one large table are called by those who write it in parts: part-0.parquet, part-00001-….csv."""
@@ -54,22 +53,7 @@ class ReadOptions:
 
 
 def task_of_file(file: Source, source: Source) -> str:
-    """What a table without a column for the task is about: what its file is named after; parts, what the folder is.
-
-    Parameters
-    ----------
-    file : Source
-        The table.
-    source : Source
-        The data that it is from: itself, or a folder.
-
-    Returns
-    -------
-    str
-
-    >>> task_of_file(Source(Path("orders/part-00001.parquet")), Source(Path("orders")))
-    'orders'
-    """
+    """What a table without a column for the task is about: what its file is named after; parts, what the folder is."""
     is_part = file.path != source.path and _PART.match(file.path.name)
     return source.stem if is_part else file.stem
 
@@ -91,15 +75,7 @@ class ReadNotes:
             self.assume("a label with a start and no end is an instant: labels are in the order of their starts")
 
     def add(self, mapping: ColumnMapping, assumptions: Iterable[str] = ()) -> None:
-        """Note what was assumed of a table.
-
-        Parameters
-        ----------
-        mapping : ColumnMapping
-            Its columns.
-        assumptions : iterable of str
-            What else was assumed, in words.
-        """
+        """Note what was assumed of a table."""
         self.assume(*mapping.assumptions, *assumptions)
         self.unused.update(mapping.unused)
 
@@ -159,29 +135,7 @@ class ReadResult:
 
 
 def timed_segment(step: Step, start: float, end: float, where: str, source: str | None = None) -> Segment:
-    """A segment with times.
-
-    Parameters
-    ----------
-    step : str
-        Name of the step.
-    start, end : float
-        Seconds from the start of the video.
-    where : str
-        File and row of the label, for errors.
-    source : str, optional
-        Where the label is from.
-
-    Returns
-    -------
-    Segment
-        The segment.
-
-    Raises
-    ------
-    InputError
-        Where the times or the name are wrong, with `where` as its place.
-    """
+    """A segment with times."""
     try:
         return Segment(step, float(start), float(end), None, source)
     except OverflowError:
@@ -191,25 +145,7 @@ def timed_segment(step: Step, start: float, end: float, where: str, source: str 
 
 
 def parse_frame(text: str, where: str | None = None) -> int:
-    """The number of a frame of a video.
-
-    Parameters
-    ----------
-    text : str
-        The number as it is written.
-    where : str, optional
-        File and row of the label, for errors.
-
-    Returns
-    -------
-    int
-        The number, at most twelve digits.
-
-    Raises
-    ------
-    InputError
-        Where it is not a whole number.
-    """
+    """The number of a frame of a video."""
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
         raise InputError(f"the frame {short_repr(text)} is not a whole number", where=where)
     return int(text)
@@ -264,22 +200,7 @@ def _break_ties(segments: list[Segment]) -> list[Segment]:
 
 
 def merge_labels(labels: SegmentsByVideo, more: SegmentsByVideo, where: str) -> None:
-    """Add the labels of another file to `labels`, in place.
-
-    Parameters
-    ----------
-    labels : mapping of (str, str) to list of Segment
-        (task, video) -> its segments.
-    more : mapping of (str, str) to list of Segment
-        The same of the other file.
-    where : str
-        The other file, for errors.
-
-    Raises
-    ------
-    InputError
-        Where a video is in both: the order of its labels would be unknown.
-    """
+    """Add the labels of another file to `labels`, in place."""
     for (task, video), segments in more.items():
         if (task, video) in labels:
             what = f"the video {short_repr(video)} of task {short_repr(task)} is in another file as well"
@@ -296,27 +217,7 @@ NamedT = TypeVar("NamedT", bound=_Named)
 
 
 def choose_task(tasks: Sequence[NamedT], name: str | None, where: str | Path) -> NamedT:
-    """The task of that name (exactly, else case-folded and stripped), or the only one.
-
-    Parameters
-    ----------
-    tasks : sequence of Task or Sequences
-        The tasks to choose from.
-    name : str or None
-        Name of the wanted one; None: there is only one.
-    where : str or Path
-        Where the tasks are from, for errors.
-
-    Returns
-    -------
-    Task or Sequences
-        The chosen one.
-
-    Raises
-    ------
-    InputError
-        Where no task or several tasks fit.
-    """
+    """The task of that name (exactly, else case-folded and stripped), or the only one."""
     fitting = [task for task in tasks if name in (None, task.name)] or [
         task for task in tasks if name is not None and task.name.strip().casefold() == name.strip().casefold()
     ]
@@ -330,20 +231,7 @@ def choose_task(tasks: Sequence[NamedT], name: str | None, where: str | Path) ->
 
 
 def apply_options(task: Task, options: ReadOptions) -> Task:
-    """The task with its drafts and its repeated and overlapping segments treated as the options say.
-
-    Parameters
-    ----------
-    task : Task
-        As it was read, every label kept.
-    options : ReadOptions
-        What to do with drafts, repeats and overlaps.
-
-    Returns
-    -------
-    Task
-        Repeats are dropped first: an overlap with a segment that is dropped must not cut one that is kept.
-    """
+    """The task with its drafts and its repeated and overlapping segments treated as the options say."""
     if options.draft_confidence > 0:
         task = task.with_sure_drafts(options.draft_confidence)
     if options.repeats == "first":

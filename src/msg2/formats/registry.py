@@ -163,24 +163,7 @@ def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
-    """The reader of the format of the source, which is recognised by its content.
-
-    Parameters
-    ----------
-    source : Source
-        The file or folder.
-    columns : str, optional
-        What the user said about the columns of a table: that tells a log from a table of steps.
-
-    Returns
-    -------
-    Reader
-
-    Raises
-    ------
-    InputError
-        Where no reader knows it.
-    """
+    """The reader of the format of the source, which is recognised by its content."""
     if source.head.startswith(_OLD_EXCEL) or (source.member("mimetype") and source.member("content.xml")):
         what = "is a spreadsheet of an old or another program than Excel"
         raise InputError(what, where=source.path, hint="save it as .xlsx or CSV")
@@ -203,27 +186,7 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
 
 
 def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadResult:
-    """Read a source with its reader, every label kept.
-
-    Parameters
-    ----------
-    source : Source
-        The file or folder.
-    reader : Reader
-        What `find_reader` found for it.
-    options : ReadOptions
-        Repeats and overlaps are left to `apply_options`.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, and what was not in time order.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data, or one of the `FORMAT_OPTIONS` is given that its format does not have.
-    """
+    """Read a source with its reader, every label kept."""
     for name, readers in FORMAT_OPTIONS.items():
         if getattr(options, name) is not None and reader not in readers:
             what = f"takes no {name}, it was recognised as {reader.DESCRIPTION}"
@@ -236,15 +199,7 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
 
 
 def log_notes(source: Source, assumptions: Sequence[str], unused: Sequence[str]) -> None:
-    """Log what was assumed of the data, and what of it was not used.
-
-    Parameters
-    ----------
-    source : Source
-        The data.
-    assumptions, unused : sequence of str
-        As in `ReadResult`.
-    """
+    """Log what was assumed of the data, and what of it was not used."""
     if unused:
         _log.warning("%s: columns that are not used: %s", source.path, join_names(unused))
     if assumptions:

@@ -19,9 +19,8 @@ from msg2.formats.column_roles import parse_columns
 from msg2.formats.reading import ReadOptions, apply_options
 from msg2.formats.registry import Reader, find_reader, log_notes, make_read_options, read_all
 from msg2.formats.source import Source
-from msg2.logs import LOGGER, collect_logs
 from msg2.parallel import ENGINES, WorkerDied
-from msg2.progress import Progress, no_progress
+from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import RepeatedVideoError, Sequences
 
 _FEW_LABELS = 1_000_000

@@ -1,4 +1,13 @@
-"""A file or folder that somebody points at: its first bytes, its lines, its JSON.
+"""How much a packed file may hold: a small file must not become a large one in memory.
+
+What is packed (gzip, Parquet, MATLAB) may unpack to `RATIO` times its size in bytes, and to a row per byte: real logs
+reach 60 times, and a row or event takes several bytes. Small files may always hold `LEAST_BYTES` and `LEAST_ROWS`.
+
+The files and folders of a zip archive, read where they are: nothing is unpacked to the disk.
+
+What an archive claims to hold is checked when it is opened, and no more than that is ever read of it.
+
+A file or folder that somebody points at: its first bytes, its lines, its JSON.
 
 It may lie on the disk or in a zip archive, or come from standard input.
 Everything that can be wrong with bytes (missing, unreadable, a pipe, cut off, not text, endless) is checked here, once.
@@ -15,18 +24,161 @@ import stat
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NoReturn
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
-from msg2.formats.json_parser import parse_json
-from msg2.formats.unpacking import JSON_VALUES_PER_ROW, BoundedGzipFile, UnpackingBudget
-from msg2.formats.zip_entry import ZipEntry
+from msg2.formats.downloads import MAX_BYTES, MAX_FILES
+from msg2.formats.json_files import parse_json
+
+RATIO = 100
+LEAST_BYTES = 64_000_000
+LEAST_ROWS = 2_000_000
+JSON_VALUES_PER_ROW = 4
+"""A value of a JSON document takes a quarter of the memory that a row of a table does."""
+COLUMN_ROWS_PER_ROW = 4
+"""Read in columns, a row takes a quarter of the memory; and Parquet packs rows of real labels to half a byte."""
+VARIABLE = "MSG2_UNPACK"
+"""Variable of the environment: packed files may hold so many times as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackingBudget:
+    """What one packed file may hold."""
+
+    path: Path
+    bytes: int
+    rows: int
+
+    @staticmethod
+    def for_size(path: Path, size: int) -> UnpackingBudget:
+        """The budget of a file."""
+        factor = _factor()
+        return UnpackingBudget(path, int(factor * max(LEAST_BYTES, RATIO * size)), int(factor * max(LEAST_ROWS, size)))
+
+    def require(self, *, unpacked: int = 0, rows: int = 0) -> None:
+        """Refuse more bytes or rows than the file may hold."""
+        if unpacked > self.bytes or rows > self.rows:
+            much = f"{self.bytes // 1_000_000:,} MB" if unpacked > self.bytes else f"{self.rows:,} rows or values"
+            hint = f"unpack it to see what is in it; if you trust it, set {VARIABLE}=10 to allow ten times as much"
+            raise InputError(
+                f"unpacks to more than {much}, which is suspicious for its size", where=self.path, hint=hint
+            )
+
+
+class BoundedGzipFile(gzip.GzipFile):
+    """A gzip file that stops where its budget ends."""
+
+    def __init__(self, raw: IO[bytes], budget: UnpackingBudget) -> None:
+        self.budget = budget
+        super().__init__(fileobj=raw)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read at most `size` bytes; what is to be held in memory as a whole is bounded as well."""
+        most = self.budget.bytes + 1 - self.tell()
+        content = super().read(most if size is None or size < 0 else min(size, max(most, 1)))
+        self.budget.require(unpacked=self.tell())
+        return content
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read what is there, at most `size` bytes."""
+        content = super().read1(size)
+        self.budget.require(unpacked=self.tell())
+        return content
+
+
+def _factor() -> float:
+    text = os.environ.get(VARIABLE, "1")
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor <= 1_000_000:
+        raise InputError(
+            f"is {text!r}, not a number above 0", where=VARIABLE, hint="packed files may hold so many times as much"
+        )
+    return factor
+
+
+_BROKEN = (BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, ValueError)
+"""What `zipfile` raises on archives that are cut off, changed, encrypted, or packed in a way that it does not know."""
+
+
+@dataclass(frozen=True)
+class ZipEntry:
+    """A file or folder in an archive."""
+
+    archive: Path | bytes
+    shown: Path
+    """The archive, for errors."""
+    members: Mapping[str, ZipInfo]
+    """All files in the archive."""
+    name: str = ""
+    """Of this entry: its path in the archive; of the outermost folder, nothing."""
+
+    @staticmethod
+    def open_root(archive: Path | bytes, shown: Path) -> ZipEntry:
+        """Open an archive."""
+        with _broken_at(shown), ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as packed:
+            files = {member.filename: member for member in packed.infolist() if not member.is_dir()}
+        files = {name: member for name, member in files.items() if not _is_hidden(name)}
+        if not files:
+            raise InputError("is an empty archive", where=shown)
+        total = sum(member.file_size for member in files.values())
+        size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
+        UnpackingBudget.for_size(shown, size).require(unpacked=total)
+        if len(files) > MAX_FILES or total > MAX_BYTES:
+            what = f"unpacks to more than {MAX_FILES:,} files or {MAX_BYTES // 10**9} GB"
+            raise InputError(what, where=shown, hint="unpack it and give the folder")
+        root = ZipEntry(archive, shown, files)
+        return root.entries[0] if len(root.entries) == 1 else root
+
+    @cached_property
+    def entries(self) -> list[ZipEntry]:
+        """The files and folders directly in this folder, by name."""
+        start = f"{self.name}/" if self.name else ""
+        names = {name.removeprefix(start).partition("/")[0] for name in self.members if name.startswith(start)}
+        return [ZipEntry(self.archive, self.shown, self.members, start + name) for name in sorted(names)]
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder."""
+        return self.name not in self.members
+
+    @property
+    def packed_size(self) -> int:
+        """Bytes that the file takes in the archive."""
+        return self.members[self.name].compress_size
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The bytes of the file as a stream."""
+        archive = io.BytesIO(self.archive) if isinstance(self.archive, bytes) else self.archive
+        with _broken_at(self.shown), ZipFile(archive) as packed, packed.open(self.members[self.name]) as stream:
+            yield stream
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file is one that systems leave in archives for themselves."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
+
+
+@contextmanager
+def _broken_at(shown: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except _BROKEN as error:
+        what = f"is a zip archive that cannot be read ({error})"
+        raise InputError(what, where=shown, hint="pack it again, without a password") from None
+
 
 HEAD_BYTES = 64 * 1024
 """What is looked at to recognise a format."""

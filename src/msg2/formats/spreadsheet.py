@@ -28,23 +28,7 @@ _MAX_COLUMNS = 16_384
 
 
 def read_sheets(source: Source) -> Iterator[tuple[str, SheetRows]]:
-    """Read the sheets of a workbook, in its order.
-
-    Parameters
-    ----------
-    source : Source
-        The workbook.
-
-    Yields
-    ------
-    tuple of (str, list)
-        The name of a sheet, and its rows.
-
-    Raises
-    ------
-    InputError
-        Where the file is broken.
-    """
+    """Read the sheets of a workbook, in its order."""
     folder = source.workbook
     if folder is None:
         raise InputError("is no Excel workbook", where=source.path)
@@ -156,25 +140,7 @@ class _Sheet:
 
 
 def number_text(number: float, letters: str, first_day: datetime) -> str:
-    """A number as Excel shows it.
-
-    Parameters
-    ----------
-    number : float
-        The number in the cell.
-    letters : str
-        What its format shows: "d" of a date, "h", "m" and "s" of a time; nothing of a plain number.
-    first_day : datetime
-        The day whose number is zero.
-
-    Returns
-    -------
-    str
-        Of a date ISO 8601; of a time `h:mm`, `h:mm:ss` or `m:ss`, with a fraction where there is one.
-
-    >>> number_text(90.0, "", datetime(1899, 12, 30)), number_text(0.0625, "h:m", datetime(1899, 12, 30))
-    ('90', '1:30')
-    """
+    """A number as Excel shows it."""
     if not letters:
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
     if "d" in letters:

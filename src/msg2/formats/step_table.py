@@ -17,8 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.formats.column_roles import parse_columns
 from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
 from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, task_of_file
@@ -133,19 +132,7 @@ def _is_table(file: Source) -> bool:
 
 
 def are_one_per_video(files: Sequence[Source], given: Mapping[str, str]) -> bool:
-    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused.
-
-    Parameters
-    ----------
-    files : sequence of Source
-        The tables.
-    given : mapping of str to str
-        What the user said about their columns.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
     full = [file for file in files if "video" in find_columns(file, given).columns]
     if full and len(full) < len(files):
         other = next(file for file in files if file not in full)
@@ -162,28 +149,6 @@ def to_csv(tasks: Iterable[Task], separator: str = ",") -> str:
 
     Numbers are written exactly; `confidence` and `source` are columns where a label has them. What has no label (a
     video without any, a step that is never seen) has no row.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        All with times, or all without.
-    separator : str
-        What separates the cells: a comma, or a tab for TSV.
-
-    Returns
-    -------
-    str
-        The header and a row per label.
-
-    Raises
-    ------
-    InputError
-        Where some of the tasks have times and some have not.
-
-    >>> from msg2.task import Segment, Video
-    >>> print(to_csv([Task("toast", ["fry, flip"], [Video("v1", [Segment("fry, flip", 0.5, 2)])])]), end="")
-    task,video,step,start,end
-    toast,v1,"fry, flip",0.5,2.0
     """
     return "".join(_csv_lines(tasks, separator))
 

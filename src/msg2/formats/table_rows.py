@@ -10,15 +10,13 @@ from contextlib import closing, contextmanager
 from sys import intern
 from typing import IO, Any, NamedTuple, cast
 
-from msg2.errors import InputError, errors_at
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.formats.column_roles import STEP_NAMES, ColumnMapping, match_columns, normalize_name
 from msg2.formats.delimited_reader import missing_column_error, open_table
-from msg2.formats.json_parser import parse_json
+from msg2.formats.json_files import parse_json
 from msg2.formats.reading import ReadNotes
-from msg2.formats.source import Source
+from msg2.formats.source import COLUMN_ROWS_PER_ROW, Source
 from msg2.formats.time_text import NumberParser
-from msg2.formats.unpacking import COLUMN_ROWS_PER_ROW
 from msg2.task import Segment
 from msg2.text import name_fault, short_repr
 
@@ -40,19 +38,7 @@ class TableRow(NamedTuple):
 
 
 def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
-    """Which column of a table is which, by its header, the keys of its first line, or its schema.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    given : mapping of str to str
-        What the user said about its columns.
-
-    Returns
-    -------
-    ColumnMapping
-    """
+    """Which column of a table is which, by its header, the keys of its first line, or its schema."""
     if is_parquet(source):
         with source.open_binary() as stream:
             return match_step_columns(
@@ -65,45 +51,13 @@ def find_columns(source: Source, given: Mapping[str, str]) -> ColumnMapping:
 
 
 def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Whether some cells could be the header of a table of steps.
-
-    Parameters
-    ----------
-    cells : sequence of str
-        The cells.
-    given : mapping of str to str
-        What the user said about its columns.
-
-    Returns
-    -------
-    bool
-        Whether one of them is the step; of several that could be, the user is to be asked.
-    """
+    """Whether some cells could be the header of a table of steps."""
     wanted = (normalize_name(given["step"]),) if "step" in given else STEP_NAMES["step"]
     return any(normalize_name(cell) in wanted for cell in cells)
 
 
 def match_step_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
-    """Which column of a table of steps is which, whether that is enough or not.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The columns.
-    given : mapping of str to str
-        What the user said about them.
-    where : str
-        File and row of the header, for errors.
-
-    Returns
-    -------
-    ColumnMapping
-
-    Raises
-    ------
-    InputError
-        Where what was given makes no sense, or two columns could be the same thing.
-    """
+    """Which column of a table of steps is which, whether that is enough or not."""
     with errors_at(where):
         return match_columns(header, STEP_NAMES, given)
 
@@ -111,53 +65,13 @@ def match_step_columns(header: Sequence[str], given: Mapping[str, str], where: s
 def read_rows(
     source: Source, required: Sequence[str], given: Mapping[str, str], notes: ReadNotes
 ) -> Generator[TableRow]:
-    """Read the rows of a table, in the order of the file.
-
-    Parameters
-    ----------
-    source : Source
-        The table: delimited text, JSON Lines or Parquet.
-    required : sequence of str
-        What must have a column.
-    given : mapping of str to str
-        What the user said about its columns.
-    notes : ReadNotes
-        What is assumed, and columns that are not used, are added to it.
-
-    Returns
-    -------
-    generator of TableRow
-        The rows; all have times, or none has.
-
-    Raises
-    ------
-    InputError
-        Where a column is missing or a row is wrong.
-    """
+    """Read the rows of a table, in the order of the file."""
     read = _parquet_rows if is_parquet(source) else _json_rows if source.is_json_lines else _delimited_rows
     return require_uniform_times(source, read(source, required, given, notes))
 
 
 def require_uniform_times(source: Source, rows: Generator[TableRow]) -> Generator[TableRow]:
-    """The rows as they are, as long as all have times or none has.
-
-    Parameters
-    ----------
-    source : Source
-        Where they are from, for errors.
-    rows : generator of TableRow
-        It is closed at the end.
-
-    Yields
-    ------
-    TableRow
-        Each of the rows.
-
-    Raises
-    ------
-    InputError
-        At the first row that has times where the others have none, or the reverse.
-    """
+    """The rows as they are, as long as all have times or none has."""
     timed: bool | None = None
     with closing(rows):
         for row in rows:
@@ -241,27 +155,7 @@ def is_parquet(source: Source) -> bool:
 
 
 def open_parquet(source: Source, stream: IO[bytes], *, in_columns: bool = False) -> Any:
-    """Open a Parquet file, as far as its `UnpackingBudget` reaches.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    stream : binary stream
-        Its bytes.
-    in_columns : bool
-        Whether it is read in columns, which takes less memory than row by row.
-
-    Returns
-    -------
-    pyarrow.parquet.ParquetFile
-        Texts as dictionaries.
-
-    Raises
-    ------
-    InputError
-        Where it is broken, or claims to hold more than is allowed.
-    """
+    """Open a Parquet file, as far as its `UnpackingBudget` reaches."""
     with optional_dependency("reading Parquet", "parquet"):
         from pyarrow import parquet
     with _arrow_errors(source):
@@ -327,29 +221,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def check_columns(mapping: ColumnMapping, header: Sequence[str], required: Sequence[str], where: str) -> ColumnMapping:
-    """Refuse columns that are missing, or make no sense alone.
-
-    Parameters
-    ----------
-    mapping : ColumnMapping
-        Which column is which.
-    header : sequence of str
-        The columns.
-    required : sequence of str
-        What must have a column.
-    where : str
-        File and row of the header, for errors.
-
-    Returns
-    -------
-    ColumnMapping
-        The same.
-
-    Raises
-    ------
-    InputError
-        With what is wrong.
-    """
+    """Refuse columns that are missing, or make no sense alone."""
     for name in required:
         if name not in mapping.columns:
             raise missing_column_error(name, header, where)
@@ -360,27 +232,7 @@ def check_columns(mapping: ColumnMapping, header: Sequence[str], required: Seque
 
 
 def parse_typed_row(source: Source, number: int, value: dict[str, Any]) -> TableRow:
-    """A row of a format that has types of its own: text must be text, numbers numbers.
-
-    Parameters
-    ----------
-    source : Source
-        Where it is from, for errors.
-    number : int
-        The row, from 1.
-    value : dict
-        Column -> value; columns that are not known are not looked at.
-
-    Returns
-    -------
-    TableRow
-        The label.
-
-    Raises
-    ------
-    InputError
-        Where a value is of another type, or makes no segment.
-    """
+    """A row of a format that has types of its own: text must be text, numbers numbers."""
     task, video, step, start, end, confidence, origin = map(value.get, COLUMNS)
     if not {type(task), type(video), type(step), type(origin)} <= _TEXT:
         name = next(name for name in (*NAME_COLUMNS, "source") if type(value.get(name)) not in _TEXT)

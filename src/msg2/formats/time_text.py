@@ -32,13 +32,7 @@ def parse_clock(text: str) -> float | None:
 
 
 class NumberParser:
-    """Parses the numbers of one table, and notes how they are written.
-
-    Parameters
-    ----------
-    separator : str
-        What separates the cells: where that is a semicolon, a comma in a number is the decimal one.
-    """
+    """Parses the numbers of one table, and notes how they are written."""
 
     def __init__(self, separator: str) -> None:
         self._semicolons = separator.startswith(";")
@@ -54,24 +48,7 @@ class NumberParser:
         return [*commas, *["times with colons are m:ss or h:mm:ss"] * (self._notation == "with colons")]
 
     def parse_number(self, name: str, text: str) -> float | None:
-        """A number; None of no text.
-
-        Parameters
-        ----------
-        name : str
-            What it is, for errors.
-        text : str
-            The cell.
-
-        Returns
-        -------
-        float or None
-
-        Raises
-        ------
-        InputError
-            Where it is no number, or its decimal mark is not that of the numbers above.
-        """
+        """A number; None of no text."""
         text = text.strip()
         if not text:
             return None
@@ -93,26 +70,7 @@ class NumberParser:
         raise InputError(what, hint="give a number in 0 … 1" if name == "confidence" else _hint(text))
 
     def parse_seconds(self, name: str, text: str, milliseconds: bool) -> float | None:
-        """A time in seconds; None of no text.
-
-        Parameters
-        ----------
-        name : str
-            What it is, for errors.
-        text : str
-            The cell.
-        milliseconds : bool
-            Whether the column is in milliseconds.
-
-        Returns
-        -------
-        float or None
-
-        Raises
-        ------
-        InputError
-            Where it is no time, or is written in another way than those above.
-        """
+        """A time in seconds; None of no text."""
         seconds = parse_clock(text.strip())
         notation = "with colons" if seconds is not None else "in milliseconds" if milliseconds else "in seconds"
         if seconds is None:

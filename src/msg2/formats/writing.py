@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from msg2.errors import require
 from msg2.files import FileContent
 from msg2.formats.source import Source
 from msg2.task import Task, Video
-from msg2.validation import require
 
 
 @dataclass(frozen=True, slots=True)

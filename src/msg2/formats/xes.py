@@ -82,13 +82,6 @@ class _XesLog:
         """Handle the start of an element.
 
         Attributes of the log are at depth 2, of a trace at 3, of an event at 4; deeper ones describe attributes.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        attributes : dict
-            Its attributes.
         """
         self._depth += 1
         if self._depth == 4 and self._event is not None:

@@ -54,24 +54,7 @@ class _RootReached(Exception):  # noqa: N818
 
 
 def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextHandler | None = None) -> None:
-    """Call the handlers for every element of a file, in its order.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    start : callable
-        Is called with the name and the attributes of an element that begins.
-    end : callable
-        Is called with the name of an element that ends.
-    text : callable, optional
-        Is called with the text between them, in pieces.
-
-    Raises
-    ------
-    InputError
-        Where the file is not valid XML or not safe to read; an error of a handler without a place gets the line.
-    """
+    """Call the handlers for every element of a file, in its order."""
     parser = _make_parser(start, end, text)
     fed = 0
     try:
@@ -133,27 +116,7 @@ def _refuse_entity(name: str, *details: Any) -> NoReturn:
 
 
 def require_attribute(attributes: Mapping[str, str], name: str, element: str) -> str:
-    """One attribute of an element, which must have it.
-
-    Parameters
-    ----------
-    attributes : mapping of str to str
-        All attributes of the element.
-    name : str
-        Name of the wanted one.
-    element : str
-        Name of the element, for errors.
-
-    Returns
-    -------
-    str
-        The value of the attribute.
-
-    Raises
-    ------
-    InputError
-        Where there is none.
-    """
+    """One attribute of an element, which must have it."""
     if name not in attributes:
         raise InputError(f"<{element}> has no attribute {name!r}")
     return attributes[name]

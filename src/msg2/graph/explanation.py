@@ -65,32 +65,7 @@ def _percent(share: float | None) -> str:
 
 
 def explain(graph: SubtaskGraph, step: Step) -> str:
-    """Say what a step needs, what it comes after, and what the videos say about it.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph, with its evidence; what is unknown is left out.
-    step : str
-        The name of the step.
-
-    Returns
-    -------
-    str
-        One sentence per line.
-
-    >>> from msg2.graph import SubtaskGraph
-    >>> from msg2.graph.formula import step as s
-    >>> evidence = {"flip bread": {"videos": 10, "holds": 9, "violations": ["v7"]}}
-    >>> steps = ["heat pan", "butter", "flip bread"]
-    >>> needs = {"flip bread": s("heat pan")}
-    >>> toast = SubtaskGraph("toast", steps, needs, None, evidence, order=[("butter", "flip bread")])
-    >>> print(explain(toast, "flip bread"))
-    'flip bread' needs 'heat pan'.
-    It comes after 'butter', where that is done at all.
-    It held in 9 of the 10 videos with this step (90 %).
-    It did not hold in: v7.
-    """
+    """Say what a step needs, what it comes after, and what the videos say about it."""
     return "\n".join(_sentences(graph, step))
 
 

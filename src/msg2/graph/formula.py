@@ -3,12 +3,21 @@
 Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten nesting, sort and
 deduplicate operands and apply the constant, complement and absorption laws, so formulas that differ only in these
 compare and print equal; `msg2.graph.are_equivalent` decides logical equality.
+
+Formulas in disjunctive normal form, and simplified through it: exact, without enumerating the 2^N vectors.
+
+How often formulas hold and agree, uniformly over all 2^N completion vectors: exactly, and without enumerating them.
+
+Operands without common steps are independent, so their probabilities multiply; a step that is shared is expanded
+(Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -299,21 +308,205 @@ def formula_from_json(value: object, path: str = "$", steps: Set[Step] | None = 
 
 
 def unmet_clauses(formula: Formula, completed: Set[Step]) -> tuple[Formula, ...]:
-    """Find the top-level conjuncts of a precondition that do not hold.
+    """Find the top-level conjuncts of a precondition that do not hold."""
+    return tuple(clause for clause in formula.clauses() if not clause.evaluate(completed))
+
+
+Term: TypeAlias = frozenset[tuple[Step, bool]]
+"""A conjunction of literals: (step, must be completed) pairs."""
+
+
+def disjunctive_normal_form(formula: Formula) -> tuple[Term, ...]:
+    """An irredundant disjunctive normal form, its terms sorted.
+
+    No literal of a term and no term can be dropped. TRUE has one empty term, FALSE has none.
+
+    >>> formula = any_of([step("a"), all_of([negation(step("a")), step("b")])])
+    >>> [sorted(term) for term in disjunctive_normal_form(formula)]
+    [[('a', True)], [('b', True)]]
+    """
+    terms = [_drop_redundant_literals(term, formula) for term in _terms(formula)]
+    irredundant = list(dict.fromkeys(sorted(terms, key=_term_key)))
+    for term in sorted(irredundant, key=_term_key, reverse=True):
+        others = [other for other in irredundant if other != term]
+        if is_tautology(_disjunction(others).substitute(dict(term))):
+            irredundant = others
+    return tuple(irredundant)
+
+
+def simplify(formula: Formula) -> Formula:
+    """An equivalent formula without redundant literals, common factors taken out; never a longer one.
+
+    >>> a, b, c = step("a"), step("b"), step("c")
+    >>> str(simplify(any_of([all_of([b, a]), all_of([b, negation(a), c])])))
+    'b & (a | c)'
+    """
+    candidate = _factor(disjunctive_normal_form(formula))
+    return candidate if candidate.literal_count < formula.literal_count else formula
+
+
+def _term_key(term: Term) -> tuple[int, list[tuple[Step, bool]]]:
+    return (len(term), sorted(term))
+
+
+def _conjunction(term: Iterable[tuple[Step, bool]]) -> Formula:
+    return all_of(step(name) if value else negation(step(name)) for name, value in term)
+
+
+def _disjunction(terms: Iterable[Term]) -> Formula:
+    return any_of(_conjunction(term) for term in terms)
+
+
+def _terms(formula: Formula, value: bool = True) -> list[Term]:
+    """Terms whose disjunction is `formula` (or its complement, for value False)."""
+    match formula.kind:
+        case "true":
+            return [frozenset()] if value else []
+        case "step":
+            return [frozenset({(formula.name, value)})]
+        case "not":
+            return _terms(formula.operands[0], not value)
+    operand_terms = [_terms(operand, value) for operand in formula.operands]
+    if (formula.kind == "any") == value:
+        return [term for terms in operand_terms for term in terms]
+    product: list[Term] = [frozenset()]
+    for terms in operand_terms:
+        conjunctions = {left | right for left in product for right in terms}
+        consistent = [t for t in conjunctions if not any((name, not positive) in t for name, positive in t)]
+        product = [t for t in consistent if not any(other < t for other in consistent)]
+    return sorted(product, key=_term_key)
+
+
+def _drop_redundant_literals(term: Term, formula: Formula) -> Term:
+    """`term` without the literals that it does not need in order to imply `formula`."""
+    for literal in sorted(term, key=lambda item: (item[1], item[0])):
+        if is_tautology(formula.substitute(dict(term - {literal}))):
+            term -= {literal}
+    return term
+
+
+def is_tautology(formula: Formula) -> bool:
+    """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
+    match formula.kind:
+        case "true":
+            return True
+        case "step":
+            return False
+        case "all":
+            return all(is_tautology(operand) for operand in formula.operands)
+        case "not":  # De Morgan; a negated step or TRUE is no tautology
+            inner = formula.operands[0]
+            join = any_of if inner.kind == "all" else all_of
+            return bool(inner.operands) and is_tautology(join(negation(operand) for operand in inner.operands))
+    counts = Counter(name for operand in formula.operands for name in operand.steps)
+    pivot = min(counts, key=lambda name: (-counts[name], name))
+    return counts[pivot] > 1 and all(is_tautology(formula.substitute({pivot: value})) for value in (False, True))
+
+
+def _factor(terms: Sequence[Term]) -> Formula:
+    """The disjunction of `terms` with the most frequent common literal taken out, recursively."""
+    counts = Counter(literal for term in terms for literal in term)
+    common = min(counts, key=lambda literal: (-counts[literal], not literal[1], literal[0]), default=None)
+    if common is None or counts[common] < 2:
+        return _disjunction(terms)
+    inside = _factor([term - {common} for term in terms if common in term])
+    outside = _factor([term for term in terms if common not in term])
+    return any_of([all_of([_conjunction([common]), inside]), outside])
+
+
+def probability(formula: Formula) -> Fraction:
+    """E_c[f(c)], the denominator of Eq. ilp-new.
+
+    >>> from msg2.graph.formula import step
+    >>> probability(all_of([step("a"), any_of([step("b"), step("c")])]))
+    Fraction(3, 8)
+    """
+    return _probability(formula, {})
+
+
+def agreement(f: Formula, g: Formula) -> Fraction:
+    """P_c[f(c) = g(c)], uniform over all completion vectors c (Eq. accuracy, one step).
 
     Parameters
     ----------
-    formula : Formula
-        A precondition.
-    completed : set of Step
-        What is done.
+    f, g : Formula
+        The formulas to compare.
 
     Returns
     -------
-    tuple of Formula
-        Empty where the precondition is satisfied.
-
-    >>> unmet_clauses(all_of([step("a"), step("b")]), {"a"})
-    (<Formula b>,)
+    Fraction
+        The exact share, 0 … 1.
     """
-    return tuple(clause for clause in formula.clauses() if not clause.evaluate(completed))
+    if f == g:
+        return Fraction(1)
+    return 1 - probability(f) - probability(g) + 2 * probability(all_of([f, g]))
+
+
+def are_equivalent(f: Formula, g: Formula) -> bool:
+    """Whether two formulas agree on every completion vector.
+
+    Parameters
+    ----------
+    f, g : Formula
+        The formulas to compare.
+
+    Returns
+    -------
+    bool
+        True where they are logically equal, however they are written.
+
+    >>> from msg2.graph.formula import step
+    >>> a, b, c = step("a"), step("b"), step("c")
+    >>> are_equivalent(all_of([a, any_of([b, c])]), any_of([all_of([a, b]), all_of([a, c])]))
+    True
+    """
+    return agreement(f, g) == 1
+
+
+def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
+    match formula.kind:
+        case "true":
+            return Fraction(1)
+        case "step":
+            return Fraction(1, 2)
+        case "not":
+            return 1 - _probability(formula.operands[0], memo)
+    if formula not in memo:
+        groups = list(_independent_groups(formula.operands))
+        memo[formula] = (
+            _shannon_expansion(formula, memo) if len(groups) == 1 else _product_of_groups(formula, groups, memo)
+        )
+    return memo[formula]
+
+
+def _product_of_groups(
+    formula: Formula, groups: Sequence[Sequence[Formula]], memo: dict[Formula, Fraction]
+) -> Fraction:
+    """An AND holds where all its independent groups do, an OR fails where all of them do."""
+    result = Fraction(1)
+    for group in groups:
+        result *= _probability(all_of(group), memo) if formula.kind == "all" else 1 - _probability(any_of(group), memo)
+    return result if formula.kind == "all" else 1 - result
+
+
+def _shannon_expansion(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
+    shared = Counter(name for operand in formula.operands for name in operand.steps)
+    pivot = min(shared, key=lambda name: (-shared[name], name))
+    return sum((_probability(formula.substitute({pivot: value}), memo) for value in (True, False)), Fraction(0)) / 2
+
+
+def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
+    """Operands grouped so that different groups have no step in common."""
+    rest = list(operands)
+    while rest:
+        group = [rest.pop(0)]
+        steps = set(group[0].steps)
+        grown = True
+        while grown:
+            connected = [operand for operand in rest if operand.steps & steps]
+            grown = bool(connected)
+            for operand in connected:
+                rest.remove(operand)
+                group.append(operand)
+                steps |= operand.steps
+        yield group

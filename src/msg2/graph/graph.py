@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, errors_at
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.graph import explanation, reduction
+from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
-from msg2.graph.related_pairs import edge_pairs_with_support
-from msg2.graph.support import Edge, PairKind, StepEvidence, Support
 from msg2.task import Step
 from msg2.text import name_fault, short_repr
 

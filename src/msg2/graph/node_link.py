@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msg2.graph.evidence import NO_SUPPORT, EdgeKind, Support
 from msg2.graph.formula import Formula, FormulaKind
-from msg2.graph.support import NO_SUPPORT, EdgeKind, Support
 from msg2.task import Step
 
 if TYPE_CHECKING:

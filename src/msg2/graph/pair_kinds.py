@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.evidence import PairKind
 from msg2.graph.formula import Formula
 from msg2.graph.reduction import necessary_steps
-from msg2.graph.support import PairKind
 from msg2.task import Step
 
 if TYPE_CHECKING:

@@ -20,38 +20,13 @@ if TYPE_CHECKING:
 
 
 def transitive_reduction(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, Formula]:
-    """Drop from preconditions what already follows from the rest of them.
-
-    Parameters
-    ----------
-    steps : iterable of str
-        The steps, each after all that it needs.
-    preconditions : mapping from str to Formula
-        By step; a step that is absent needs nothing.
-
-    Returns
-    -------
-    dict from str to Formula
-        The same reachable states with fewer literals.
-    """
+    """Drop from preconditions what already follows from the rest of them."""
     required = necessary_steps(steps, preconditions)
     return {name: _drop_implied(formula, required) for name, formula in preconditions.items()}
 
 
 def necessary_steps(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, frozenset[Step]]:
-    """Find for every step those that must come first, whichever way is taken.
-
-    Parameters
-    ----------
-    steps : iterable of str
-        The steps, each after all that it needs.
-    preconditions : mapping from str to Formula
-        By step; a step that is absent needs nothing.
-
-    Returns
-    -------
-    dict from str to frozenset of str
-    """
+    """Find for every step those that must come first, whichever way is taken."""
     required: dict[Step, frozenset[Step]] = {}
     for name in steps:
         required[name] = required_steps(preconditions.get(name, TRUE), required)
@@ -59,23 +34,7 @@ def necessary_steps(steps: Iterable[Step], preconditions: Mapping[Step, Formula]
 
 
 def required_steps(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
-    """Find the steps that are completed in every reachable state in which a formula holds.
-
-    Parameters
-    ----------
-    formula : Formula
-        A precondition.
-    required : mapping of str to frozenset
-        What each of its steps needs; see `necessary_steps`.
-
-    Returns
-    -------
-    frozenset of str
-
-    >>> from msg2.graph import step
-    >>> sorted(required_steps(any_of([step("b"), step("c")]), {"b": frozenset("a"), "c": frozenset("a")}))
-    ['a']
-    """
+    """Find the steps that are completed in every reachable state in which a formula holds."""
     match formula.kind:
         case "step":
             return required[formula.name] | {formula.name}

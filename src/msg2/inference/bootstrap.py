@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.errors import require, require_probability
 from msg2.graph import PAIR_KINDS, TRUE, Formula, PairKind, SubtaskGraph, Support
 from msg2.inference.clauses import Clauses, keep_clauses, reduce_changed, replace_preconditions
 from msg2.inference.relations import clique_cover
@@ -24,7 +25,6 @@ from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step
-from msg2.validation import require, require_probability
 
 LearnFunction: TypeAlias = Callable[[Sequences], LearnedPreconditions]
 """A method with its options."""
@@ -35,28 +35,7 @@ MAX_SAMPLES = 1_000_000
 
 
 def choose_samples(samples: int | None, confidence: float | None) -> int | None:
-    """Say how many samples are drawn, after checking what was asked for.
-
-    Parameters
-    ----------
-    samples : int or None
-        How many are wanted.
-    confidence : float or None
-        The probability that clauses must reach.
-
-    Returns
-    -------
-    int or None
-        None where neither is given: there is no bootstrap.
-
-    Raises
-    ------
-    InputError
-        Where one of them is out of range.
-
-    >>> choose_samples(None, 0.9)
-    200
-    """
+    """Say how many samples are drawn, after checking what was asked for."""
     if samples is None and confidence is None:
         return None
     chosen = DEFAULT_SAMPLES if samples is None else samples
@@ -84,63 +63,19 @@ class GraphFrequencies:
         return tuple(sorted(self.graphs[0].steps))
 
     def ancestor(self, before: Step, after: Step) -> float:
-        """Return the share of graphs in which one step is an ancestor of the other, or comes first where both are done.
-
-        Parameters
-        ----------
-        before, after : str
-            Names of the steps.
-
-        Returns
-        -------
-        float
-        """
+        """Share of the graphs in which `before` must precede `after`, or does if both are done."""
         return float(self.ancestors[self._index[before], self._index[after]])
 
     def edge(self, before: Step, after: Step) -> float:
-        """Return the share of graphs with this edge in their transitive reduction.
-
-        Parameters
-        ----------
-        before, after : str
-            Names of the steps.
-
-        Returns
-        -------
-        float
-        """
+        """Return the share of graphs with this edge in their transitive reduction."""
         return self._edges[before, after] / len(self.graphs)
 
     def clause(self, step: Step, clause: Formula) -> float:
-        """Return the share of graphs in which a clause holds whenever the step is eligible: see `Clauses`.
-
-        Parameters
-        ----------
-        step : str
-            Name of the step.
-        clause : Formula
-            A step that must come first, or an OR.
-
-        Returns
-        -------
-        float
-        """
+        """Return the share of graphs in which a clause holds whenever the step is eligible: see `Clauses`."""
         return sum(clauses.has(step, clause) for clauses in self._clauses) / len(self.graphs)
 
     def precondition(self, step: Step, formula: Formula) -> float:
-        """Return the share of graphs in which all clauses of a formula hold whenever the step is eligible.
-
-        Parameters
-        ----------
-        step : str
-            Name of the step.
-        formula : Formula
-            Its precondition.
-
-        Returns
-        -------
-        float
-        """
+        """Return the share of graphs in which all clauses of a formula hold whenever the step is eligible."""
         parts = formula.clauses()
         return sum(all(one.has(step, part) for part in parts) for one in self._clauses) / len(self.graphs)
 
@@ -154,20 +89,7 @@ class GraphFrequencies:
         return total / len(self.graphs)
 
     def kind(self, before: Step, after: Step) -> dict[PairKind, float]:
-        """Return the share of graphs in which an ordered pair is of each kind; they add up to 1.
-
-        Parameters
-        ----------
-        before, after : str
-            Names of the steps.
-
-        Returns
-        -------
-        dict of PairKind to float
-
-        >>> GraphFrequencies((SubtaskGraph("t", "ab", {}), SubtaskGraph("t", "ab", {}, order=["ab"]))).kind("a", "b")
-        {'needs': 0.0, 'after': 0.5, 'exclusive': 0.0, 'free': 0.5}
-        """
+        """Return the share of graphs in which an ordered pair is of each kind; they add up to 1."""
         counts = Counter(graph.kind(before, after) for graph in self.graphs)
         return {kind: counts[kind] / len(self.graphs) for kind in PAIR_KINDS}
 
@@ -194,29 +116,7 @@ def bootstrap(
     engine: str = "local",
     progress: Progress = no_progress,
 ) -> GraphFrequencies:
-    """Learn graphs from videos drawn with replacement.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        All videos.
-    learn : callable
-        A method with its options; it can be pickled where `jobs` is more than 1.
-    samples : int
-        Graphs that are learned, each from as many videos as there are.
-    seed : int
-        The same seed draws the same samples, for any number of jobs.
-    jobs : int
-        Processes that share the samples.
-    engine : str
-        Whose processes; see `msg2.parallel.ENGINES`.
-    progress : Progress
-        Is told after every sample.
-
-    Returns
-    -------
-    GraphFrequencies
-    """
+    """Learn graphs from videos drawn with replacement."""
     sample = partial(_learn_from_sample, sequences=sequences, learn=learn, seed=seed)
     graphs = []
     for graph in parallel_map(sample, range(samples), jobs, engine):
@@ -240,21 +140,6 @@ def drop_uncertain_clauses(
 
     A step that must come first goes alone, an OR as a whole; what it implied is judged by itself, see `keep_clauses`.
     Where the order of two steps is sure and only the need is not, the order stays.
-
-    Parameters
-    ----------
-    steps : iterable of str
-        All steps.
-    learnt : LearnedPreconditions
-        What was learned from all videos.
-    shares : GraphFrequencies
-        Of the bootstrap samples.
-    least : float
-        The smallest share that is enough.
-
-    Returns
-    -------
-    LearnedPreconditions
     """
     graph = learnt.graph(steps)
     left = keep_clauses(graph, lambda name, clause: shares.clause(name, clause) >= least - TIE_TOLERANCE)
@@ -281,24 +166,7 @@ def drop_uncertain_clauses(
 def add_probabilities(
     entry: Mapping[str, Any], step: Step, graph: SubtaskGraph, shares: GraphFrequencies
 ) -> dict[str, Any]:
-    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge and its kind.
-
-    Parameters
-    ----------
-    entry : mapping
-        The evidence of the step, as in a graph file.
-    step : str
-        Name of the step.
-    graph : SubtaskGraph
-        The graph.
-    shares : GraphFrequencies
-        Of the bootstrap samples.
-
-    Returns
-    -------
-    dict
-        The entry with probabilities.
-    """
+    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge and its kind."""
     sure = dict(entry)
     if "edges" in entry:
         sure["edges"] = {

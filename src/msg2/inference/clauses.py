@@ -34,24 +34,7 @@ class Clauses:
         return [*needed, *self._alternatives(name)]
 
     def has(self, name: Step, clause: Formula) -> bool:
-        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so.
-
-        Parameters
-        ----------
-        name : str
-            The step.
-        clause : Formula
-            A step that must come first, or an OR.
-
-        Returns
-        -------
-        bool
-
-        >>> from msg2.graph import any_of
-        >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
-        >>> Clauses(graph).has("c", any_of([step("a"), step("z")]))
-        True
-        """
+        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so."""
         sure = dict.fromkeys(self.necessary[name], True)
         if "not" in clause.kinds:
             return clause in self.graph.precondition(name).clauses()
@@ -81,22 +64,6 @@ def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> 
     """Keep only some clauses of the preconditions of a graph, each as a whole.
 
     A clause that a step only had through another one, which is gone, is written out:
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    keep : callable
-        `keep(step, clause)` tells whether a clause stays.
-
-    Returns
-    -------
-    dict of str to Formula
-        The preconditions of all steps.
-
-    >>> graph = SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")})
-    >>> print(keep_clauses(graph, lambda name, clause: (name, clause) != ("c", step("b")))["c"])
-    a
     """
     said = Clauses(graph)
     result: dict[Step, Formula] = {}
@@ -120,20 +87,7 @@ def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> 
 
 
 def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
-    """Drop what already follows from those preconditions that have changed.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph after the change.
-    before : mapping of str to Formula
-        The preconditions before it.
-
-    Returns
-    -------
-    dict of str to Formula
-        The preconditions of all steps.
-    """
+    """Drop what already follows from those preconditions that have changed."""
     short = graph.transitive_reduction().preconditions
     return {
         name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
@@ -142,19 +96,7 @@ def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[
 
 
 def replace_preconditions(learnt: LearnedPreconditions, preconditions: Mapping[Step, Formula]) -> LearnedPreconditions:
-    """Give what was learned other preconditions; where they differ, no candidate has been scored.
-
-    Parameters
-    ----------
-    learnt : LearnedPreconditions
-        What was learned.
-    preconditions : mapping of str to Formula
-        The others.
-
-    Returns
-    -------
-    LearnedPreconditions
-    """
+    """Give what was learned other preconditions; where they differ, no candidate has been scored."""
     same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
     candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
     return replace(learnt, preconditions=preconditions, candidates=candidates)

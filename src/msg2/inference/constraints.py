@@ -167,32 +167,6 @@ def apply_constraints(
     and not said is added. Where the method tells what a step needs from what it only comes after, a need that goes
     stays as an order, if it may; exclusive pairs go that would leave a required relation without meaning; and a step
     that a required step needs is not optional.
-
-    Parameters
-    ----------
-    steps : tuple of str
-        All steps.
-    learnt : LearnedPreconditions
-        What was learned.
-    constraints : Constraints
-        What must hold.
-    before : array of shape (steps, steps)
-        How often one step came before another: where one of several relations has to go, the clearer ones stay.
-
-    Returns
-    -------
-    LearnedPreconditions
-        With the preconditions of all steps.
-
-    >>> chain = LearnedPreconditions({"b": step("a"), "c": step("b")})
-    >>> constraints, before = Constraints(forbidden=[("b", "c")]), np.zeros((3, 3), dtype=np.int64)
-    >>> repaired = apply_constraints(("a", "b", "c"), chain, constraints, before)
-    >>> str(repaired.preconditions["b"]), str(repaired.preconditions["c"])
-    ('a', 'a')
-    >>> constraints = Constraints(required_order=[("c", "a")])
-    >>> repaired = apply_constraints(("a", "b", "c"), chain, constraints, before)
-    >>> str(repaired.preconditions["b"]), str(repaired.preconditions["c"]), repaired.order
-    ('a', 'true', (('c', 'a'),))
     """
     graph = learnt.graph(steps)
     tells_kinds = bool(learnt.model or graph.order or graph.exclusive or graph.optional)

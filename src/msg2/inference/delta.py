@@ -17,13 +17,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.errors import require
 from msg2.graph import Formula
 from msg2.inference.result import TIE_TOLERANCE
-from msg2.metrics.graph_scores import count_violations
+from msg2.metrics.graph_accuracy import count_violations
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step
-from msg2.validation import require
 
 Delta: TypeAlias = float | Literal["auto"]
 Learner: TypeAlias = Callable[[Sequences, float], Mapping[Step, Formula]]
@@ -47,24 +47,7 @@ class Trial:
 
 
 def evaluate_grid(sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress) -> list[Trial]:
-    """Fit held-out videos with every δ of the grid.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        All videos.
-    learner : callable
-        Learns preconditions from some of the videos at a given δ.
-    seed : int
-        Shuffles the folds.
-    progress : Progress
-        Is told before every δ.
-
-    Returns
-    -------
-    list of Trial
-        In the order of the grid; empty where fewer than two videos have labels, so that none can be held out.
-    """
+    """Fit held-out videos with every δ of the grid."""
     if sequences.weight @ sequences.shown.any(axis=1) < 2:
         return []
     folds: list[tuple[Sequences, Sequences]] = []
@@ -87,39 +70,13 @@ def best_trial(tried: list[Trial]) -> Trial:
 
 
 def satisfied_share(formulas: Mapping[Step, Formula], sequences: Sequences) -> float:
-    """Compute the share of the labels whose precondition held when they started.
-
-    Parameters
-    ----------
-    formulas : mapping of step to Formula
-        Preconditions.
-    sequences : Sequences
-        The labels.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 1 where there are no labels.
-    """
+    """Compute the share of the labels whose precondition held when they started."""
     labels = sequences.labels
     return (labels - count_violations(formulas, sequences)) / labels if labels else 1.0
 
 
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_out: Sequences) -> NDArray[np.float64]:
-    """Compute log p(n | c) of every label of the held-out videos.
-
-    Parameters
-    ----------
-    formulas : mapping of step to Formula
-        Preconditions, learned from the training videos.
-    training, held_out : Sequences
-        ε is estimated on the first, the labels are those of the second.
-
-    Returns
-    -------
-    array of shape (labels,)
-        In nats.
-    """
+    """Compute log p(n | c) of every label of the held-out videos."""
     epsilon = (count_violations(formulas, training) + 1) / (training.labels + 2)  # never 0 or 1 (Laplace)
     completed, itself = held_out.completed(), (np.arange(len(held_out.step)), held_out.step)
     open_steps = ~completed
@@ -162,18 +119,7 @@ class SweepPoint:
 def sweep_delta(
     sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
 ) -> list[SweepPoint]:
-    """Learn a graph at every δ of the grid, and mark the one that "auto" would choose.
-
-    Parameters
-    ----------
-    sequences, learner, seed, progress
-        As in `evaluate_grid`.
-
-    Returns
-    -------
-    list of SweepPoint
-        In the order of the grid; empty where fewer than two videos have labels.
-    """
+    """Learn a graph at every δ of the grid, and mark the one that "auto" would choose."""
     trials = evaluate_grid(sequences, learner, seed, progress)
     return [
         SweepPoint(

@@ -24,8 +24,8 @@ from msg2.inference.bootstrap import (
 )
 from msg2.inference.constraints import ConstrainedLearner, Constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
-from msg2.inference.layers import purity
 from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.msg2 import purity
 from msg2.inference.optional_steps import add_step_roles
 from msg2.inference.registry import (
     DEFAULT_METHOD,
@@ -35,9 +35,8 @@ from msg2.inference.registry import (
     say_who_has_it,
 )
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
-from msg2.logs import LOGGER, collect_logs
 from msg2.parallel import parallel_map
-from msg2.progress import Progress, no_progress
+from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step, Task
 from msg2.text import short_repr
@@ -402,7 +401,7 @@ def _encoder(names: NameEncoder | str) -> NameEncoder:
     """The encoder itself, or the one of that name."""
     if not isinstance(names, str):
         return names
-    from msg2.media.text_encoders import text_encoder
+    from msg2.media.encoders import text_encoder
 
     return text_encoder(names)
 

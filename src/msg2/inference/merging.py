@@ -20,8 +20,8 @@ from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, disju
 from msg2.graph.reduction import necessary_steps
 from msg2.inference.clauses import Clauses
 from msg2.inference.relations import clique_cover, transitive_closure
-from msg2.json_values import fields_to_json
 from msg2.metrics import match_step_names
+from msg2.options import fields_to_json
 from msg2.task import Step
 from msg2.text import short_repr
 

@@ -1,4 +1,9 @@
-"""The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
+"""Layers of steps from transition purity (App. B.b, "Layer-wise Precondition Inference").
+
+purity(n → m) = #(n before m) / (#(n before m) + #(m before n)); n is critical for m when it exceeds δ. The depth of a
+step is its longest path of critical steps; a precondition may only use steps of lower depth, so no cycle can form.
+
+The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
 
 J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                    (Eqs. ilp-new, jours)
 
@@ -9,19 +14,75 @@ predecessor; E_c is uniform over all completion vectors; C counts Boolean operat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.errors import require
 from msg2.graph import TRUE, all_of, any_of, step
-from msg2.inference.delta import Delta, require_delta
-from msg2.inference.layers import Layers, build_layers, order_notes
+from msg2.inference.delta import Delta, chosen_delta, require_delta
+from msg2.inference.relations import break_cycles, depths, transitive_closure
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
 from msg2.sequences import Sequences
 from msg2.task import Step
-from msg2.validation import require
+
+
+@dataclass(frozen=True)
+class Layers:
+    """`critical` (steps, steps): [n, m] when n is critical for m, acyclic. `depth` (steps,).
+
+    `ignored` is 0, or the number of videos up to which the order of a pair was ignored to break cycles.
+    """
+
+    critical: NDArray[np.bool_]
+    depth: NDArray[np.int64]
+    ignored: int
+
+    def direct(self, step: int) -> NDArray[np.intp]:
+        """The direct critical predecessors of a step: critical, and exactly one layer below."""
+        return np.flatnonzero(self.critical[:, step] & (self.depth == self.depth[step] - 1))
+
+    @cached_property
+    def relatives(self) -> NDArray[np.bool_]:
+        """Which steps are on one path of critical steps, shape (steps, steps)."""
+        below = transitive_closure(self.critical)
+        return below | below.T
+
+    def lower(self, step: int) -> NDArray[np.intp]:
+        """The steps in lower layers."""
+        return np.flatnonzero(self.depth < self.depth[step])
+
+
+def build_layers(before: NDArray[np.int64], delta: Delta) -> Layers:
+    """Sort steps into layers."""
+    critical, ignored = break_cycles(purity(before) > chosen_delta(delta), before + before.T)
+    return Layers(critical, depths(critical), ignored)
+
+
+def purity(before: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Transition purity, shape (steps, steps); 0 for pairs that are never ordered.
+
+    >>> purity(np.array([[0, 3], [1, 0]])).tolist()
+    [[0.0, 0.75], [0.25, 0.0]]
+    """
+    together = before + before.T
+    share = np.zeros(before.shape)
+    np.divide(before, together, out=share, where=together > 0)
+    return share
+
+
+def order_notes(critical: NDArray[np.bool_], ignored: int, before: NDArray[np.int64]) -> list[str]:
+    """Say what a user should know about an order: cycles that were broken, or that there is none at all."""
+    notes = []
+    if ignored:
+        notes.append(f"the videos' orders run in a circle; pairs ordered in at most {ignored} videos were ignored")
+    if before.any() and not critical.any():
+        notes.append("no precondition was found: no step comes before another often enough (δ)")
+    return notes
+
 
 RecencyRule: TypeAlias = Literal["each", "satisfied"]
 Bits: TypeAlias = NDArray[np.uint64]
@@ -91,26 +152,7 @@ def learn(sequences: Sequences, options: Msg2Options) -> LearnedPreconditions:
 def search_rounds(
     sequences: Sequences, layers: Layers, index: int, options: Msg2Options, kept: int
 ) -> list[list[Candidate]]:
-    """Search for the precondition of a step, round by round; each round has candidates of one literal more.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    layers : Layers
-        Of their steps.
-    index : int
-        Of the step, which is not in the lowest layer.
-    options : Msg2Options
-        How to search.
-    kept : int
-        The best candidates of each round that must not be missing; there may be more.
-
-    Returns
-    -------
-    list of list of Candidate
-        By round, in any order.
-    """
+    """Search for the precondition of a step, round by round; each round has candidates of one literal more."""
     seen = sequences.observations(index)
     gap = np.repeat(seen.gap, np.where(seen.gap.any(axis=1), seen.weight, 0), axis=0)  # where any step was completed
     recency = RecencyWeights.of(options, int(gap.max(initial=1)))
@@ -138,54 +180,19 @@ class RecencyWeights:
 
     @staticmethod
     def of(options: Msg2Options, longest: int) -> RecencyWeights:
-        """Make weights up to the longest gap in the data.
-
-        Parameters
-        ----------
-        options : Msg2Options
-            λ and the rule.
-        longest : int
-            The longest gap.
-
-        Returns
-        -------
-        RecencyWeights
-
-        >>> RecencyWeights.of(Msg2Options(recency=0.5), 2).levels
-        ((1, 0.5), (2, 0.5))
-        """
+        """Make weights up to the longest gap in the data."""
         weight = np.maximum(_FLOOR, options.recency ** np.arange(longest, dtype=np.float64))
         drop = -np.diff(weight, append=0.0)
         levels = tuple((int(k) + 1, float(drop[k])) for k in np.flatnonzero(drop))
         return RecencyWeights(levels, options.recency_rule == "each")
 
     def both(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Compute the gap of a conjunction, row by row: 0 where it is not satisfied.
-
-        Parameters
-        ----------
-        one, other : array of shape (rows,)
-            Gaps; 0 where a formula is not satisfied.
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
+        """Compute the gap of a conjunction, row by row: 0 where it is not satisfied."""
         joined = np.maximum(one, other) if self.of_each else np.minimum(one, other)
         return np.where((one > 0) & (other > 0), joined, np.int32(0))
 
     def either(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Compute the gap of a disjunction, row by row: 0 where it is not satisfied.
-
-        Parameters
-        ----------
-        one, other : array of shape (rows,)
-            Gaps; 0 where a formula is not satisfied.
-
-        Returns
-        -------
-        array of shape (rows,)
-        """
+        """Compute the gap of a disjunction, row by row: 0 where it is not satisfied."""
         joined = np.minimum(one, other) if self.of_each else np.maximum(one, other)
         return np.where((one > 0) & (other > 0), joined, np.maximum(one, other))
 
@@ -201,21 +208,7 @@ class SearchTarget:
     alpha: float
 
     def objective(self, gaps: NDArray[np.int32], chance: float, operations: int) -> NDArray[np.float64]:
-        """Compute J of several formulas.
-
-        Parameters
-        ----------
-        gaps : array of shape (videos, formulas)
-            Their gaps.
-        chance : float
-            Their E_c[f].
-        operations : int
-            Boolean operations in each.
-
-        Returns
-        -------
-        array of shape (formulas,)
-        """
+        """Compute J of several formulas."""
         weights = np.zeros(gaps.shape[1])
         for level, drop in self.recency.levels:
             weights += drop * ((gaps > 0) & (gaps <= level)).sum(axis=0)

@@ -46,19 +46,7 @@ EligibilityCounts: TypeAlias = Callable[[int], tuple[NDArray[np.int64], NDArray[
 
 
 def learn_msgi(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditions:
-    """Learn by MSGI: only e = 1 is ever observed.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    options : MsgiOptions
-        There are none.
-
-    Returns
-    -------
-    LearnedPreconditions
-    """
+    """Learn by MSGI: only e = 1 is ever observed."""
     never = np.zeros(len(sequences.step), dtype=np.int64)
     weight = sequences.weight[sequences.run]
 
@@ -69,19 +57,7 @@ def learn_msgi(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditio
 
 
 def learn_msgi_plus(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditions:
-    """Learn by MSGI+: every moment before a step's first start counts as ineligible, in every video.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    options : MsgiOptions
-        There are none.
-
-    Returns
-    -------
-    LearnedPreconditions
-    """
+    """Learn by MSGI+: every moment before a step's first start counts as ineligible, in every video."""
     first = np.full(sequences.ended.shape, np.inf)
     np.minimum.at(first, (sequences.run, sequences.step), sequences.start)
     weight = sequences.weight[sequences.run]
@@ -95,22 +71,7 @@ def learn_msgi_plus(sequences: Sequences, options: MsgiOptions) -> LearnedPrecon
 
 
 def fit_trees(steps: tuple[Step, ...], completed: NDArray[np.bool_], labels: EligibilityCounts) -> dict[Step, Formula]:
-    """Fit a decision tree for every step, layer by layer.
-
-    Parameters
-    ----------
-    steps : tuple of str
-        All steps.
-    completed : array of shape (rows, steps)
-        Completion vectors.
-    labels : callable
-        How often each vector was eligible and ineligible, for the step with a given index.
-
-    Returns
-    -------
-    dict of str to Formula
-        Preconditions; a step that is absent has none.
-    """
+    """Fit a decision tree for every step, layer by layer."""
     everything = np.arange(len(steps))
     seen = _examples_by_columns(everything, completed, labels)
 
@@ -149,19 +110,7 @@ def _examples_by_columns(
 
 
 def fit_tree(steps: list[Step], examples: EligibilityExamples) -> Formula:
-    """Fit one decision tree: both branches of every split are kept, pure leaves included.
-
-    Parameters
-    ----------
-    steps : list of str
-        Names of the columns.
-    examples : EligibilityExamples
-        What is to be told apart.
-
-    Returns
-    -------
-    Formula
-    """
+    """Fit one decision tree: both branches of every split are kept, pure leaves included."""
     if not examples.ineligible.any():
         return TRUE
     if not examples.eligible.any():

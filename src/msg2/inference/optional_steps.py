@@ -38,21 +38,7 @@ class OptionalStep:
 def add_step_roles(
     entries: Mapping[Step, Mapping[str, Any]], sequences: Sequences, graph: SubtaskGraph
 ) -> dict[Step, dict[str, Any]]:
-    """Add to the evidence of a graph which steps are optional or interchangeable.
-
-    Parameters
-    ----------
-    entries : mapping of str to mapping
-        The evidence of every step, as in a graph file.
-    sequences : Sequences
-        The videos.
-    graph : SubtaskGraph
-        What was learned.
-
-    Returns
-    -------
-    dict of str to dict
-    """
+    """Add to the evidence of a graph which steps are optional or interchangeable."""
     found = {name: dict(entry) for name, entry in entries.items()}
     for one in optional_steps(sequences, graph):
         found[one.step]["optional"] = {"without": one.without, "videos": one.videos}
@@ -67,24 +53,6 @@ def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> list[OptionalSt
 
     What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance
     (binomial test, one-sided).
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    graph : SubtaskGraph
-        What the steps need.
-
-    Returns
-    -------
-    list of OptionalStep
-        By name; a step that no video shows is not among them.
-
-    >>> from msg2.task import Segment, Task, Video
-    >>> videos = [Video(str(n), map(Segment, ["boil", "pour", "stir"][: 2 + n % 2])) for n in range(20)]
-    >>> task = Task("tea", ["boil", "pour", "stir"], videos)
-    >>> optional_steps(Sequences.from_task(task), SubtaskGraph("tea", task.steps, {}))
-    [OptionalStep(step='stir', without=10, videos=20)]
     """
     shown = _step_presence(sequences)
     videos, needed = len(shown), {parent for parent, _ in graph.edge_pairs()}

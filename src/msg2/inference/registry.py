@@ -130,23 +130,7 @@ def make_options(name: str, values: Mapping[str, Any]) -> Any:
 
 
 def say_who_has_it(option: str, chosen_by: str) -> str | None:
-    """Name the methods that have an option, for somebody who gave it to another one.
-
-    Parameters
-    ----------
-    option : str
-        Name of the option.
-    chosen_by : str
-        How a method is chosen, with {} in the place of its name.
-
-    Returns
-    -------
-    str or None
-        None where no method has it.
-
-    >>> say_who_has_it("delta", "--method {}")
-    'msg2 and always-before have it: --method msg2'
-    """
+    """Name the methods that have an option, for somebody who gave it to another one."""
     names = [name for name, one in METHODS.items() if option in {spec.name for spec in option_specs(one.options)}]
     if not names:
         return None

@@ -15,21 +15,7 @@ _Item = TypeVar("_Item", str, int)
 
 
 def break_cycles(relation: NDArray[np.bool_], support: NDArray[np.int64]) -> tuple[NDArray[np.bool_], int]:
-    """Drop pairs until no cycle is left, those of least support first.
-
-    Parameters
-    ----------
-    relation : array of shape (steps, steps)
-        [a, b] for a before b.
-    support : array of shape (steps, steps)
-        How many videos order the pair.
-
-    Returns
-    -------
-    tuple of (array, int)
-        The relation without cycles, and the support up to which pairs on cycles were dropped; 0 where there were
-        none.
-    """
+    """Drop pairs until no cycle is left, those of least support first."""
     least = 0
     kept = relation.copy()
     while (on_cycle := _on_cycle(kept)).any():

@@ -124,23 +124,7 @@ def _tie_break(candidate: Candidate) -> tuple[int, list[Step], str]:
 def step_evidence(
     sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions
 ) -> Iterator[tuple[Step, dict[str, Any]]]:
-    """Count what the videos say about every step of a graph.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    graph : SubtaskGraph
-        What a method made of them.
-    learned : LearnedPreconditions
-        With the preconditions that were considered, and what each pair explains.
-
-    Yields
-    ------
-    tuple of (step, dict)
-        As in a graph file: videos with the step, videos in which its precondition held, examples, violations, the
-        support of every edge, exclusive partners, videos without an optional step, and scores where there are any.
-    """
+    """Count what the videos say about every step of a graph."""
     before = sequences.first_occurrences().before  # support is counted in videos
     shown, weight = sequences.shown, sequences.weight
     labelled = int(weight @ shown.any(axis=1))

@@ -1,7 +1,17 @@
-"""Drafts of labels: a time for every step in every video, and the probability that it is right.
+"""Confidence that is true: isotonic regression of hits on the model's own confidence, over held-out labelled videos.
+
+minimise over increasing f:   Σ (hit_i − f(confidence_i))²
+
+Drafts of labels: a time for every step in every video, and the probability that it is right.
 
 The drafted time of a step maximises the expected hits: the bin with the highest probability of the step, averaged over
 neighbouring bins. That probability is the confidence, as the model has it; held-out labels turn it into a true one.
+
+Which drafts count for the graph beside labels: those that make held-out labels more probable.
+
+Graphs are learned from some of the labelled videos, without drafts and with those of at least some confidence. Drafts
+count where the labels of the other videos are more probable under the graph that has them, by a paired t-test:
+mean(d) > t₀.₉₅ sd(d) / √n for the n differences d of log p.
 """
 
 from __future__ import annotations
@@ -14,10 +24,70 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
+from msg2.assist.sequence_likelihood import SequenceLikelihood
+from msg2.inference import infer
 from msg2.labelling.alignment import Alignment, AlignmentOptions, LabelCounts, align, count_labels
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid
-from msg2.task import DRAFT, Segment, Step
+from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, expected_calibration_error, score_calibration
+from msg2.sequences import FloatArray
+from msg2.task import DRAFT, Segment, Step, Task, Video
+
+LEAST_DRAFTS = 150
+"""Held-out drafts from which on a confidence can be checked: a share of so many is known to about 4 points."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrator:
+    """An increasing function from the model's confidence to a probability: linear between its knots."""
+
+    confidence: FloatArray
+    probability: FloatArray
+
+    def __call__(self, confidence: FloatArray) -> FloatArray:
+        """Probabilities, of the same shape."""
+        return np.interp(confidence, self.confidence, self.probability)
+
+
+def fit_calibrator(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> Calibrator:
+    """Fit an increasing function to hits; levels of few drafts are drawn to the share of hits among all."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(confidence, kind="stable")
+    fitted = isotonic_regression(is_hit[order].astype(np.float64))
+    levels, start, size = np.unique(fitted.x, return_index=True, return_counts=True)
+    mean = is_hit.mean()
+    knots = np.add.reduceat(confidence[order], start) / size
+    return Calibrator(knots, (levels * size + 2 * mean) / (size + 2))
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCalibration:
+    """How true the confidences are, by cross-fitting on held-out labelled videos."""
+
+    videos: int
+    bins: tuple[CalibrationBin, ...]
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error."""
+        return expected_calibration_error(self.bins)
+
+
+def cross_fitted(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> FloatArray:
+    """Calibrate every video by the others: rows are videos."""
+    part = np.arange(len(confidence)) % min(10, len(confidence))
+    found = np.zeros(confidence.shape)
+    for fold in range(part.max() + 1):
+        others = part != fold
+        found[~others] = fit_calibrator(confidence[others].ravel(), is_hit[others].ravel())(confidence[~others])
+    return found
+
+
+def check_calibration(probability: FloatArray, is_hit: NDArray[np.bool_]) -> DraftCalibration:
+    """Compare probabilities with what was the case: rows are videos."""
+    pairs = zip(probability.ravel().tolist(), is_hit.ravel().tolist(), strict=True)
+    predictions = [NextStepPrediction(p, float(hit), p if hit else 1 - p) for p, hit in pairs]
+    return DraftCalibration(len(probability), score_calibration(predictions).bins)
 
 
 class LabelUse(NamedTuple):
@@ -59,19 +129,7 @@ class Drafts:
 
 
 def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -> Drafts:
-    """Choose a time for every step in every video.
-
-    Parameters
-    ----------
-    grid : NarrationGrid
-    alignment : Alignment
-    lag_seconds : float
-        How much later than the narration a step is done.
-
-    Returns
-    -------
-    Drafts
-    """
+    """Choose a time for every step in every video."""
     from scipy.ndimage import gaussian_filter1d
 
     lag = round(lag_seconds / SECONDS_PER_BIN)
@@ -100,25 +158,7 @@ def draft_segments(
     wanted: NDArray[np.bool_],
     seconds: float,
 ) -> list[Segment]:
-    """Make segments of the drafted times of a video; neighbours are cut half way, so that none overlap.
-
-    Parameters
-    ----------
-    drafts : Drafts
-    video : int
-        Its number.
-    steps : sequence of Step
-    confidence : array of shape (N,)
-        What is written beside the labels.
-    wanted : array of shape (N,)
-        Which steps are drafted.
-    seconds : float
-        Length of the video.
-
-    Returns
-    -------
-    list of Segment
-    """
+    """Make segments of the drafted times of a video; neighbours are cut half way, so that none overlap."""
     chosen = sorted(np.flatnonzero(wanted).tolist(), key=lambda step: (int(drafts.bins[video, step]), steps[step]))
     middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
     borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
@@ -147,19 +187,7 @@ class Aligner:
         return count_labels(self.grid, self.steps, labelled)
 
     def draft(self, labelled: Sequence[int], use: LabelUse = NO_LABELS) -> Drafts:
-        """Draft the labels of all videos, with the labels of some.
-
-        Parameters
-        ----------
-        labelled : sequence of int
-            Numbers of the labelled videos.
-        use : LabelUse
-            What the other videos count.
-
-        Returns
-        -------
-        Drafts
-        """
+        """Draft the labels of all videos, with the labels of some."""
         rounds = 1 if use.share == 0 and labelled else self.options.iterations
         if use.share > 0 and len(labelled) >= LEAST_VIDEOS:
             rounds = min(rounds, LABELLED_ITERATIONS)
@@ -172,18 +200,7 @@ class Aligner:
         return draft_times(self.grid, found, self.options.lag_seconds)
 
     def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
-        """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,).
-
-        Parameters
-        ----------
-        drafts : Drafts
-        video : int
-            Its number.
-
-        Returns
-        -------
-        array of shape (N,)
-        """
+        """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""
         inside = self.grid.labelled_bins(self.steps, video)
         return np.asarray(inside[drafts.bins[video], np.arange(len(self.steps))])
 
@@ -202,20 +219,7 @@ class HeldOutDrafts:
 
 
 def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLDS) -> HeldOutDrafts:
-    """Draft every labelled video without its labels, and choose what videos without labels count.
-
-    Parameters
-    ----------
-    aligner : Aligner
-    labelled : sequence of int
-        Numbers of the labelled videos, at least two.
-    folds : int
-        Parts into which they are divided.
-
-    Returns
-    -------
-    HeldOutDrafts
-    """
+    """Draft every labelled video without its labels, and choose what videos without labels count."""
     videos = np.asarray(labelled, np.intp)
     part = np.random.default_rng(0).permutation(len(videos)) % min(folds, len(videos))
     best: HeldOutDrafts | None = None
@@ -231,3 +235,36 @@ def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLD
             best = HeldOutDrafts(use, videos, part, confidence, is_hit)
     assert best is not None
     return best
+
+
+CONFIDENCES = (0.7, 0.5, 0.3)
+"""Drafts of at least one of these may count."""
+NO_DRAFTS = 1.0
+"""No draft is as sure as this."""
+_LEVEL = 0.95
+"""Of the one-sided test."""
+
+
+def choose_confidence(parts: Sequence[tuple[Task, Sequence[Video]]]) -> float:
+    """Choose from which confidence on drafts count for the graph."""
+    alone = _held_out_fit(parts, NO_DRAFTS)
+    gains = {least: _held_out_fit(parts, least) - alone for least in CONFIDENCES}
+    better = [least for least in CONFIDENCES if all(map(_is_positive, gains[least].T))]
+    return max(better, key=lambda least: float(gains[least].sum()), default=NO_DRAFTS)
+
+
+def _held_out_fit(parts: Sequence[tuple[Task, Sequence[Video]]], least: float) -> FloatArray:
+    """log p of each held-out video, and of the order of its steps alone; shape (n, 2)."""
+    found = []
+    for task, held_out in parts:
+        likelihood = SequenceLikelihood(infer(task.with_sure_drafts(least).with_first_labels()))
+        found += [(likelihood.log_probability(one), likelihood.order_log_probability(one)) for one in held_out]
+    return np.array(found)
+
+
+def _is_positive(differences: FloatArray) -> bool:
+    """Whether the mean is above zero by a one-sided t-test."""
+    from scipy.stats import t
+
+    count = len(differences)
+    return bool(differences.mean() > t.ppf(_LEVEL, count - 1) * differences.std(ddof=1) / np.sqrt(count))

@@ -11,42 +11,37 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from msg2.arrays import FloatArray
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.formats import read_all
-from msg2.formats.caption_files import name_finder
+from msg2.formats.captions import name_finder
 from msg2.formats.reading import choose_task
 from msg2.labelling.alignment import AlignmentOptions
-from msg2.labelling.draft_confidence import (
-    LEAST_DRAFTS,
-    Calibrator,
-    DraftCalibration,
-    check_calibration,
-    cross_fitted,
-    fit_calibrator,
-)
-from msg2.labelling.draft_selection import NO_DRAFTS, choose_confidence
 from msg2.labelling.drafts import (
     FEW_LABELS,
+    LEAST_DRAFTS,
     LEAST_VIDEOS,
+    NO_DRAFTS,
     NO_LABELS,
     Aligner,
+    Calibrator,
+    DraftCalibration,
     Drafts,
     HeldOutDrafts,
+    check_calibration,
+    choose_confidence,
+    cross_fitted,
     draft_segments,
+    fit_calibrator,
     held_out_drafts,
 )
-from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, narration_grid
-from msg2.labelling.step_discovery import DiscoveredStep, discover_steps
-from msg2.labelling.step_evidence import name_evidence, whiten
-from msg2.labelling.step_lists import StepList, read_steps
+from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, name_evidence, narration_grid, whiten
+from msg2.labelling.step_names import DiscoveredStep, StepList, discover_steps, read_steps
 from msg2.labelling.transcripts import read_transcripts
-from msg2.media.feature_store import open_store
-from msg2.media.text_encoders import text_encoder as make_encoder
+from msg2.media.encoders import text_encoder as make_encoder
+from msg2.media.feature_store import VideoFeatures, open_store
 from msg2.media.verb_phrases import VerbPhraseExtractor
-from msg2.media.video_features import VideoFeatures
 from msg2.progress import Progress, no_progress
+from msg2.sequences import FloatArray
 from msg2.task import DRAFT, Sentence, Step, Task, Video
 from msg2.text import short_repr
 
@@ -208,47 +203,14 @@ def draft_labels(
     frames: Mapping[str, VideoFeatures] | None = None,
     progress: Progress = no_progress,
 ) -> LabelResult:
-    """Draft the labels of the narrated videos of a task that have none.
-
-    Parameters
-    ----------
-    task : Task
-        Its videos have sentences, and some of them labels.
-    order : sequence of Step, optional
-        The steps in their usual order; None: it is found out.
-    encode : callable
-        From texts to vectors.
-    options : LabelOptions, optional
-    seconds : mapping, optional
-        Lengths of videos, by id.
-    frames : mapping of str to VideoFeatures, optional
-        Features of videos, by id.
-    progress : Progress
-        Is told after every video.
-
-    Returns
-    -------
-    LabelResult
-    """
+    """Draft the labels of the narrated videos of a task that have none."""
     chosen = options or LabelOptions()
     aligner = make_aligner(task, order, encode, chosen.alignment, seconds, frames=frames, progress=progress)
     return draft_with(aligner, task, chosen)
 
 
 def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
-    """Draft the labels of a task whose narration is prepared.
-
-    Parameters
-    ----------
-    aligner : Aligner
-        Of the same videos; what is labelled in them counts where `task` has it.
-    task : Task
-    options : LabelOptions
-
-    Returns
-    -------
-    LabelResult
-    """
+    """Draft the labels of a task whose narration is prepared."""
     given = {video.id for video in task if video.segments}
     labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in given]
     held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
@@ -279,18 +241,7 @@ def make_aligner(
     frames: Mapping[str, VideoFeatures] | None = None,
     progress: Progress = no_progress,
 ) -> Aligner:
-    """Prepare the narration of a task for alignments.
-
-    Parameters
-    ----------
-    task, order, encode, seconds, frames, progress
-        As in `draft_labels`.
-    options : AlignmentOptions
-
-    Returns
-    -------
-    Aligner
-    """
+    """Prepare the narration of a task for alignments."""
     grid = narration_grid(task, encode, seconds, frames, progress=progress)
     names = name_evidence(grid, task.steps, task.name, encode)
     ranks = None if order is None else tuple(list(order).index(step) for step in task.steps)

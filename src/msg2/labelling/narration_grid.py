@@ -1,4 +1,10 @@
-"""Narration on a grid of seconds: which cue is heard in every second of every video of a task.
+"""What a cue says for each step: its similarity to the step's name, and to what is said during the step elsewhere.
+
+By name: cosines, standardised over the cues of the task and centred over the steps, so that a name that is similar to
+everything says nothing. By prototype: cues of a step are normal around its mean with the covariance Σ of all cues, so
+that the log-likelihood ratio to the background is linear: with z = Σ^(-1/2) x,  z·(m_s − m_0) − (|m_s|² − |m_0|²) / 2.
+
+Narration on a grid of seconds: which cue is heard in every second of every video of a task.
 
 A cue is a line of captions. Its vector says what it says itself, with its two neighbours, and with eight of them, and
 what is seen meanwhile: x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄), mean f) for the text encoder e and frames f, if any.
@@ -14,11 +20,56 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.errors import InputError
-from msg2.media.video_features import VideoFeatures
+from msg2.media.feature_store import VideoFeatures
 from msg2.progress import Progress, no_progress
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
+
+_SHRINKAGE = 1.0
+"""Share of the mean variance that is added to every direction."""
+_COMPONENTS = 512
+"""Directions that are kept, those of the largest variance."""
+
+
+def name_evidence(grid: NarrationGrid, steps: Sequence[Step], task: str, encode: EncodeTexts) -> FloatArray:
+    """Compare every cue with the names of the steps, alone and in the context of the task."""
+    evidence = np.zeros((len(grid.spoken), len(steps)))
+    contexts = ["{step}", "{step} when you {task}"] if task else ["{step}"]
+    for context in contexts:
+        texts = [context.format(step=step, task=task.lower()) for step in steps]
+        cosines = grid.spoken @ np.asarray(encode(texts), np.float64).T
+        spread = cosines.std(axis=0)
+        scores = (cosines - cosines.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
+        evidence += scores - scores.mean(axis=1, keepdims=True)
+    return evidence / len(contexts)
+
+
+def whiten(vectors: FloatArray) -> FloatArray:
+    """Scale vectors so that the covariance of all of them is about the identity; shape (C, components)."""
+    centred = vectors - vectors.mean(axis=0)
+    count, width = centred.shape
+    ridge = _SHRINKAGE * (centred**2).sum() / (count * width)
+    if count < width:  # the smaller of the two matrices has the same spectrum
+        spectrum, rows = np.linalg.eigh(centred @ centred.T)
+        kept = np.flatnonzero(spectrum > 1e-9 * max(spectrum[-1], 1e-9))[-_COMPONENTS:]
+        projected = rows[:, kept] * np.sqrt(spectrum[kept])
+    else:
+        spectrum, directions = np.linalg.eigh(centred.T @ centred)
+        kept = np.arange(width)[-_COMPONENTS:]
+        projected = centred @ directions[:, kept]
+    return np.asarray(projected / np.sqrt(np.maximum(spectrum[kept], 0) / count + max(ridge, 1e-12)))
+
+
+def prototype_evidence(whitened: FloatArray, weights: FloatArray, pseudo_count: float) -> FloatArray:
+    """Compare every cue with the means of the cues of the steps."""
+    background = np.maximum(1 - weights.sum(axis=1), 0.0)
+    centre = background @ whitened / max(background.sum(), 1e-9)
+    counts = weights.sum(axis=0)[:, None]
+    means = (weights.T @ whitened + pseudo_count * centre) / (counts + pseudo_count)
+    offset = (means**2).sum(axis=1) - centre @ centre
+    return np.asarray(whitened @ (means - centre).T - offset / 2)
+
 
 EncodeTexts: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 """n texts -> vectors of shape (n, width)."""
@@ -55,18 +106,7 @@ class NarrationGrid:
         return np.asarray((np.arange(self.cue_at.shape[1]) + 0.5) / self.bins[:, None])
 
     def spread(self, of_cues: FloatArray, silence: FloatArray) -> FloatArray:
-        """Put values of cues on the grid.
-
-        Parameters
-        ----------
-        of_cues : array of shape (C, N)
-        silence : array of shape (N,)
-            The values of seconds in which nothing is heard.
-
-        Returns
-        -------
-        array of shape (V, T, N)
-        """
+        """Put values of cues on the grid."""
         return np.asarray(np.vstack([of_cues, silence])[self.cue_at])
 
     def collect(self, of_bins: FloatArray) -> FloatArray:
@@ -77,18 +117,7 @@ class NarrationGrid:
         return np.asarray(np.stack(columns, axis=1) / np.maximum(np.bincount(cues, minlength=count), 1)[:, None])
 
     def labelled_bins(self, steps: Sequence[Step], video: int) -> NDArray[np.bool_]:
-        """Say which bins of a video lie in a labelled segment of each step, if only in part: CrossTask's protocol.
-
-        Parameters
-        ----------
-        steps : sequence of Step
-        video : int
-            The number of the video.
-
-        Returns
-        -------
-        array of shape (T, N)
-        """
+        """Say which bins of a video lie in a labelled segment of each step, if only in part: CrossTask's protocol."""
         inside = np.zeros((self.cue_at.shape[1], len(steps)), bool)
         for segment in self.videos[video].segments:
             if segment.start is not None and segment.end is not None and segment.step in steps:
@@ -105,30 +134,7 @@ def narration_grid(
     *,
     progress: Progress = no_progress,
 ) -> NarrationGrid:
-    """Encode what is said in the videos of a task, and put it on a grid of seconds.
-
-    Parameters
-    ----------
-    task : Task
-        Its videos have sentences; videos without any are left out.
-    encode : callable
-        From texts to vectors.
-    seconds : mapping, optional
-        Lengths of videos, by id; by default a video ends with its last cue or label.
-    frames : mapping of str to VideoFeatures, optional
-        Features of videos, by id: their frames join what is said.
-    progress : Progress
-        Is told after every video.
-
-    Returns
-    -------
-    NarrationGrid
-
-    Raises
-    ------
-    InputError
-        Where no video has narration.
-    """
+    """Encode what is said in the videos of a task, and put it on a grid of seconds."""
     videos = [video for video in task if video.sentences]
     if not videos:
         raise InputError("none of the videos has narration")

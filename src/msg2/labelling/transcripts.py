@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.formats.caption_files import read_fragments, read_sentences
-from msg2.formats.json_parser import parse_json
+from msg2.formats.captions import read_fragments, read_sentences
+from msg2.formats.json_files import parse_json
 from msg2.formats.source import Source
 from msg2.media.speech_recognition import SpeechRecognizer
 from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
@@ -36,35 +36,7 @@ def read_transcripts(
     engine: str = "local",
     progress: Progress = no_progress,
 ) -> dict[str, tuple[Sentence, ...]]:
-    """Read, or hear, what is said in all videos of a folder.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder of videos, captions or JSON transcripts, or one such file.
-    captions : str or Path, optional
-        A folder of captions; by default they lie beside the videos.
-    speech_model : str, optional
-        A Whisper model, by name or folder, for videos without captions.
-    exact : bool
-        Pieces as short as captions time them, in the place of whole cues.
-    jobs : int
-        Processes that share the videos.
-    engine : str
-        Whose processes; see `msg2.parallel.ENGINES`.
-    progress : Progress
-        Is told after every video.
-
-    Returns
-    -------
-    dict of str to tuple of Sentence
-        By the name of the file without its suffix.
-
-    Raises
-    ------
-    InputError
-        Where there is nothing to read, or no video has narration.
-    """
+    """Read, or hear, what is said in all videos of a folder."""
     source = Source.at(path)
     files = [*source.files, source] if not source.is_folder else list(source.files)
     media = [file for file in files if file.path.suffix.lower() in MEDIA_SUFFIXES]

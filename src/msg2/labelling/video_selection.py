@@ -14,9 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from msg2.arrays import FloatArray
 from msg2.graph import PairKind, SubtaskGraph
 from msg2.metrics import PairDifference
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
 
 ENOUGH = 0.05
@@ -63,23 +63,7 @@ def draft_presence(drafts: Video) -> dict[Step, float]:
 
 
 def rank_videos(unlabelled: Iterable[Video], labelled: Task, graphs: Sequence[SubtaskGraph]) -> list[VideoChoice]:
-    """Rank the videos without labels by how much their labels are expected to tell about the graph, the best first.
-
-    Parameters
-    ----------
-    unlabelled : iterable of Video
-        With their drafts as segments. One without drafts counts as an average video: it shows each step as probably
-        as the labelled ones do.
-    labelled : Task
-        What is labelled so far, maybe no video at all.
-    graphs : sequence of SubtaskGraph
-        Learned from bootstrap samples of `labelled`; none where there is too little to learn from.
-
-    Returns
-    -------
-    list of VideoChoice
-        Equal ones by name.
-    """
+    """Rank the videos without labels by how much their labels are expected to tell about the graph, the best first."""
     videos = list(unlabelled)
     shown = [{segment.step for segment in video.segments} for video in labelled]
     steps = sorted({*labelled.steps, *(segment.step for video in videos for segment in video.segments)})
@@ -99,19 +83,7 @@ def rank_videos(unlabelled: Iterable[Video], labelled: Task, graphs: Sequence[Su
 
 
 def graph_stability(graphs: Sequence[SubtaskGraph], videos: int) -> GraphStability:
-    """Tell how much the graph still moves, and whether the labels are enough.
-
-    Parameters
-    ----------
-    graphs : sequence of SubtaskGraph
-        Learned from bootstrap samples of the labelled videos.
-    videos : int
-        How many these are.
-
-    Returns
-    -------
-    GraphStability
-    """
+    """Tell how much the graph still moves, and whether the labels are enough."""
     missing = FEWEST_VIDEOS - videos
     if missing > 0 or len(graphs) < 2:
         more = f"{missing} more video" + ("" if missing == 1 else "s")
@@ -142,18 +114,7 @@ def graph_movement(graphs: Sequence[SubtaskGraph]) -> float:
 
 
 def differing_pairs(first: SubtaskGraph, second: SubtaskGraph) -> tuple[PairDifference, ...]:
-    """List the pairs of steps whose kind differs, in their order; the two graphs may have different steps.
-
-    Parameters
-    ----------
-    first, second : SubtaskGraph
-        A pair with a step that a graph does not have is free there.
-
-    Returns
-    -------
-    tuple of PairDifference
-        Every two steps at most once: in the direction that either graph orders them in.
-    """
+    """List the pairs of steps whose kind differs, in their order; the two graphs may have different steps."""
     found = []
     for a, b in combinations(sorted({*first.steps, *second.steps}), 2):
         ways = [PairDifference(*pair, _kind(first, *pair), _kind(second, *pair)) for pair in ((a, b), (b, a))]

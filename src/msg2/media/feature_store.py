@@ -1,4 +1,6 @@
-"""The feature store: a folder with one safetensors file per video, and a manifest that says what made them.
+"""The features of a video: vectors of its frames and sentences, with their times; no files here.
+
+The feature store: a folder with one safetensors file per video, and a manifest that says what made them.
 
 The name of a file holds the hash of its content, so a new store never overwrites what an older one in the same folder
 needs: the manifest, written last and in one step, is the moment at which the new store takes the older one's place.
@@ -17,14 +19,68 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple, TypeAlias
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_whole
-from msg2.formats.caption_files import name_finder
-from msg2.formats.json_documents import member
+from msg2.formats.captions import name_finder
+from msg2.formats.json_files import member
 from msg2.formats.source import Source
-from msg2.media.video_features import DTYPES, VideoFeatures
 from msg2.text import short_repr
+
+DTYPES = {"frame_times": "float64", "frames": "float32", "sentence_times": "float64", "sentences": "float32"}
+"""The arrays of features and their types."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VideoFeatures:
+    """The features of one video; times are seconds, in ascending order, vectors are float32.
+
+    `frame_times` has shape (F,) and `frames` (F, width); `sentence_times` has shape (S, 2), start and end of each
+    sentence, and `sentences` (S, width). F or S is 0 where a video has no frames or no narration. `texts` are the
+    words of the sentences, or none where only their vectors are known.
+
+    >>> VideoFeatures(np.array([0.0, 1.0]), np.ones((2, 4)), np.zeros((0, 2)), np.zeros((0, 4))).frames.dtype
+    dtype('float32')
+    """
+
+    frame_times: NDArray[np.float64]
+    frames: NDArray[np.float32]
+    sentence_times: NDArray[np.float64]
+    sentences: NDArray[np.float32]
+    texts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in DTYPES.items():
+            array = np.ascontiguousarray(getattr(self, name), dtype=kind)
+            if not np.isfinite(array).all():
+                raise InputError(f"{name} holds a value that is not a number")
+            object.__setattr__(self, name, array)
+        if self.frame_times.ndim != 1 or self.frames.ndim != 2 or len(self.frames) != len(self.frame_times):
+            raise InputError(f"frames of shape {self.frames.shape} do not fit times of shape {self.frame_times.shape}")
+        if self.sentence_times.ndim != 2 or self.sentence_times.shape[1] != 2 or self.sentences.ndim != 2:
+            raise InputError("sentences need times of shape (S, 2) and vectors of shape (S, width)")
+        if len(self.sentences) != len(self.sentence_times):
+            raise InputError(f"{len(self.sentences)} sentences have {len(self.sentence_times)} times")
+        if self.texts and len(self.texts) != len(self.sentences):
+            raise InputError(f"{len(self.sentences)} sentences have {len(self.texts)} texts")
+        for name, times in (("frame_times", self.frame_times), ("sentence_times", self.sentence_times[:, 0])):
+            if (np.diff(times) < 0).any():
+                raise InputError(f"{name} is not in ascending order")
+        if (self.sentence_times[:, 1] < self.sentence_times[:, 0]).any():
+            raise InputError("a sentence ends before it starts")
+
+
+def l2_normalize(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale vectors, shape (…, width), to length 1; a vector of zeros stays.
+
+    >>> l2_normalize(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
+
 
 MANIFEST_FORMAT = "msg2.features/1"
 MANIFEST_NAME = "manifest.json"
@@ -118,7 +174,7 @@ class FeatureStore:
             The name of the task.
         video : str
             The id of the video. One that is kept for any task may have the name of its caption file, see
-            `msg2.formats.caption_files`.
+            `msg2.formats.captions`.
 
         Returns
         -------

@@ -13,8 +13,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
@@ -36,25 +35,7 @@ class Checkpoint:
         return settings.get("model_type") if isinstance(settings, dict) else None
 
     def settings(self, file: str, default: Any) -> Any:
-        """Read a JSON file of the folder.
-
-        Parameters
-        ----------
-        file : str
-            Its path in the folder.
-        default : object
-            What to return where there is no such file.
-
-        Returns
-        -------
-        object
-            The content.
-
-        Raises
-        ------
-        InputError
-            Where it cannot be read, or is not JSON.
-        """
+        """Read a JSON file of the folder."""
         path = self.folder / file
         try:
             return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
@@ -62,44 +43,12 @@ class Checkpoint:
             raise InputError(f"cannot be read ({error})", where=path) from None
 
     def load(self, kind: Any, **settings: object) -> Any:
-        """Load a part of the model, from its folder alone.
-
-        Parameters
-        ----------
-        kind : class of transformers
-            What it is loaded as: a model, a tokenizer.
-        **settings : object
-            Further arguments of its `from_pretrained`.
-
-        Returns
-        -------
-        object
-            The loaded part.
-        """
+        """Load a part of the model, from its folder alone."""
         return kind.from_pretrained(self.folder, local_files_only=True, **settings)
 
 
 def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
-    """Find a model: the folder of that path, or else what the Hugging Face hub has under that name.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder, which is never looked for on the network, or a name on the hub. `NAME@REVISION` is always the same
-        model: a commit of it; without one, it is the newest.
-    wanted : str
-        What kind of model it should be, for error messages: "CLIP model".
-
-    Returns
-    -------
-    Checkpoint
-        The folder with its name.
-
-    Raises
-    ------
-    InputError
-        Where there is no such folder, and nothing under that name; or its weights are not safetensors.
-    """
+    """Find a model: the folder of that path, or else what the Hugging Face hub has under that name."""
     if Path(path).is_dir():
         return Checkpoint(Path(path).resolve().name, Path(path))
     with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
@@ -119,22 +68,7 @@ def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
 
 
 def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
-    """Make the error to raise where `path` is not the model that was wanted.
-
-    Parameters
-    ----------
-    path : str or Path
-        What was given as the model.
-    wanted : str
-        What kind of model it should be.
-    why : str
-        The reason; its first line is shown.
-
-    Returns
-    -------
-    InputError
-        The error.
-    """
+    """Make the error to raise where `path` is not the model that was wanted."""
     hint = "give the name of a built-in encoder, the folder of a model for transformers, or its name on the hub"
     first = (why.strip().splitlines() or [""])[0]
     return InputError(f"is not a {wanted} ({short_repr(first, 200)[1:-1]})", where=path, hint=hint)
@@ -142,25 +76,7 @@ def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
 
 @contextmanager
 def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
-    """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`.
-
-    Parameters
-    ----------
-    found : Checkpoint
-        The model that is loaded inside the ``with`` block.
-    wanted : str
-        What kind of model it should be, for error messages.
-
-    Yields
-    ------
-    tuple of modules
-        torch and transformers.
-
-    Raises
-    ------
-    InputError
-        Where the model cannot be loaded.
-    """
+    """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`."""
     with optional_dependency(f"the {wanted} {short_repr(found.name)}", "states"):
         import torch
         import transformers
@@ -180,38 +96,12 @@ def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
 
 
 def prepare_for_inference(model: Any, torch: Any) -> Any:
-    """Prepare a model for use without training: in single precision, on the GPU where there is one.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        The loaded model.
-    torch : module
-        PyTorch.
-
-    Returns
-    -------
-    torch.nn.Module
-        The same model.
-    """
+    """Prepare a model for use without training: in single precision, on the GPU where there is one."""
     return model.float().eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def fingerprint(model: Any, *settings: object) -> str:
-    """Hash the weights and settings of a model, wherever they lie.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Its weights count.
-    *settings : object
-        What else the output depends on; their text counts.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits.
-    """
+    """Hash the weights and settings of a model, wherever they lie."""
     digest = hashlib.sha256(" ".join(map(str, settings)).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())

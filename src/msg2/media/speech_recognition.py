@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency
 from msg2.media.video_decoding import open_media, start_seconds
 from msg2.media.video_files import file_sha256
 from msg2.task import Sentence
@@ -61,13 +60,6 @@ class SpeechRecognizer:
 
     A folder is never looked for on the network; a name is fetched from the Hugging Face hub once. It runs on a GPU
     where there is one.
-
-    Parameters
-    ----------
-    model : str or Path
-        The folder, or the name.
-    language : str, optional
-        Such as "en"; None: the one that is recognised in the first half minute.
     """
 
     def __init__(self, model: str | Path, language: str | None = None) -> None:

@@ -2,20 +2,30 @@
 
 Seconds count from the start of the container (whose sound may begin before its pictures), so that they agree with
 labels and with speech; they come from the file, never from counted frames, and never descend.
+
+Videos -> what is on the screen at 0, `every`, 2 `every`, … seconds, as images or as vectors of an encoder.
+
+A frame is on the screen from its own time to that of the next one, whatever the frame rate.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, optional_dependency, require
+from msg2.media.encoders import Image, ImageEncoder
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from av.stream import Stream
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
+
 
 LONGEST_FRAME = 3600.0
 """Seconds that one frame may stay on the screen; a clock that leaves more time between two frames is broken."""
@@ -92,25 +103,6 @@ def decode_frames(
     early counts as the one before. Where the clock goes back further, ahead by more than `LONGEST_FRAME` seconds, or
     ahead by more than a second and beyond the length of the file, it was set anew: the frame comes one duration
     after the one before, and all later ones are shifted alike. So no frame stays without end.
-
-    Parameters
-    ----------
-    path : Path
-        The file, to name in warnings.
-    container : InputContainer
-        The opened file.
-    stream : VideoStream
-        A stream of it.
-
-    Yields
-    ------
-    tuple of (float, VideoFrame or None)
-        Seconds, and the frame that appears then; at last the seconds at which the last frame goes, and None.
-
-    Raises
-    ------
-    InputError
-        Where no frame can be decoded.
     """
     start, length, step = start_seconds(container), _duration(container) or math.inf, _frame_duration(stream)
     tick = float(stream.time_base or 0)
@@ -188,3 +180,141 @@ def _duration(container: InputContainer) -> float | None:
 def _frame_duration(stream: VideoStream) -> float:
     """Seconds from one frame to the next, as a rule."""
     return 1 / float(stream.average_rate or stream.guessed_rate or _DEFAULT_FRAME_RATE)
+
+
+T = TypeVar("T")
+
+BATCH_SIZE = 64
+"""Images that are encoded at once, while as many are decoded."""
+_ROUNDING = 0.001
+"""Seconds: containers round the times of frames to as little as this, so a frame this late is in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOptions:
+    """Which frames of a video are sampled, and how large they are."""
+
+    every: float = 0.5
+    """Seconds from one to the next."""
+    size: int = 224
+    """Pixels of the shorter side, at most; a smaller frame is not enlarged."""
+
+    def __post_init__(self) -> None:
+        require(0.001 <= self.every <= 3600, f"every is {self.every}, it must be from 0.001 to 3600 seconds")
+        require(self.size >= 1, f"size is {self.size}, it must be 1 or more")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledFrame:
+    """What is on the screen at one time: an upright RGB image, uint8 of shape (height, width, 3)."""
+
+    seconds: float
+    image: Image
+
+
+def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iterator[SampledFrame]:
+    """Sample a video at regular times.
+
+    A frame that spans several of these times comes several times, as the same array. The first one also stands for
+    the time before it; the last one stays as long as the file says. Of a file that breaks off, the frames before
+    that come, and a warning says at which second it was.
+    """
+    options, path = options or FrameOptions(), Path(path)
+    with open_media(path) as container:
+        stream = main_video_stream(container)
+        if stream is None:
+            return
+        convert = _frame_converter(stream, options.size)
+        held: VideoFrame | None = None
+        count = 0
+        for seconds, frame in decode_frames(path, container, stream):
+            image = None
+            while held is not None and count * options.every < seconds - _ROUNDING:
+                image = convert(held) if image is None else image
+                yield SampledFrame(count * options.every, image)
+                count += 1
+            if held is None:
+                count = math.floor((seconds + _ROUNDING) / options.every)
+            held = frame
+
+
+def encode_frames(
+    path: str | Path, encoder: ImageEncoder, options: FrameOptions | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Sample a video at regular times and encode what is on the screen then.
+
+    A frame that stands for many times is encoded once; the next ones are decoded meanwhile.
+    """
+    times: list[float] = []
+    image_indices: list[int] = []
+
+    def distinct_images() -> Generator[Image]:
+        latest, index = None, -1
+        for frame in read_ahead(sample_frames(path, options), BATCH_SIZE):
+            new = frame.image is not latest
+            latest, index = frame.image, index + new
+            times.append(frame.seconds)
+            image_indices.append(index)
+            if new:
+                yield latest
+
+    with closing(distinct_images()) as images:  # where the encoder fails, decoding ends here and now
+        vectors = [encoder(batch) for batch in iter(lambda: list(islice(images, BATCH_SIZE)), [])]
+    none = np.zeros((0, encoder.width), np.float32)
+    return np.array(times, np.float64), np.concatenate([none, *vectors])[np.array(image_indices, np.intp)]
+
+
+def read_ahead(items: Iterable[T], size: int) -> Iterator[T]:
+    """Compute the items of an iterable in a thread, ahead of whoever takes them.
+
+    The thread ends with the iterator, also where that is closed or dropped early.
+    """
+    source: Iterator[T] = iter(items)
+    end: Any = object()
+    with ThreadPoolExecutor(1, "msg2 read-ahead") as thread:
+        ahead = deque(thread.submit(next, source, end) for _ in range(size))
+        try:
+            while (item := ahead.popleft().result()) is not end:
+                ahead.append(thread.submit(next, source, end))
+                yield item
+        finally:
+            for future in ahead:
+                future.cancel()
+            if isinstance(source, Generator):
+                thread.submit(source.close)  # by the thread that runs it: another one may not
+
+
+# -- images -----------------------------------------------------------------------------------------------------
+
+
+def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], Image]:
+    """A function that makes decoded frames RGB, upright, of square pixels, the shorter side at most `size`."""
+    from av.video.reformatter import Interpolation, VideoReformatter
+
+    scaler = VideoReformatter()
+    aspect = float(stream.sample_aspect_ratio or 1)  # the width of a pixel, in heights
+
+    def convert(frame: VideoFrame) -> Image:
+        height, width = frame.height, frame.width * aspect
+        scale = min(1, size / min(height, width), 1 / aspect)
+        scaled = scaler.reformat(
+            frame, max(1, round(width * scale)), max(1, round(height * scale)), "rgb24",
+            interpolation=Interpolation.BICUBIC, threads=1,
+        )  # fmt: skip
+        return _rotate(scaled.to_ndarray().astype(np.uint8, copy=False), _display_rotation(frame))
+
+    return convert
+
+
+def _display_rotation(frame: VideoFrame) -> NDArray[np.int32]:
+    """What the file says is to be done to the frame, shape (2, 2): (x, y) @ rotation is its place on the screen."""
+    matrix: Any = frame.side_data.get("DISPLAYMATRIX")
+    return np.eye(2, dtype=np.int32) if matrix is None else np.frombuffer(matrix, np.int32).reshape(3, 3)[:2, :2]
+
+
+def _rotate(image: Image, rotation: NDArray[np.int32]) -> Image:
+    """The image after the nearest of the eight rotations and reflections of a rectangle."""
+    (a, b), (c, d) = rotation.tolist()
+    if abs(b) + abs(c) > abs(a) + abs(d):  # x and y change places
+        image, a, d = image.transpose(1, 0, 2), c, b
+    return np.ascontiguousarray(image[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])

@@ -1,6 +1,6 @@
 """Which files belong to which video, in folders as people have them: downloads from YouTube, one folder per task, …
 
-A media file and a caption file belong to a video by their names, see `msg2.formats.caption_files.name_finder`.
+A media file and a caption file belong to a video by their names, see `msg2.formats.captions.name_finder`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
-from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
+from msg2.formats.captions import CAPTION_SUFFIXES, name_finder
 from msg2.formats.source import Source
 from msg2.text import short_repr
 
@@ -70,37 +70,7 @@ def find_video_files(
     wanted: Iterable[str] | None = None,
     language: str | None = None,
 ) -> FoundVideos:
-    """Find the videos in a folder and the folders in it, with their captions; where there are captions only, these.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder, or one file.
-    captions : str or Path, optional
-        A folder of captions; without it, they lie beside the videos.
-    wanted : iterable of str, optional
-        Ids of videos; only these are taken, and called by their ids.
-    language : str, optional
-        Of captions in several languages, those in this one are taken.
-
-    Returns
-    -------
-    FoundVideos
-        The videos, and the wanted ids that have no file.
-
-    Raises
-    ------
-    InputError
-        Where there is nothing to find, or several files could be those of a video.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     for name in ("Best toast [0TiNZJum-bk].mp4", "Best toast [0TiNZJum-bk].en.vtt", "notes.txt"):
-    ...         Path(folder, name).touch()
-    ...     found, missing = find_video_files(folder, wanted=["0TiNZJum-bk", "v2"])
-    ...     found[0].captions.name, missing
-    ('Best toast [0TiNZJum-bk].en.vtt', ('v2',))
-    """
+    """Find the videos in a folder and the folders in it, with their captions; where there are captions only, these."""
     source = Source.at(path)
     listed = [*_files(source)]
     media = {} if _is_caption(source) else _by_name(file for file in listed if _is_media(file) or not source.is_folder)
@@ -185,22 +155,7 @@ def file_sha256(path: Path) -> str:
 def require_video_files(
     videos: Path, captions: Path | None, wanted: Iterable[str] | None, language: str | None
 ) -> Sequence[VideoFiles]:
-    """Find the files of the wanted videos; a warning names those that have none.
-
-    Parameters
-    ----------
-    videos, captions, wanted, language
-        As in `find_video_files`.
-
-    Returns
-    -------
-    sequence of VideoFiles
-
-    Raises
-    ------
-    InputError
-        Where none of the videos has a file.
-    """
+    """Find the files of the wanted videos; a warning names those that have none."""
     found, missing = find_video_files(videos, captions=captions, wanted=wanted, language=language)
     if not found:
         hint = f"no file here is called after {short_repr(missing[0])}" if missing else None

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from msg2.arrays import FloatArray
+from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
 
 _Spans: TypeAlias = list[tuple[float, float]]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from msg2.errors import InputError
-from msg2.metrics.roc import ratio, roc_auc
+from msg2.metrics.detection import ratio, roc_auc
 from msg2.task import PREDICTED, Task, Video
 from msg2.text import short_repr
 
@@ -30,25 +30,7 @@ class Completion:
 
 
 def completion(scores: ArrayLike, completed: ArrayLike, threshold: float) -> Completion:
-    """Score predicted completion against the truth.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n,)
-        ŝ.
-    completed : array-like of bool of shape (n,)
-        Which steps are completed.
-    threshold : float
-        b: a step is predicted to be completed where ŝ ≥ b.
-
-    Returns
-    -------
-    Completion
-        Accuracy at the threshold, and AUC.
-
-    >>> completion([2.0, 0.5, -1.0], [True, True, False], threshold=1.0)
-    Completion(asked=3, accuracy=0.6666666666666666, auc=1.0)
-    """
+    """Score predicted completion against the truth."""
     given, true = np.asarray(scores, dtype=np.float64), np.asarray(completed, dtype=np.bool_)
     right = float(((given >= threshold) == true).mean()) if len(given) else None
     return Completion(len(given), right, roc_auc(given, true))
@@ -83,31 +65,7 @@ class Additions:
 
 
 def additions(filled: Iterable[Video], performed: Task) -> Additions:
-    """Count how many of the labels with the source "predicted" are of steps that were really performed there.
-
-    Parameters
-    ----------
-    filled : iterable of Video
-        With annotated and predicted labels.
-    performed : Task
-        What was really performed.
-
-    Returns
-    -------
-    Additions
-        The counts, over all videos.
-
-    Raises
-    ------
-    InputError
-        Where `performed` lacks a video.
-
-    >>> from msg2.task import Segment
-    >>> video = Video("v", [Segment("a", 0, 1), Segment("b", 1, 2, 0.9, PREDICTED), Segment("c", 1, 2, 0.6, PREDICTED)])
-    >>> truth = Task("t", "abcd", [Video("v", [Segment("a", 0, 1), Segment("b", 1, 2), Segment("d", 3, 4)])])
-    >>> additions([video], truth)
-    Additions(added=2, right=1, missing=2)
-    """
+    """Count how many of the labels with the source "predicted" are of steps that were really performed there."""
     truth = {video.id: video for video in performed}
     added = right = missing = 0
     for video in filled:
@@ -121,25 +79,7 @@ def additions(filled: Iterable[Video], performed: Task) -> Additions:
 
 
 def performed_video(performed: Mapping[str, Video], video: str) -> Video:
-    """Find what was really performed in a video.
-
-    Parameters
-    ----------
-    performed : mapping from str to Video
-        What was really performed, by the id of the video.
-    video : str
-        The id of a video.
-
-    Returns
-    -------
-    Video
-        The video of this id.
-
-    Raises
-    ------
-    InputError
-        Where there is none.
-    """
+    """Find what was really performed in a video."""
     if video not in performed:
         raise InputError(f"the truth does not say what was performed in video {short_repr(video)}")
     return performed[video]

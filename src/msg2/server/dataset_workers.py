@@ -16,10 +16,10 @@ from typing import Any
 from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.formats import captaincook4d, preview_table, read_all, write
-from msg2.formats.caption_files import CAPTION_SUFFIXES, name_finder
+from msg2.formats.captions import CAPTION_SUFFIXES, name_finder
 from msg2.formats.column_roles import EVENT_NAMES, STEP_NAMES
 from msg2.formats.data_summary import summarize_task
-from msg2.formats.downloads.zip_archive import extract_zip
+from msg2.formats.downloads import extract_zip
 from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
@@ -37,42 +37,13 @@ _SHOWN_CHARACTERS = 100
 
 
 def is_graph_file(path: Path, *, progress: Progress) -> bool:
-    """Tell whether a file is a graph file, by its content; a broken one is one as well.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a file is a graph file, by its content; a broken one is one as well."""
     document = Source.at(path).document
     return isinstance(document, dict) and ("preconditions" in document or captaincook4d.is_task_graph(document))
 
 
 def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload; a ZIP archive becomes the folder that it holds, in its place. An Excel workbook stays a file.
-
-    Parameters
-    ----------
-    path : Path
-        The upload.
-    dataset : DatasetRecord
-        Its record so far.
-    megabytes : int
-        The most that an archive may unpack to.
-    progress : Progress
-        Is told what is being done.
-
-    Returns
-    -------
-    dict
-        As `describe_dataset`.
-    """
+    """Describe an upload. A ZIP archive is replaced by the folder it holds; an Excel workbook stays a file."""
     if zipfile.is_zipfile(path) and not Source.at(path).is_spreadsheet:
         progress(0, None, "unpacking")
         folder = path.with_name("unpacked")
@@ -87,22 +58,7 @@ def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progr
 
 
 def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload, or data elsewhere.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record so far.
-    progress : Progress
-        Is told what is being done.
-
-    Returns
-    -------
-    dict
-        The fields `format`, `tasks`, `media` and `columns` of the record.
-    """
+    """Describe an upload, or data elsewhere."""
     progress(0, None, "reading")
     source = Source.at(path)
     videos = folder_videos(source)
@@ -124,22 +80,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
 
 
 def preview_columns(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any] | None:
-    """Look at the first rows of a table, to ask which column is which.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict or None
-        A `TablePreviewResponse`; None where the data has no columns to choose from.
-    """
+    """Look at the first rows of a table, to ask which column is which."""
     preview = preview_table(path, dataset.reading.columns)
     if preview is None or len(preview.header) < 2:
         return None
@@ -157,36 +98,14 @@ def unit_of(task: Task) -> Unit:
 
 
 def write_example(folder: Path, name: str, *, progress: Progress) -> None:
-    """Write the labels of an everyday task, whose demonstrations are simulated, as a table.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is written.
-    name : str
-        The name of the file there.
-    progress : Progress
-        Is not used.
-    """
+    """Write the labels of an everyday task, whose demonstrations are simulated, as a table."""
     simulation = simulate(household_world(EXAMPLE_TASK), SimulationOptions(), seed=0)
     table, *_ = write([simulation.task], folder / f"{name}.csv")
     table.rename(folder / name)
 
 
 def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequence[VideoFiles]:
-    """Find the videos in a folder, and captions there that belong to none of its files; nothing in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The data.
-    wanted : iterable of str, optional
-        Ids of videos; only these are taken.
-
-    Returns
-    -------
-    sequence of VideoFiles
-    """
+    """Find the videos in a folder, and captions there that belong to none of its files; nothing in a file."""
     if not source.is_folder or not any(_is_video_file(path) for path in source.path.rglob("*")):
         return ()
     found, missing = find_video_files(source.path, wanted=wanted)
@@ -217,24 +136,7 @@ def _is_video_file(path: Path) -> bool:
 
 
 def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progress: Progress) -> dict[str, Any]:
-    """Read every label of a task, video by video.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    task : str or None
-        Which task; None where there is only one.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        A `TaskLabelsResponse`.
-    """
+    """Read every label of a task, video by video."""
     chosen = choose_task(read_tasks(path, dataset, repeats="keep"), task, path)
     videos = [
         {"video": video.id, "labels": [asdict(one) | {"video": video.id} for one in video.segments]} for video in chosen
@@ -243,46 +145,13 @@ def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progres
 
 
 def export_labels(path: Path, dataset: DatasetRecord, suffix: str, folder: Path, *, progress: Progress) -> str:
-    """Write the data in another format; where that takes several files, a ZIP archive of them.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    suffix : str
-        Of the format.
-    folder : Path
-        Where the file is written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    str
-        The name of the file in the folder.
-    """
+    """Write the data in another format; where that takes several files, a ZIP archive of them."""
     stem = safe_names([dataset.title])[0]
     return pack_files(write(read_tasks(path, dataset, repeats="keep"), folder / f"{stem}{suffix}"), folder, stem)
 
 
 def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: Any) -> list[Task]:
-    """Read the tasks of a dataset; one that is named after the file is named after the upload instead.
-
-    Parameters
-    ----------
-    path : Path or Source
-        The data; of a source, what was parsed already is not parsed again.
-    dataset : DatasetRecord
-        Its record.
-    **options : object
-        Other options of `msg2.formats.read_all`.
-
-    Returns
-    -------
-    list of Task
-    """
+    """Read the tasks of a dataset; one that is named after the file is named after the upload instead."""
     source = path if isinstance(path, Source) else Source.at(path)
     tasks = read_all(source, **options, **dataset.reading.model_dump(exclude_none=True))
     return [
@@ -292,22 +161,7 @@ def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: Any) -> l
 
 
 def pack_files(files: Sequence[Path], folder: Path, stem: str) -> str:
-    """Pack the files of an export into one, where there are several.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Files in the folder.
-    folder : Path
-        Where an archive of them is written.
-    stem : str
-        The name of the archive, without its suffix.
-
-    Returns
-    -------
-    str
-        The name, in the folder, of the only file, or of the archive.
-    """
+    """Pack the files of an export into one, where there are several."""
     if len(files) == 1:
         return files[0].relative_to(folder).as_posix()
     with zipfile.ZipFile(folder / f"{stem}.zip", "w", zipfile.ZIP_DEFLATED) as archive:

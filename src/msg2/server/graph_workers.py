@@ -31,26 +31,7 @@ GRAPH_FILE, PAGE_FILE = "graph.json", "page.html"
 def learn_graph(
     path: Path, dataset: DatasetRecord, request: JobRequest, folder: Path, *, progress: Progress
 ) -> dict[str, Any]:
-    """Learn the graph of a job, and write it with its page.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    request : JobRequest
-        How the graph is learned.
-    folder : Path
-        Where the files of the graph are written.
-    progress : Progress
-        Is told what is being done.
-
-    Returns
-    -------
-    dict
-        Fields of the `GraphRecord`.
-    """
+    """Learn the graph of a job, and write it with its page."""
     progress(0, None, "reading")
     task = choose_task(read_tasks(path, dataset, **_reading(request)), request.task, path)
     graph = _learn(task, request, progress)
@@ -59,88 +40,26 @@ def learn_graph(
 
 
 def save_drawn_graph(graph: dict[str, Any], folder: Path, *, progress: Progress) -> dict[str, Any]:
-    """Write a graph that somebody drew, with its page; its name is that of who drew it.
-
-    Parameters
-    ----------
-    graph : dict
-        The content of a graph file.
-    folder : Path
-        Where the files of the graph are written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        Fields of the `GraphRecord`.
-    """
+    """Write a graph that somebody drew, with its page; its name is that of who drew it."""
     drawn = SubtaskGraph.from_json(graph)
     return {**_save_graph(drawn, folder), "name": str(drawn.method.get("annotator", ""))}
 
 
 def save_graph_file(path: Path, title: str, folder: Path, *, progress: Progress) -> dict[str, Any]:
-    """Write the graph of a graph file, with its page.
-
-    Parameters
-    ----------
-    path : Path
-        The graph file.
-    title : str
-        The name of the task, where the file has none.
-    folder : Path
-        Where the files of the graph are written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        Fields of the `GraphRecord`.
-    """
+    """Write the graph of a graph file, with its page."""
     graph = read_graph(path)
     named = {**graph.to_json(), "task": title} if graph.task == path.stem else graph.to_json()
     return _save_graph(SubtaskGraph.from_json(named), folder)
 
 
 def save_merged_graph(paths: Sequence[Path], folder: Path, *, progress: Progress) -> dict[str, Any]:
-    """Merge graphs by majority, and write the result with its page.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The graph files.
-    folder : Path
-        Where the files of the merged graph are written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        Fields of the `GraphRecord`, with the votes.
-    """
+    """Merge graphs by majority, and write the result with its page."""
     result = merge_graphs([read_graph(path) for path in paths])
     return {**_save_graph(result.graph, folder), "votes": [vote.to_json() for vote in result.votes]}
 
 
 def view_graph(path: Path, top_down: bool, *, progress: Progress) -> dict[str, Any]:
-    """Draw a graph, and say what it knows of each step.
-
-    Parameters
-    ----------
-    path : Path
-        The graph file.
-    top_down : bool
-        Whether steps go down, or left to right.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        A `GraphViewResponse`.
-    """
+    """Draw a graph, and say what it knows of each step."""
     graph = read_graph(path)
     return {
         "svg": drawing.svg(graph, picture=drawing.PictureOptions(direction="TB" if top_down else "LR")),
@@ -151,69 +70,20 @@ def view_graph(path: Path, top_down: bool, *, progress: Progress) -> dict[str, A
 
 
 def compare_graph_files(first: Path, second: Path, *, progress: Progress) -> dict[str, Any]:
-    """Tell what two graphs agree and differ in.
-
-    Parameters
-    ----------
-    first, second : Path
-        The graph files.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        As `msg2 compare --json` prints it.
-    """
+    """Tell what two graphs agree and differ in."""
     return compare_graphs(read_graph(first), read_graph(second)).to_json()
 
 
 def check_dataset(
     path: Path, dataset: DatasetRecord, graph: Path, task: str | None, *, progress: Progress
 ) -> dict[str, Any]:
-    """Check the runs of a dataset against a graph.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    graph : Path
-        The graph file.
-    task : str or None
-        Which task; None where there is only one.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        As `msg2 check --json` prints it.
-    """
+    """Check the runs of a dataset against a graph."""
     chosen = choose_task(read_tasks(path, dataset, repeats="keep"), task, path)
     return assist.check(read_graph(graph), chosen).to_json()
 
 
 def export_graph(path: Path, suffix: str, folder: Path, *, progress: Progress) -> str:
-    """Write a graph in another format; where that takes several files, a ZIP archive of them.
-
-    Parameters
-    ----------
-    path : Path
-        The graph file.
-    suffix : str
-        Of the format.
-    folder : Path
-        Where the file is written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    str
-        The name of the file in the folder.
-    """
+    """Write a graph in another format; where that takes several files, a ZIP archive of them."""
     graph = read_graph(path)
     stem = safe_names([graph.task])[0]
     drawing.show(graph, folder / f"{stem}{suffix}")
@@ -223,28 +93,7 @@ def export_graph(path: Path, suffix: str, folder: Path, *, progress: Progress) -
 def export_directly_follows(
     path: Path, dataset: DatasetRecord, query: DirectlyFollowsQuery, suffix: str, folder: Path, *, progress: Progress
 ) -> str:
-    """Draw how often one step of a dataset came right after another.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    query : DirectlyFollowsQuery
-        Which task, and the direction.
-    suffix : str
-        Of the format.
-    folder : Path
-        Where the file is written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    str
-        The name of the file in the folder.
-    """
+    """Draw how often one step of a dataset came right after another."""
     task = choose_task(read_tasks(path, dataset), query.task, path)
     name = f"{safe_names([task.name])[0]}-directly-follows{suffix}"
     options = drawing.PictureOptions(direction="TB" if query.top_down else "LR")
@@ -281,24 +130,7 @@ def _save_graph(graph: SubtaskGraph, folder: Path, videos: Task | None = None) -
 
 
 def infer_graph(settings: LearnSettings, rows: Sequence[LabelRow], path: Path, *, progress: Progress) -> dict[str, Any]:
-    """Learn the graph of labels that came with the request.
-
-    Parameters
-    ----------
-    settings : LearnSettings
-        How the graph is learned.
-    rows : sequence of LabelRow
-        The labels.
-    path : Path
-        Where they may be written.
-    progress : Progress
-        Is told what is being done.
-
-    Returns
-    -------
-    dict
-        The content of a graph file.
-    """
+    """Learn the graph of labels that came with the request."""
     return _learn(_read_rows(rows, settings.task, path, **_reading(settings)), settings, progress).to_json()
 
 
@@ -311,69 +143,18 @@ def rank_next_steps(
     *,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Rank the steps that are left.
-
-    Parameters
-    ----------
-    graph : dict
-        The content of a graph file.
-    done : sequence of str
-        The steps done so far, in order.
-    ranker : str, optional
-        A name in `msg2.assist.RANKERS`.
-    rows : sequence of LabelRow
-        The labels of videos to learn from, or none.
-    path : Path
-        Where they may be written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        A `NextStepsResponse`.
-    """
+    """Rank the steps that are left."""
     task = _read_rows(rows, None, path) if rows else None
     return {"steps": assist.forecast(SubtaskGraph.from_json(graph), done, ranker, task).to_json()["next"]}
 
 
 def check_labels(graph: dict[str, Any], rows: Sequence[LabelRow], path: Path, *, progress: Progress) -> dict[str, Any]:
-    """Check labels that came with the request against a graph.
-
-    Parameters
-    ----------
-    graph : dict
-        The content of a graph file.
-    rows : sequence of LabelRow
-        The labels.
-    path : Path
-        Where they may be written.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        As `msg2 check --json` prints it.
-    """
+    """Check labels that came with the request against a graph."""
     return assist.check(SubtaskGraph.from_json(graph), _read_rows(rows, None, path, repeats="keep")).to_json()
 
 
 def draw_graph(graph: dict[str, Any], *, progress: Progress) -> dict[str, Any]:
-    """Draw a graph that is being edited by hand: all of it, also what follows from the rest.
-
-    Parameters
-    ----------
-    graph : dict
-        The content of a graph file.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        A `DrawResponse`.
-    """
+    """Draw a graph that is being edited by hand: all of it, also what follows from the rest."""
     parsed = SubtaskGraph.from_json(graph)
     return {"svg": drawing.svg(parsed, reduce=False), "graph": parsed.to_json()}
 

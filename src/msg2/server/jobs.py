@@ -17,8 +17,7 @@ from msg2.errors import InputError
 from msg2.server import graph_workers
 from msg2.server.sandbox import DiskFullError, ProcessLimits, TaskCancelledError, is_disk_full, run_in_process
 from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest
-from msg2.server.storage import NotFoundError, new_id
-from msg2.server.workspace import Workspace, update_record
+from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _log = logging.getLogger(__name__)
 _FULL_DISK_PAUSE_SECONDS = 2.0

@@ -12,15 +12,14 @@ from typing import Any
 
 from msg2 import drawing
 from msg2.errors import InputError
-from msg2.formats.caption_files import name_finder
+from msg2.formats.captions import name_finder, read_cues
 from msg2.formats.reading import choose_task
 from msg2.formats.source import Source
 from msg2.formats.step_table import to_csv
-from msg2.formats.webvtt_srt import read_cues
 from msg2.graph import PairKind, SubtaskGraph
 from msg2.inference import run_inference
 from msg2.labelling import label
-from msg2.labelling.draft_selection import NO_DRAFTS
+from msg2.labelling.drafts import NO_DRAFTS
 from msg2.labelling.video_selection import differing_pairs, graph_stability, rank_videos
 from msg2.media.video_files import VideoFiles
 from msg2.metrics import PairDifference
@@ -47,26 +46,7 @@ _KINDS: Mapping[PairKind, str] = {
 def read_base(
     path: Path, dataset: DatasetRecord, task: str | None, others: Mapping[str, Path], *, progress: Progress
 ) -> dict[str, Any]:
-    """Read the labels of a task, and find the files of its videos.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    task : str or None
-        Which task; None where there is only one.
-    others : mapping of str to Path
-        Id -> path of other datasets that are folders of videos.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        A `LabellingBase`.
-    """
+    """Read the labels of a task, and find the files of its videos."""
     source = Source.at(path)
     if dataset.media and not holds_labels(source):
         chosen = Task(dataset.title, [], [])
@@ -98,29 +78,7 @@ def _place(data: str, folder: Path, files: VideoFiles) -> dict[str, str | None]:
 def read_drafts(
     path: Path, dataset: DatasetRecord, videos: Sequence[str], *, progress: Progress
 ) -> list[dict[str, Any]]:
-    """Read the labels of a dataset as drafts of videos that are named like its own.
-
-    Parameters
-    ----------
-    path : Path
-        The data.
-    dataset : DatasetRecord
-        Its record.
-    videos : sequence of str
-        The videos that the drafts are for.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    list of dict
-        A `VideoLabels` for each.
-
-    Raises
-    ------
-    InputError
-        Where none of the videos has labels there.
-    """
+    """Read the labels of a dataset as drafts of videos that are named like its own."""
     find, found = name_finder(videos), []
     for task in read_tasks(path, dataset, repeats="keep"):
         for video in task:
@@ -142,28 +100,7 @@ def draft_from_narration(
     *,
     progress: Progress,
 ) -> list[dict[str, Any]]:
-    """Draft the labels of videos from what is said in them, the names of the steps, and the videos that are labelled.
-
-    Parameters
-    ----------
-    path : Path
-        A folder of videos with captions, or of captions alone.
-    dataset : DatasetRecord
-        Its record.
-    videos : sequence of str
-        The videos that the drafts are for.
-    steps : sequence of str
-        Names of the steps; where there are none, they are found in what is said.
-    labelled : Task
-        What a person has labelled, maybe nothing.
-    progress : Progress
-        Is told after every video.
-
-    Returns
-    -------
-    list of dict
-        A `VideoLabels` for each.
-    """
+    """Draft labels from the narration, the step names and the videos that are labelled already."""
     known = labelled if len(labelled) else None
     drafted = label(path, list(steps) or None, known, task=dataset.title, progress=progress)
     find, found = name_finder(videos), []
@@ -182,26 +119,7 @@ def fill_labels(
     *,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Fill in the labels of videos that have none, from what is said in them.
-
-    Parameters
-    ----------
-    path : Path
-        A folder of videos with captions, or of captions alone.
-    dataset : DatasetRecord
-        Its record.
-    request : FillRequest
-        What is known of the steps.
-    given : tuple of Path and DatasetRecord, optional
-        Data with the labels of some of the videos, and its record.
-    progress : Progress
-        Is told after every video.
-
-    Returns
-    -------
-    dict
-        The whole `table` as CSV; `draft_confidence`, from which on drafts count for a graph; and `remarks` in words.
-    """
+    """Fill in the labels of videos that have none, from what is said in them."""
     known = None
     if given is not None:
         known = choose_task(read_tasks(given[0], given[1], repeats="keep"), request.task, given[0])
@@ -226,20 +144,7 @@ def fill_labels(
 
 
 def read_captions_of(path: Path, *, progress: Progress) -> list[dict[str, Any]]:
-    """Read a caption file with the times of its words.
-
-    Parameters
-    ----------
-    path : Path
-        A WebVTT or SRT file.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    list of dict
-        A `CaptionEntry` for each caption.
-    """
+    """Read a caption file with the times of its words."""
     return [
         asdict(cue.sentence) | {"words": [[word.text, word.start, word.end] for word in cue.fragments]}
         for cue in read_cues(Source.at(path))
@@ -249,24 +154,7 @@ def read_captions_of(path: Path, *, progress: Progress) -> list[dict[str, Any]]:
 def learn_live_graph(
     labelled: Task, unlabelled: Sequence[Video], previous: dict[str, Any] | None, *, progress: Progress
 ) -> dict[str, Any]:
-    """Learn the graph of the labels so far, say what changed, whether it is enough, and which videos come next.
-
-    Parameters
-    ----------
-    labelled : Task
-        The videos with labels.
-    unlabelled : sequence of Video
-        The others, with their drafts.
-    previous : dict or None
-        The content of the graph file that was learned before.
-    progress : Progress
-        Is not used.
-
-    Returns
-    -------
-    dict
-        Fields of a `LiveGraphResponse`, and `graph`, the content of a graph file.
-    """
+    """Learn the graph of the labels so far, say what changed, whether it is enough, and which videos come next."""
     enough_to_learn = len(labelled.steps) > 1
     result = run_inference(labelled.with_first_labels(), samples=SAMPLES) if enough_to_learn else None
     graphs = result.frequencies.graphs if result is not None and result.frequencies is not None else ()

@@ -20,8 +20,7 @@ from msg2.server.resident_process import ResidentPool, WorkerPlan
 from msg2.server.run_workers import RunWorker
 from msg2.server.sandbox import TranslateText
 from msg2.server.schemas import OpenRunRequest, RunAnswer, RunEvent, RunRecord, RunResponse, RunSummary
-from msg2.server.storage import NotFoundError, new_id
-from msg2.server.workspace import Workspace, update_record
+from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _ASK = {"ask": True}
 _MAX_UNREAD = 64
@@ -107,25 +106,7 @@ class LiveRuns:
         return RunResponse(**record.summary(), answer=_answer(record, result), log=result["log"])
 
     def tell(self, id: str, event: RunEvent) -> RunAnswer:
-        """Tell a run what happened, and those who listen how it stands now.
-
-        Parameters
-        ----------
-        id : str
-            The run.
-        event : dict
-            See `msg2.assist.run_events`.
-
-        Returns
-        -------
-        dict
-            What is known after the event.
-
-        Raises
-        ------
-        InputError
-            For an event that is none, or cannot be; the run then stands where it stood.
-        """
+        """Tell a run what happened, and those who listen how it stands now."""
         with self._lock(id):
             record = self._records.get(id)
             result = self._ask_run(record, event)
@@ -147,20 +128,7 @@ class LiveRuns:
     # -- listeners ----------------------------------------------------------------------------------------------
 
     def listen(self, id: str, loop: asyncio.AbstractEventLoop) -> RunListener:
-        """Add a listener, who is sent the present answer at once.
-
-        Parameters
-        ----------
-        id : str
-            The run.
-        loop : asyncio.AbstractEventLoop
-            In which the listener waits.
-
-        Returns
-        -------
-        RunListener
-            Until it is given to `forget`.
-        """
+        """Add a listener, who is sent the present answer at once."""
         listener = RunListener(loop)
         with self._lock(id):
             record = self._records.get(id)
@@ -173,15 +141,7 @@ class LiveRuns:
         return listener
 
     def forget(self, id: str, listener: RunListener) -> None:
-        """Forget a listener who has gone.
-
-        Parameters
-        ----------
-        id : str
-            The run.
-        listener : RunListener
-            What `listen` returned.
-        """
+        """Forget a listener who has gone."""
         with self._changing:
             self._listeners[id].remove(listener)
             if not self._listeners[id]:

@@ -115,29 +115,7 @@ class ResidentPool:
         self._closing = threading.Event()
 
     def ask(self, key: object, plan: WorkerPlan, *question: Any) -> Any:
-        """Ask the worker of this key, which is made where there is none, and wait for its answer.
-
-        Parameters
-        ----------
-        key : object
-            Which worker.
-        plan : WorkerPlan
-            How it is made.
-        *question : object
-            Plain JSON.
-
-        Returns
-        -------
-        object
-            Plain JSON.
-
-        Raises
-        ------
-        InputError
-            Where the input is wrong, or takes too much time or memory.
-        TaskCancelledError
-            Where the server is ending.
-        """
+        """Ask the worker of this key, which is made where there is none, and wait for its answer."""
         place = self._take(key)
         try:
             with place.lock:

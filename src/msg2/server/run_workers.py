@@ -16,7 +16,7 @@ from msg2.assist.run_events import answer_event
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task
-from msg2.json_values import fields_to_json
+from msg2.options import fields_to_json
 from msg2.server.dataset_workers import read_tasks
 from msg2.server.schemas import DatasetRecord
 
@@ -25,21 +25,7 @@ _MAX_REMEMBERED = 32
 
 
 class RunWorker:
-    """Answers questions about runs of one graph.
-
-    Parameters
-    ----------
-    graph : Path
-        The graph file.
-    data : Path, optional
-        Videos to learn from.
-    dataset : DatasetRecord, optional
-        The record of the data.
-    most : int
-        Events that one run may have.
-    reading : mapping
-        Other options of `msg2.formats.read_all`.
-    """
+    """Answers questions about runs of one graph."""
 
     def __init__(
         self, graph: Path, data: Path | None, dataset: DatasetRecord | None, most: int, reading: Mapping[str, Any]
@@ -53,24 +39,7 @@ class RunWorker:
         self._runs: OrderedDict[str, Assistant] = OrderedDict()
 
     def __call__(self, run: str, saved: dict[str, Any] | None, event: dict[str, Any], log: bool) -> dict[str, Any]:
-        """Tell a run what happened.
-
-        Parameters
-        ----------
-        run : str
-            Its id.
-        saved : dict or None
-            What is kept of it, as `Assistant.to_json` returns it; None for a new one.
-        event : dict
-            See `msg2.assist.run_events`.
-        log : bool
-            Whether the answer is to have everything that was told.
-
-        Returns
-        -------
-        dict
-            `answer`, and `saved`: what is to be kept from now on; of a new run what it is `about`; and the `log`.
-        """
+        """Tell a run what happened."""
         assistant = self._take(run, saved)
         if len(assistant.log()) >= self._most and not event.keys().isdisjoint(("did", "saw", "accept")):
             what = f"the run has {self._most:,} events, and takes no more"

@@ -22,8 +22,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeAlias, cast
 
 from msg2.errors import InputError
-from msg2.logs import collect_logs
-from msg2.progress import Progress, no_progress
+from msg2.progress import Progress, collect_logs, no_progress
 from msg2.server.settings import ServerSettings
 
 WorkerTask: TypeAlias = Callable[..., Any]
@@ -74,29 +73,7 @@ class Sandbox:
     def run(
         self, task: WorkerTask, *arguments: Any, translate: TranslateText = str, reads_files: bool = False
     ) -> TaskResult:
-        """Run a worker task as soon as there is a slot, and wait for its result.
-
-        Parameters
-        ----------
-        task : WorkerTask
-            See there.
-        *arguments : object
-            Its arguments; they can be pickled.
-        translate : TranslateText
-            Applied to every message that comes back.
-        reads_files : bool
-            Whether it reads files of any size: then it may take as long as a job.
-
-        Returns
-        -------
-        TaskResult
-            The result with its messages.
-
-        Raises
-        ------
-        InputError
-            Where the input is wrong, or takes too much time or memory.
-        """
+        """Run a worker task as soon as there is a slot, and wait for its result."""
         seconds = self._settings.job_seconds if reads_files else self._settings.answer_seconds
         limits = ProcessLimits(seconds, self._settings.megabytes)
         with self._slots:
@@ -115,57 +92,14 @@ def run_in_process(
     stop: threading.Event | None = None,
     translate: TranslateText = str,
 ) -> TaskResult:
-    """Run a worker task in a process of its own, and wait for its result.
-
-    Parameters
-    ----------
-    task : WorkerTask
-        See there.
-    *arguments : object
-        Its arguments; they can be pickled.
-    limits : ProcessLimits
-        Of its time and memory.
-    progress : Progress
-        Is told how far the task is.
-    stop : threading.Event, optional
-        Ends the task once it is set.
-    translate : TranslateText
-        Applied to every message that comes back.
-
-    Returns
-    -------
-    TaskResult
-        The result with its messages.
-
-    Raises
-    ------
-    InputError
-        Where the input is wrong, or takes too much time or memory.
-    TaskCancelledError
-        Where `stop` was set.
-    RuntimeError
-        Where the task failed; the log has its traceback.
-    """
+    """Run a worker task in a process of its own, and wait for its result."""
     with start_process(_run_child, task, arguments, limits.megabytes) as connection:
         return result_of(receive_message(connection, limits, progress, stop), translate)
 
 
 @contextmanager
 def start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
-    """Start a process, which is killed in the end.
-
-    Parameters
-    ----------
-    target : callable
-        What the process does; its first argument is its end of a connection.
-    *arguments : object
-        The other arguments; they can be pickled.
-
-    Yields
-    ------
-    Connection
-        The other end.
-    """
+    """Start a process, which is killed in the end."""
     context: Any = multiprocessing.get_context(start_method())
     ours, theirs = context.Pipe()
     process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
@@ -187,31 +121,7 @@ def receive_message(
     progress: Progress = no_progress,
     stop: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """Wait for what a process has to say.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the process.
-    limits : ProcessLimits
-        How long to wait, and how much memory the process may take.
-    progress : Progress
-        Is told how far it is.
-    stop : threading.Event, optional
-        Ends the waiting once it is set.
-
-    Returns
-    -------
-    dict
-        What `encode_outcome` encoded; see `result_of`.
-
-    Raises
-    ------
-    InputError
-        Where it takes too much time or memory.
-    TaskCancelledError
-        Where `stop` was set.
-    """
+    """Wait for what a process has to say."""
     end = time.monotonic() + limits.seconds
     while stop is None or not stop.is_set():
         seconds_left = end - time.monotonic()
@@ -243,27 +153,7 @@ def _receive(connection: Connection, limits: ProcessLimits) -> dict[str, Any]:
 
 
 def result_of(message: dict[str, Any], translate: TranslateText) -> TaskResult:
-    """Turn a message of a process into a result, or raise what it says.
-
-    Parameters
-    ----------
-    message : dict
-        What `encode_outcome` encoded.
-    translate : TranslateText
-        Applied to every text in it.
-
-    Returns
-    -------
-    TaskResult
-        The result with its messages.
-
-    Raises
-    ------
-    InputError
-        Where the input is wrong.
-    RuntimeError
-        Where the task failed; the log has its traceback.
-    """
+    """Turn a message of a process into a result, or raise what it says."""
     match message:
         case {"refused": [what, where, hint]}:
             raise InputError(translate(what), where=where and translate(where), hint=hint and translate(hint))
@@ -291,20 +181,7 @@ def _run_child(connection: Connection, task: WorkerTask, arguments: tuple[Any, .
 
 
 def encode_outcome(work: Callable[[], Any], megabytes: int) -> bytes:
-    """Do some work, and encode what came of it: its result, or what is wrong.
-
-    Parameters
-    ----------
-    work : callable
-        Returns plain JSON.
-    megabytes : int
-        The limit of memory, for the message where it was reached.
-
-    Returns
-    -------
-    bytes
-        JSON; see `result_of`.
-    """
+    """Do some work, and encode what came of it: its result, or what is wrong."""
     try:
         with collect_logs() as logs:
             result = work()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from msg2.validation import require
+from msg2.errors import require
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The names of this machine, which other machines cannot reach."""

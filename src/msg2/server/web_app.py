@@ -28,8 +28,7 @@ from msg2.server.sandbox import TaskCancelledError, disk_full_error, is_disk_ful
 from msg2.server.schemas import ID_PATTERN, ErrorResponse
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
-from msg2.server.storage import NotFoundError
-from msg2.server.workspace import Workspace
+from msg2.server.workspace import NotFoundError, Workspace
 
 _log = logging.getLogger(__name__)
 _BACKLOG = 128
@@ -133,15 +132,7 @@ class AppServer(uvicorn.Server):
 
 
 def serve(workspace: Workspace, listening: socket.socket) -> None:
-    """Answer requests until interrupted.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        What the app shows and keeps.
-    listening : socket.socket
-        See `listening_socket`.
-    """
+    """Answer requests until interrupted."""
     config = uvicorn.Config(
         create_app(workspace), http=PatientProtocol, log_level="warning", access_log=False, server_header=False,
         timeout_graceful_shutdown=3,

@@ -1,4 +1,9 @@
-"""The folder of the app: the datasets, graphs and runs that are kept in it, and the ways in which they get there.
+"""Records as plain files: one folder per record, named by its id, with `record.json` and whatever belongs to it.
+
+What an upload left that never came to its end, or a removal, is deleted at the start. A record that cannot be read,
+written by another version or edited by a person, is named in the log and left alone.
+
+The folder of the app: the datasets, graphs and runs that are kept in it, and the ways in which they get there.
 
 `data/ID/` has an upload with its record, `work/ID/` a graph with its page and its record, or the record of the job that
 is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is read in the sandbox.
@@ -6,22 +11,147 @@ is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
+import os
+import re
+import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, Generic, TypeVar, cast
 
+from pydantic import ValidationError
+
+from msg2.errors import InputError
+from msg2.files import write_whole
 from msg2.server import dataset_workers, graph_workers
 from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
-from msg2.server.storage import NotFoundError, Record, RecordStore, delete_leftovers, lock_folder, new_id
+
+Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
 _log = logging.getLogger(__name__)
+_ID = re.compile(r"[0-9a-f]{32}")
+_RECORD_FILE, _LOCK_FILE = "record.json", ".lock"
+_REMOVED_PREFIX = "removed-"
+_PRIVATE = 0o700
+"""The mode of folders: nobody else on the machine looks into them."""
+
+
+class NotFoundError(InputError):
+    """Nothing is kept under this id."""
+
+
+class UnreadableRecordError(NotFoundError):
+    """What is kept under this id is no record."""
+
+
+def new_id() -> str:
+    """Make an id of 128 random bits: ids are not counted, guessed, or made of what a visitor sends."""
+    return secrets.token_hex(16)
+
+
+class RecordStore(Generic[Record]):
+    """All records of one kind, in `root`. The files are the truth: nothing is kept in memory."""
+
+    def __init__(self, root: Path, kind: type[Record]) -> None:
+        self.root = root
+        self._kind: type[Record] = kind
+        try:
+            root.mkdir(_PRIVATE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be a folder ({error.strerror})", where=root) from None
+        delete_leftovers(root)
+        for folder in root.iterdir():
+            with suppress(NotFoundError):  # somebody else's
+                try:
+                    self.get(folder.name)
+                except UnreadableRecordError as error:
+                    _log.warning("%s", error)
+
+    def folder(self, id: str) -> Path:
+        """Return the folder of a record, whether it is there or not."""
+        if not _ID.fullmatch(id):
+            raise NotFoundError("there is nothing of this name")
+        return self.root / id
+
+    def records(self) -> list[Record]:
+        """List all records, the newest first."""
+        readable: list[Record] = []
+        for folder in self.root.iterdir():
+            with suppress(NotFoundError):  # being uploaded, or just removed
+                readable.append(self.get(folder.name))
+        return sorted(readable, key=lambda record: (-record.made, record.id))
+
+    def get(self, id: str) -> Record:
+        """Read the record of this id."""
+        path = self.folder(id) / _RECORD_FILE
+        if not os.path.lexists(path):
+            raise NotFoundError("there is nothing of this name, it may have been removed")
+        try:
+            return self._kind.model_validate_json(read_plain_file(path))
+        except FileNotFoundError:
+            raise NotFoundError("there is nothing of this name, it may have been removed") from None
+        except (OSError, ValidationError):
+            where = f"{self.root.name}/{id}/{_RECORD_FILE}"
+            raise UnreadableRecordError("is no record that can be read", where=where) from None
+
+    def put(self, record: Record) -> Record:
+        """Write a record, new or changed, and return it."""
+        content = record.model_dump_json(indent=1, exclude_defaults=True) + "\n"
+        write_whole(self.folder(record.id) / _RECORD_FILE, content)
+        return record
+
+    def remove(self, id: str) -> None:
+        """Remove a record and its files; it is gone at once, even where that takes long."""
+        self.get(id)
+        doomed = self.root / f"{_REMOVED_PREFIX}{new_id()}"
+        self.folder(id).rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def read_plain_file(path: Path) -> bytes:
+    """Read a file that this app has written: no link to one elsewhere, no folder, no pipe that never ends."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise OSError(errno.EINVAL, "is no plain file")
+    return path.read_bytes()
+
+
+def delete_leftovers(root: Path) -> None:
+    """Delete what this app left unfinished in `root`: folders of its ids without a record. All else is somebody's."""
+    for folder in root.iterdir() if root.is_dir() else ():
+        removed = folder.name.startswith(_REMOVED_PREFIX)
+        ours = _ID.fullmatch(folder.name.removeprefix(_REMOVED_PREFIX)) and folder.is_dir() and not folder.is_symlink()
+        if ours and (removed or not os.path.lexists(folder / _RECORD_FILE)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def lock_folder(folder: Path) -> IO[bytes]:
+    """Lock a folder for this server until the file that is returned is closed: two would both begin waiting jobs."""
+    try:
+        folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
+        if (folder / _LOCK_FILE).exists():  # a folder of this app; what else somebody names here stays as open as it is
+            folder.chmod(_PRIVATE)
+        lock_file = (folder / _LOCK_FILE).open("ab")
+    except OSError as error:
+        raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
+    try:
+        import fcntl
+    except ImportError:  # Windows: two servers are not told apart
+        return lock_file
+    try:
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock_file.close()
+        hint = "end it, or choose another --folder"
+        raise InputError("another msg2 serve is using this folder", where=folder, hint=hint) from None
+    return lock_file
 
 
 class Workspace:
@@ -72,64 +202,18 @@ class Workspace:
         return str if dataset.path is not None else lambda text: text.replace(str(path), dataset.name)
 
     def run_on_dataset(self, dataset: DatasetRecord, task: WorkerTask, *arguments: Any) -> TaskResult:
-        """Run a worker task on a dataset, and wait for its result.
-
-        Parameters
-        ----------
-        dataset : DatasetRecord
-            Its path and the record itself are the first arguments of the task.
-        task : WorkerTask
-            See there.
-        *arguments : object
-            The other arguments.
-
-        Returns
-        -------
-        TaskResult
-            The result with its messages.
-        """
+        """Run a worker task on a dataset, and wait for its result."""
         path, translate = self.dataset_path(dataset), self.dataset_translator(dataset)
         return self.sandbox.run(task, path, dataset, *arguments, translate=translate, reads_files=True)
 
     def add_upload(self, id: str, query: UploadQuery) -> DatasetRecord:
-        """Keep what has been written to the folder of a new dataset, if msg2 can read it.
-
-        Parameters
-        ----------
-        id : str
-            The id of the new dataset.
-        query : UploadQuery
-            Its name, and how it is to be read.
-
-        Returns
-        -------
-        DatasetRecord
-            The record, which is kept.
-
-        Raises
-        ------
-        InputError
-            Where it is in no format that msg2 knows, or is broken.
-        """
+        """Keep what has been written to the folder of a new dataset, if msg2 can read it."""
         dataset = _new_dataset(id, query)
         result = self.run_on_dataset(dataset, dataset_workers.describe_upload, self.settings.unpacked_megabytes)
         return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
 
     def preview_upload(self, query: UploadQuery, path: Path) -> dict[str, Any] | None:
-        """Look at the columns of an upload that is not kept.
-
-        Parameters
-        ----------
-        query : UploadQuery
-            Its name, and how it is to be read.
-        path : Path
-            Where it lies.
-
-        Returns
-        -------
-        dict or None
-            A `TablePreviewResponse`; None where it has no columns to choose from.
-        """
+        """Look at the columns of an upload that is not kept."""
         result = self.sandbox.run(
             dataset_workers.preview_columns,
             path,
@@ -140,20 +224,7 @@ class Workspace:
         return cast(dict[str, Any] | None, result.value)
 
     def read_again(self, id: str, reading: ReadSettings) -> DatasetRecord:
-        """Read a dataset in another way; what cannot be read so stays as it was.
-
-        Parameters
-        ----------
-        id : str
-            The dataset.
-        reading : ReadSettings
-            What is given there changes, the rest stays.
-
-        Returns
-        -------
-        DatasetRecord
-            The record, which is kept.
-        """
+        """Read a dataset in another way; what cannot be read so stays as it was."""
         dataset = self.datasets.get(id)
         settings = {**dataset.reading.model_dump(), **reading.model_dump(exclude_unset=True)}
         return self._describe(update_record(dataset, reading=settings))
@@ -190,25 +261,7 @@ class Workspace:
     # -- graphs -------------------------------------------------------------------------------------------------
 
     def add_graph_file(self, name: str, path: Path) -> GraphRecord:
-        """Keep an uploaded graph file.
-
-        Parameters
-        ----------
-        name : str
-            The name that it was uploaded under.
-        path : Path
-            Where it lies.
-
-        Returns
-        -------
-        GraphRecord
-            The record, which is kept.
-
-        Raises
-        ------
-        InputError
-            Where it is no graph file.
-        """
+        """Keep an uploaded graph file."""
         graph = GraphRecord(id=new_id(), made=time.time(), kind="given", state="done", name=name)
         stem = Path(name).stem
         return self.add_graph(
@@ -218,24 +271,7 @@ class Workspace:
     def add_graph(
         self, graph: GraphRecord, task: WorkerTask, *arguments: Any, translate: TranslateText = str
     ) -> GraphRecord:
-        """Keep a graph that a worker task makes at once.
-
-        Parameters
-        ----------
-        graph : GraphRecord
-            Its record so far.
-        task : WorkerTask
-            Writes the files of the graph; its last argument is the folder for them.
-        *arguments : object
-            The other arguments.
-        translate : TranslateText
-            Applied to every message that comes back.
-
-        Returns
-        -------
-        GraphRecord
-            The record, which is kept.
-        """
+        """Keep a graph that a worker task makes at once."""
         folder = self.graphs.folder(graph.id)
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
@@ -248,25 +284,7 @@ class Workspace:
         return self.graphs.put(update_record(graph, **result.value, state="done", remarks=result.messages))
 
     def graph_file(self, id: str, name: str) -> Path:
-        """Return the path of a file of a graph.
-
-        Parameters
-        ----------
-        id : str
-            The graph.
-        name : str
-            One of `graph_tasks.GRAPH_FILE` and `graph_tasks.PAGE_FILE`.
-
-        Returns
-        -------
-        Path
-            The path, where a file is.
-
-        Raises
-        ------
-        NotFoundError
-            Where there is no such graph, or it is still to be learned.
-        """
+        """Return the path of a file of a graph."""
         path = self.graphs.folder(self.graphs.get(id).id) / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
             _log.warning("work/%s/%s: is no plain file, and is passed over", id, name)
@@ -283,18 +301,5 @@ def _new_dataset(id: str, query: UploadQuery) -> DatasetRecord:
 
 
 def update_record(record: Record, **values: Any) -> Record:
-    """Return the record with other values, checked.
-
-    Parameters
-    ----------
-    record : DatasetRecord, GraphRecord or RunRecord
-        The record, which stays as it is.
-    **values : object
-        The fields that change.
-
-    Returns
-    -------
-    DatasetRecord, GraphRecord or RunRecord
-        A new record; it is not written yet.
-    """
+    """Return the record with other values, checked."""
     return type(record).model_validate({**record.model_dump(), **values})

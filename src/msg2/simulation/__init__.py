@@ -3,8 +3,8 @@
 Everything follows from a seed.
 """
 
-from msg2.simulation.demonstration_noise import NoiseOptions
 from msg2.simulation.household import household_world, household_worlds
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions, simulate_features, video_storyboard
 from msg2.simulation.simulator import Demonstration, Simulation, SimulationOptions, simulate
 from msg2.simulation.worlds import RandomWorldOptions, World, random_world

@@ -25,35 +25,7 @@ def write_simulation(
     jobs: int = 1,
     progress: Progress = no_progress,
 ) -> list[Path]:
-    """Write a simulation to a folder, where `msg2.run` finds everything.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files go: steps.csv, truth.json, truth/performed.csv, and features and videos where they are wanted.
-    simulation : Simulation
-        What was simulated.
-    seed : int
-        Of the features and of how videos look.
-    features : bool
-        Also write a feature store.
-    render : RenderOptions, optional
-        Also render the videos.
-    jobs : int
-        Videos that are rendered at a time.
-    progress : Progress
-        Is told after every video that is rendered.
-
-    Returns
-    -------
-    list of Path
-        What was written.
-
-    Raises
-    ------
-    InputError
-        Where the folder holds features or videos of another simulation.
-    """
+    """Write a simulation to a folder, where `msg2.run` finds everything."""
     store, videos = folder / "features", folder / "videos"
     if features:
         options = FeatureOptions()

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.errors import require, require_probability
 from msg2.graph import Formula, SubtaskGraph
-from msg2.simulation.demonstration_noise import NoiseOptions, draw_labels, draw_performed_steps
+from msg2.simulation.label_noise import NoiseOptions, draw_labels, draw_performed_steps
 from msg2.simulation.worlds import World
 from msg2.task import Segment, Step, Task, Video
-from msg2.validation import require, require_probability
 
 _TICKS_PER_SECOND = 100
 """Times are whole hundredths of a second, so that sums of them are exact and their text is short."""
@@ -160,20 +160,6 @@ def _draw_intended_steps(world: World, both_branches: float, rng: np.random.Gene
     """Draw the steps that a person means to do: the goals of a world and what the chosen branches towards them need.
 
     Steps with the same OR in their preconditions share the choice.
-
-    Parameters
-    ----------
-    world : World
-        The task.
-    both_branches : float
-        At an OR one branch is drawn uniformly; the probability that each of the others is done as well.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Returns
-    -------
-    frozenset of Step
-        The steps, without their order.
     """
     choices: dict[Formula, frozenset[Step]] = {}
 
@@ -199,22 +185,7 @@ def _draw_intended_steps(world: World, both_branches: float, rng: np.random.Gene
 
 
 def _draw_order(world: World, steps: Set[Step], rng: np.random.Generator) -> tuple[Step, ...]:
-    """Draw an order that the graph allows, each step uniformly among those that are eligible then.
-
-    Parameters
-    ----------
-    world : World
-        The task.
-    steps : set of Step
-        The steps to order; all that they need is among them.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Returns
-    -------
-    tuple of Step
-        The steps in their order.
-    """
+    """Draw an order that the graph allows, each step uniformly among those that are eligible then."""
     preconditions = world.graph.preconditions
     ready = [name for name in world.graph.steps if name in steps and name not in preconditions]
     waiting = {name for name in steps if name in preconditions}
@@ -259,25 +230,7 @@ def _draw_ticks(median: float, spread: float, count: int, rng: np.random.Generat
 
 
 def random_stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return a stream of random numbers that belongs to these names alone.
-
-    Parameters
-    ----------
-    seed : int
-        0 or more.
-    *names : str or int
-        What the numbers are for: a world, a purpose, a video.
-
-    Returns
-    -------
-    numpy.random.Generator
-        The same for the same arguments.
-
-    Raises
-    ------
-    InputError
-        Where the seed is negative.
-    """
+    """Return a stream of random numbers that belongs to these names alone."""
     require(seed >= 0, f"the seed is {seed}, it must be 0 or more")
     keys = [name if isinstance(name, int) else zlib.crc32(name.encode()) for name in names]
     return np.random.default_rng([seed, *keys])

@@ -14,11 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require, require_probability
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
 from msg2.task import Step
 from msg2.text import short_repr
-from msg2.validation import require, require_probability
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Labels + features -> completed labels: a model of the state of every step, its training, and what it fills in.
 
 The functions here need PyTorch and are imported when they are first used; the options in
-`msg2.states.configuration` and the names in `msg2.states.variants` do without.
+`msg2.states.configuration` and the names in `msg2.states.configuration` do without.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from msg2.extras import optional_dependency
+from msg2.errors import optional_dependency
 
 if TYPE_CHECKING:
     from msg2.states.task_training import task_folders, train_task, train_tasks, trainable_tasks

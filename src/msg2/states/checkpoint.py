@@ -1,4 +1,6 @@
-"""A trained model on disk: weights as safetensors, everything else as JSON; nothing that runs when it is read.
+"""What a trained model is and how far its training has come: plain values, every type of which is checked when read.
+
+A trained model on disk: weights as safetensors, everything else as JSON; nothing that runs when it is read.
 
 model.json                  what it is: task, steps, options, widths, videos, versions, and how far training has come
 best-000120.safetensors     the weights that did best in validation, after the epoch of the card's best validation
@@ -14,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -28,9 +30,80 @@ from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.files import write_together, write_whole
-from msg2.json_values import value_from_json
-from msg2.states.model_card import ModelCard
-from msg2.states.state_model import StateModel
+from msg2.options import value_from_json
+from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.network import StateModel
+from msg2.states.optimization import torch_seed
+from msg2.task import Step
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """What a checkpoint is, and how far its training has come."""
+
+    task: str
+    steps: tuple[Step, ...]
+    frame_width: int
+    text_width: int
+    model: StateModelOptions
+    sampling: SamplingOptions
+    training: TrainingOptions
+    videos: Mapping[str, tuple[str, ...]]
+    """The ids of the videos for "training" and for "validation"."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Digests of their labels and features, see `StateDataset.digests`."""
+    encoder: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration of the transformer: without it, what it was loaded from would be needed for ever."""
+    epoch: int = 0
+    """Epochs that are done."""
+    best: Mapping[str, float] = field(default_factory=dict)
+    """The best validation so far: epoch, loss, accuracy."""
+    stale: int = 0
+    """Validations since then."""
+    accuracy: float | None = None
+    """Of completion, at the last validation."""
+    finished: bool = False
+    """No epoch is left, or patience has come to its end."""
+
+    def __post_init__(self) -> None:
+        for name in ("frame_width", "text_width", "epoch", "stale"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}, it must be 0 or more")
+        if self.epoch > self.training.epochs or (self.epoch == self.training.epochs and not self.finished):
+            raise InputError(f"epoch is {self.epoch} of {self.training.epochs} in an unfinished training")
+        if set(self.videos) != {"training", "validation"}:
+            raise InputError("videos must be for training and validation")
+
+    @property
+    def last_file(self) -> str:
+        """Name of the file with the weights and moments after the last epoch."""
+        return f"last-{self.epoch:06}.safetensors"
+
+    @property
+    def best_file(self) -> str:
+        """Name of the file with the weights of the best validation."""
+        return f"best-{int(self.best.get('epoch', 0)):06}.safetensors"
+
+    def fresh_model(self) -> StateModel:
+        """Build the model of this card before training: its weights are pretrained, or drawn from the seed."""
+        torch.manual_seed(torch_seed(self.training.seed))
+        return StateModel(len(self.steps), self.frame_width, self.text_width, self.model)
+
+    def empty_model(self) -> StateModel:
+        """Build the model of this card for weights to be put in; needs no file of its transformer."""
+        options = replace(self.model, encoder=json.dumps(dict(self.encoder))) if self.encoder else self.model
+        return StateModel(len(self.steps), self.frame_width, self.text_width, options)
+
+    def same_training(self, other: ModelCard) -> bool:
+        """Whether the training of `other` can be resumed as this one's; where it runs may differ."""
+        return _identity(self) == _identity(other)
+
+
+def _identity(card: ModelCard) -> ModelCard:
+    """The card without how far it has come, and where it runs."""
+    training = replace(card.training, device="auto", save_seconds=1.0)
+    return replace(card, training=training, encoder={}, epoch=0, best={}, stale=0, accuracy=None, finished=False)
+
 
 FORMAT = "msg2.states/2"
 _FORMAT_1 = "msg2.states/1"
@@ -57,19 +130,7 @@ _RETRAIN = "train it again into another folder"
 def save_checkpoint(
     folder: Path, card: ModelCard, last: Mapping[str, Tensor], best: Mapping[str, Tensor] | None
 ) -> None:
-    """Write the card and the tensors, all or none; tensors of other epochs are removed.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they go.
-    card : ModelCard
-        What the model is, and how far its training has come.
-    last : mapping from str to Tensor
-        The latest weights, and the moments of Adam.
-    best : mapping from str to Tensor, optional
-        The weights of the best validation, where they are new.
-    """
+    """Write the card and the tensors, all or none; tensors of other epochs are removed."""
     document = {"format": FORMAT, **asdict(card), "versions": {name: version(name) for name in ("msg2", "torch")}}
     contents: dict[Path, Any] = {folder / card.last_file: serialize_tensors(last)}
     if best is not None:
@@ -138,22 +199,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_weights(model: StateModel, tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Put weights into a model.
-
-    Parameters
-    ----------
-    model : StateModel
-        The model.
-    tensors : mapping from str to Tensor
-        Its weights, every one of them and nothing else.
-    where : Path
-        The file they come from, for the error.
-
-    Raises
-    ------
-    InputError
-        Where they do not fit the model.
-    """
+    """Put weights into a model."""
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
@@ -173,25 +219,7 @@ def load_checkpoint(folder: Path) -> tuple[ModelCard, StateModel]:
 
 
 def empty_model(folder: Path, card: ModelCard) -> StateModel:
-    """Build the model of the card in `folder`, for weights to be put in.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the card was read, for the error.
-    card : ModelCard
-        The card.
-
-    Returns
-    -------
-    StateModel
-        The model, with any weights.
-
-    Raises
-    ------
-    InputError
-        Where the card describes no model.
-    """
+    """Build the model of the card in `folder`, for weights to be put in."""
     try:
         return card.empty_model()
     except InputError as error:
@@ -199,25 +227,7 @@ def empty_model(folder: Path, card: ModelCard) -> StateModel:
 
 
 def read_log(folder: Path, epoch: int) -> list[dict[str, Any]]:
-    """Read the log of a training up to an epoch, and remove the lines of later ones, whose work was lost.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the training.
-    epoch : int
-        The last epoch that counts.
-
-    Returns
-    -------
-    list of dict
-        A JSON object per validation; empty where there is no log.
-
-    Raises
-    ------
-    InputError
-        Where the log cannot be read.
-    """
+    """Read the log of a training up to an epoch, and remove the lines of later ones, whose work was lost."""
     path = folder / "log.jsonl"
     if not path.is_file():
         return []
@@ -232,14 +242,6 @@ def read_log(folder: Path, epoch: int) -> list[dict[str, Any]]:
 
 
 def write_log(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write the log of a training.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the training.
-    lines : sequence of mapping
-        A JSON object per validation.
-    """
+    """Write the log of a training."""
     content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     write_whole(folder / "log.jsonl", content)

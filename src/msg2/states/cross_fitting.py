@@ -17,7 +17,7 @@ from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
-from msg2.states.checkpoint import load_checkpoint
+from msg2.states.checkpoint import ModelCard, load_checkpoint
 from msg2.states.configuration import FillOptions, StateModelOptions
 from msg2.states.dataset import StateDataset
 from msg2.states.fill_calibration import (
@@ -28,10 +28,9 @@ from msg2.states.fill_calibration import (
     read_calibration,
 )
 from msg2.states.label_filling import fill_scores
-from msg2.states.model_card import ModelCard
+from msg2.states.network import StateModel
 from msg2.states.prediction import predict_states, predict_tokens
-from msg2.states.state_model import StateModel
-from msg2.states.token_sampling import LabelledVideo, sample_without
+from msg2.states.tokens_and_targets import LabelledVideo, sample_without
 from msg2.states.training import select_device, train_model
 from msg2.task import Task
 
@@ -40,19 +39,7 @@ TRAINING_FOLDS = 3
 
 
 def extra_trainings(dataset: StateDataset, model: StateModelOptions) -> int:
-    """How many further models are trained to calibrate one with these options.
-
-    Parameters
-    ----------
-    dataset : StateDataset
-        The videos; with too few labels there is no calibration to be had.
-    model : StateModelOptions
-        What is trained.
-
-    Returns
-    -------
-    int
-    """
+    """How many further models are trained to calibrate one with these options."""
     cross_fitted = model.evidence and not (model.context or model.cooccurrence)
     labels = [count for count in map(_hideable, dataset.videos) if count]
     return 0 if cross_fitted or not can_be_calibrated(sum(labels), len(labels)) else TRAINING_FOLDS
@@ -61,25 +48,7 @@ def extra_trainings(dataset: StateDataset, model: StateModelOptions) -> int:
 def calibrate_model(
     task: Task, dataset: StateDataset, folder: Path, card: ModelCard, progress: Progress = no_progress
 ) -> FillCalibration:
-    """Calibrate the model in a folder, and keep the calibration there; one that is already there is read.
-
-    Parameters
-    ----------
-    task : Task
-        The labels.
-    dataset : StateDataset
-        The videos that the model was trained and validated on.
-    folder : Path
-        The folder of the model.
-    card : ModelCard
-        Of the model.
-    progress : Progress
-        Is told about every epoch of further trainings.
-
-    Returns
-    -------
-    FillCalibration
-    """
+    """Calibrate the model in a folder, and keep the calibration there; one that is already there is read."""
     known = read_calibration(folder)
     if known is not None:
         return known

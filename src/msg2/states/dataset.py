@@ -17,11 +17,10 @@ import torch
 from torch import Tensor
 
 from msg2.errors import InputError
-from msg2.media.video_features import VideoFeatures
-from msg2.states.batch import Batch
+from msg2.media.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
-from msg2.states.evidence_model import FOLDS
-from msg2.states.token_sampling import END, START, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
+from msg2.states.network import FOLDS, Batch
+from msg2.states.tokens_and_targets import END, START, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
 from msg2.task import Step, Task
 from msg2.text import short_repr
 
@@ -77,22 +76,7 @@ class StateDataset:
         return -(-max(frames + 2 * len(video.steps) for video in self.videos) // 8) * 8
 
     def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
-        """Sample the tokens of one video.
-
-        Parameters
-        ----------
-        number : int
-            Which of the videos.
-        options : SamplingOptions
-            Which frames and sentences are taken, and which labels are dropped.
-        seed : sequence of int, optional
-            Decides all that is random; None: as for testing.
-
-        Returns
-        -------
-        Tokens
-            In the order of time.
-        """
+        """Sample the tokens of one video."""
         rng = None if seed is None else np.random.default_rng([*seed, number])
         return sample_tokens(self.videos[number], len(self.steps), options, rng)
 
@@ -100,27 +84,7 @@ class StateDataset:
 def build_dataset(
     task: Task, features: Callable[[str], VideoFeatures | None], *, text_only: bool = False
 ) -> StateDataset:
-    """Put together the videos of a task that have labels and features.
-
-    Parameters
-    ----------
-    task : Task
-        The labels.
-    features : callable
-        Gives the features of a video id, or None.
-    text_only : bool
-        Whether sentences take the place of frames.
-
-    Returns
-    -------
-    StateDataset
-        The videos, on the CPU.
-
-    Raises
-    ------
-    InputError
-        Where no video has features, their widths differ, or labels have no times.
-    """
+    """Put together the videos of a task that have labels and features."""
     every = [(video, features(video.id)) for video in task if video.segments]
     known = [(video, held) for video, held in every if held is not None]
     if not known:
@@ -163,26 +127,7 @@ def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
 def collate(
     dataset: StateDataset, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0, multiple: int = 1
 ) -> Batch:
-    """Put the tokens of some videos into a batch; the loss counts, at borders, the steps that the labels hold.
-
-    Parameters
-    ----------
-    dataset : StateDataset
-        The videos.
-    numbers : iterable of int
-        Which of them.
-    tokens : iterable of Tokens
-        The tokens of each of these.
-    row : int
-        Least tokens of a row, which short videos share; 0: each video has its own.
-    multiple : int
-        The number of rows is a multiple of this; further rows are empty.
-
-    Returns
-    -------
-    Batch
-        As few rows as hold the videos, on the CPU.
-    """
+    """Put the tokens of some videos into a batch; the loss counts, at borders, the steps that the labels hold."""
     pairs = list(zip(numbers, tokens, strict=True))
     lengths = [len(each.kind) for _, each in pairs]
     length = max(*lengths, row)
@@ -233,19 +178,6 @@ def _pack_rows(lengths: Sequence[int], row: int) -> list[list[int]]:
 
 
 def chunks(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Split a sequence into pieces of at most `size`.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        The sequence.
-    size : int
-        Length of every piece but the last.
-
-    Yields
-    ------
-    sequence of int
-        A piece.
-    """
+    """Split a sequence into pieces of at most `size`."""
     for begin in range(0, len(numbers), size):
         yield numbers[begin : begin + size]

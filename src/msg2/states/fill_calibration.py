@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, log_expit
 
-from msg2.arrays import FloatArray, IntArray
 from msg2.errors import InputError
 from msg2.files import write_whole
-from msg2.json_values import value_from_json
+from msg2.options import value_from_json
+from msg2.sequences import FloatArray, IntArray
 
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
 """With fewer hidden labels, or in fewer videos, nothing is added: on simulated worlds, confidences are then wrong by
@@ -58,19 +58,7 @@ class HeldOutScores:
     unlabelled_video: IntArray
 
     def of(self, fold: int, *, inside: bool) -> HeldOutScores:
-        """Choose the scores of some videos.
-
-        Parameters
-        ----------
-        fold : int
-            Which of the `FOLDS`.
-        inside : bool
-            Its videos, or all others.
-
-        Returns
-        -------
-        HeldOutScores
-        """
+        """Choose the scores of some videos."""
         hidden, unlabelled = ((video % FOLDS == fold) == inside for video in (self.hidden_video, self.unlabelled_video))
         return HeldOutScores(
             self.hidden[hidden], self.hidden_video[hidden],
@@ -119,19 +107,7 @@ class FillCalibration:
 
 
 def can_be_calibrated(labels: int, videos: int) -> bool:
-    """Whether there is enough to tell how sure added labels are.
-
-    Parameters
-    ----------
-    labels : int
-        Labels that can be hidden.
-    videos : int
-        Videos that these are of.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether there is enough to tell how sure added labels are."""
     return labels >= LEAST_LABELS and videos >= LEAST_VIDEOS
 
 
@@ -148,28 +124,7 @@ def read_calibration(folder: Path) -> FillCalibration | None:
 
 
 def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibration:
-    """Fit confidences to held-out scores.
-
-    Parameters
-    ----------
-    scores : HeldOutScores
-        Of hidden labels and of unlabelled steps.
-    absent_rate : float
-        ρ, the rate at which labels of required steps are absent.
-
-    Returns
-    -------
-    FillCalibration
-        With its cross-fitted calibration error.
-
-    >>> rng = np.random.default_rng(0)
-    >>> video = np.arange(900) % 60
-    >>> done, absent = rng.normal(2, 1, 1200), rng.normal(-2, 1, 600)  # a quarter of what was done has no label
-    >>> held_out = HeldOutScores(done[:900], video, np.append(done[900:], absent), video)
-    >>> calibration = fit_calibration(held_out, absent_rate=0.25)
-    >>> calibration.confidence(np.array([-2.0, 2.0])).round(1).tolist()
-    [0.0, 1.0]
-    """
+    """Fit confidences to held-out scores."""
     everything, videos = np.concatenate([scores.hidden, scores.unlabelled]), len(np.unique(scores.hidden_video))
     if not len(scores.unlabelled) or not len(scores.hidden):
         return FillCalibration((0.0,), (0.0,), len(scores.hidden), videos, None, informative=False)

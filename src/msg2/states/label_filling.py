@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-from msg2.arrays import FloatArray, IntArray
 from msg2.errors import InputError
+from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import FillOptions
 from msg2.states.fill_calibration import FillCalibration
 from msg2.states.prediction import StatePrediction
@@ -28,24 +28,7 @@ def fill_labels(
     options: FillOptions,
     calibration: FillCalibration | None = None,
 ) -> Task:
-    """Add the predicted labels to the videos of a task.
-
-    Parameters
-    ----------
-    task : Task
-        The annotated labels.
-    predictions : iterable of StatePrediction
-        Of the videos to which labels are added.
-    options : FillOptions
-        Each with a value; see `FillOptions.for_model`.
-    calibration : FillCalibration, optional
-        Of the model; without it, confidences are calibrated on nothing.
-
-    Returns
-    -------
-    Task
-        The annotated and the predicted labels.
-    """
+    """Add the predicted labels to the videos of a task."""
     by_video = {prediction.video: prediction for prediction in predictions}
     return task.with_videos(
         fill_video(video, by_video[video.id], task.steps, options, calibration) if video.id in by_video else video
@@ -54,20 +37,7 @@ def fill_labels(
 
 
 def fill_scores(prediction: StatePrediction, options: FillOptions) -> FloatArray:
-    """The log-odds, by the model, that each step is in the video at all; the higher, the sooner it is added.
-
-    Parameters
-    ----------
-    prediction : StatePrediction
-        Of a video.
-    options : FillOptions
-        Each with a value.
-
-    Returns
-    -------
-    array of shape (N,)
-        The highest score less the threshold; or the log-odds of presence, with a co-occurrence model.
-    """
+    """The log-odds, by the model, that each step is in the video at all; the higher, the sooner it is added."""
     if prediction.presence is not None:
         return prediction.presence
     return np.asarray(prediction.scores.max(axis=0, initial=-np.inf) - (options.threshold or 0.0))
@@ -80,27 +50,7 @@ def fill_video(
     options: FillOptions,
     calibration: FillCalibration | None = None,
 ) -> Video:
-    """Add a segment, with the `source` "predicted", for every absent step that was probably done.
-
-    Parameters
-    ----------
-    video : Video
-        With its annotated labels.
-    prediction : StatePrediction
-        Of this video.
-    steps : tuple of str
-        The steps of the model.
-    options : FillOptions
-        Each with a value.
-    calibration : FillCalibration, optional
-        Tells the confidence. Without it, steps are added that are completed, or present where the model predicts that;
-        the confidence is σ of the score.
-
-    Returns
-    -------
-    Video
-        With the predicted labels.
-    """
+    """Add a segment, with the `source` "predicted", for every absent step that was probably done."""
     if not len(prediction.time):
         return video
     annotated, scores = set(video.sequence()), fill_scores(prediction, options)
@@ -144,27 +94,7 @@ def _moments(prediction: StatePrediction, steps: Sequence[int]) -> dict[int, tup
 
 
 def first_completion(scores: FloatArray, kind: IntArray, options: FillOptions) -> int | None:
-    """Find the first border where a step is completed.
-
-    Parameters
-    ----------
-    scores : array of shape (M,)
-        The scores of the step at the borders.
-    kind : array of shape (M,)
-        START or END.
-    options : FillOptions
-        Each with a value.
-
-    Returns
-    -------
-    int or None
-        The index of the border; None where the step is never completed.
-
-    >>> first_completion(np.array([-2.0, -1.0, 0.5, 1.0]), np.array([2, 3, 2, 3]), FillOptions(0.0, "same"))
-    2
-    >>> first_completion(np.array([-2.0, -1.0, 0.5, 1.0]), np.array([2, 3, 2, 3]), FillOptions(0.0, "next"))
-    0
-    """
+    """Find the first border where a step is completed."""
     if options.read_at == "next":
         scores = scores[_next_borders(kind)]
     completed = np.flatnonzero(scores >= (options.threshold or 0.0))

@@ -1,4 +1,7 @@
-"""Predicting the states of the steps in videos: the score of every step at the borders of the labelled segments."""
+"""Predicting the states of the steps in videos: the score of every step at the borders of the labelled segments.
+
+How well a state model predicts which steps are completed: of hidden labels, or against what was performed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray, IntArray
+from msg2.metrics.completion import Completion, completion, performed_video
+from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import SamplingOptions
 from msg2.states.dataset import StateDataset, collate
-from msg2.states.determinism import single_thread
-from msg2.states.state_model import StateModel
-from msg2.states.token_sampling import FRAME, Tokens
+from msg2.states.network import StateModel
+from msg2.states.optimization import single_thread
+from msg2.states.tokens_and_targets import COMPLETED, FRAME, Tokens
+from msg2.task import Step, Task
 
 BATCH_VIDEOS = 16
 """Videos that are predicted at a time."""
@@ -55,26 +60,7 @@ def predict_states(
     *,
     hidden: Sequence[int] | None = None,
 ) -> Iterator[StatePrediction]:
-    """Predict the states of every step in some videos.
-
-    Parameters
-    ----------
-    model : StateModel
-        On the device of the dataset.
-    dataset : StateDataset
-        The videos.
-    numbers : sequence of int
-        Which of them.
-    options : SamplingOptions
-        Which frames and sentences are taken.
-    hidden : sequence of int, optional
-        A seed: a share of the labels, drawn by it, is hidden from the model.
-
-    Yields
-    ------
-    StatePrediction
-        One per video, in the order of `numbers`.
-    """
+    """Predict the states of every step in some videos."""
     yield from predict_tokens(model, dataset, ((number, dataset.tokens(number, options, hidden)) for number in numbers))
 
 
@@ -82,22 +68,7 @@ def predict_states(
 def predict_tokens(
     model: StateModel, dataset: StateDataset, sampled: Iterable[tuple[int, Tokens]]
 ) -> Iterator[StatePrediction]:
-    """Predict the states of every step from tokens that were sampled before.
-
-    Parameters
-    ----------
-    model : StateModel
-        On the device of the dataset.
-    dataset : StateDataset
-        The videos.
-    sampled : iterable of int and Tokens
-        The number of a video, and what the model reads of it.
-
-    Yields
-    ------
-    StatePrediction
-        One per item, in their order.
-    """
+    """Predict the states of every step from tokens that were sampled before."""
     model.eval()
     remaining = iter(sampled)
     while part := list(islice(remaining, BATCH_VIDEOS)):
@@ -125,3 +96,35 @@ def _state_prediction(
         tokens.labelled, None if evidence is None else (tokens.time, evidence),
         None if presence is None else presence[-1], tokens.dropped,
     )  # fmt: skip
+
+
+EVALUATION_DRAWS = 10
+"""How often labels of the held-out videos are hidden, where nobody knows what was performed; the seeds are 0, 1, …"""
+
+
+def hidden_completion(predictions: Iterable[StatePrediction], threshold: float) -> Completion:
+    """Score the steps whose labels were hidden from the model, at the borders of the other labels."""
+    pairs = [(each.scores[:, each.hidden], each.state[:, each.hidden] == COMPLETED) for each in predictions]
+    return _pool(pairs, threshold)
+
+
+def true_completion(
+    predictions: Iterable[StatePrediction], steps: tuple[Step, ...], performed: Task, threshold: float
+) -> Completion:
+    """Score all steps, at the borders of all labels; a step is completed from the end of its first performance on."""
+    truth = {video.id: video for video in performed}
+    pairs = []
+    for each in predictions:
+        segments = performed_video(truth, each.video).with_first_labels().segments
+        ends = {segment.step: segment.end for segment in segments}
+        end = np.array([np.inf if (last := ends.get(step)) is None else last for step in steps])
+        pairs.append((each.scores, end <= each.time[:, None]))
+    return _pool(pairs, threshold)
+
+
+def _pool(pairs: Iterable[tuple[FloatArray, NDArray[np.bool_]]], threshold: float) -> Completion:
+    scores, completed = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)]
+    for some, true in pairs:
+        scores.append(some.ravel())
+        completed.append(true.ravel())
+    return completion(np.concatenate(scores), np.concatenate(completed), threshold)

@@ -14,13 +14,12 @@ from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.media.feature_store import FeatureStore
 from msg2.progress import Progress, no_progress
-from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.checkpoint import ModelCard
+from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions, get_variant
 from msg2.states.cross_fitting import calibrate_model, extra_trainings
 from msg2.states.dataset import StateDataset, build_dataset
 from msg2.states.fill_calibration import FillCalibration
-from msg2.states.model_card import ModelCard
 from msg2.states.training import tensorboard_curves, train_model
-from msg2.states.variants import get_variant
 from msg2.task import Task, Video
 
 _log = logging.getLogger(__name__)
@@ -103,7 +102,7 @@ def train_task(
     folder : Path
         Where the model goes.
     variant : str
-        A name in `msg2.states.variants.VARIANTS`.
+        A name in `msg2.states.configuration.VARIANTS`.
     encoder : str, optional
         The transformer, in the place of the variant's own.
     training : TrainingOptions, optional
@@ -141,27 +140,7 @@ def train_task(
 def variant_options(
     name: str, store: FeatureStore, encoder: str | None = None
 ) -> tuple[StateModelOptions, SamplingOptions]:
-    """The options of a variant; sentences take the place of frames where the store has none.
-
-    Parameters
-    ----------
-    name : str
-        A name in `msg2.states.variants.VARIANTS`.
-    store : FeatureStore
-        The features of the videos.
-    encoder : str, optional
-        The transformer, in the place of the variant's own.
-
-    Returns
-    -------
-    tuple of StateModelOptions and SamplingOptions
-        What is trained, and what it sees.
-
-    Raises
-    ------
-    InputError
-        Where there is no such variant.
-    """
+    """The options of a variant; sentences take the place of frames where the store has none."""
     changes = {} if encoder is None else {"encoder": encoder}
     model, sampling = get_variant(name).options(**changes)
     if store.encoders.frame_width == 0 and model.inputs == "fused":
@@ -225,27 +204,7 @@ def task_folders(tasks: Sequence[Task], folder: Path) -> list[Path]:
 
 
 def load_dataset(task: Task, store: FeatureStore, model: StateModelOptions) -> StateDataset:
-    """Load the videos of a task with their features, as a model with these options reads them.
-
-    Parameters
-    ----------
-    task : Task
-        The labels. How many videos have no features is told in a warning.
-    store : FeatureStore
-        The features of the videos.
-    model : StateModelOptions
-        Whether sentences take the place of frames.
-
-    Returns
-    -------
-    StateDataset
-        On the CPU.
-
-    Raises
-    ------
-    InputError
-        Where no video has features; see `build_dataset`.
-    """
+    """Load the videos of a task with their features, as a model with these options reads them."""
     dataset = build_dataset(task, lambda video: store.features(task.name, video), text_only=model.inputs == "text")
     missing = sum(bool(video.segments) for video in task) - len(dataset)
     if missing:

@@ -12,15 +12,13 @@ import torch
 from msg2.errors import InputError
 from msg2.media.feature_store import FeatureStore
 from msg2.metrics.completion import additions
-from msg2.states.checkpoint import load_checkpoint, read_card
+from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card
 from msg2.states.configuration import FillOptions
 from msg2.states.dataset import StateDataset
-from msg2.states.evaluation import EVALUATION_DRAWS, hidden_completion, true_completion
 from msg2.states.fill_calibration import FillCalibration, read_calibration
 from msg2.states.label_filling import fill_labels
-from msg2.states.model_card import ModelCard
-from msg2.states.prediction import StatePrediction, predict_states
-from msg2.states.state_model import StateModel
+from msg2.states.network import StateModel
+from msg2.states.prediction import EVALUATION_DRAWS, StatePrediction, hidden_completion, predict_states, true_completion
 from msg2.states.task_training import load_dataset
 from msg2.task import Task
 from msg2.text import short_repr
@@ -50,20 +48,7 @@ class TrainedStateModel:
     def predict(
         self, numbers: Sequence[int] | None = None, hidden: Sequence[int] | None = None
     ) -> list[StatePrediction]:
-        """Predict the states of every step.
-
-        Parameters
-        ----------
-        numbers : sequence of int, optional
-            Which videos of the dataset; by default all.
-        hidden : sequence of int, optional
-            A seed: a share of the labels, drawn by it, is hidden from the model.
-
-        Returns
-        -------
-        list of StatePrediction
-            One per video.
-        """
+        """Predict the states of every step."""
         chosen = range(len(self.dataset)) if numbers is None else numbers
         return list(predict_states(self.model, self.dataset, chosen, self.card.sampling, hidden=hidden))
 
@@ -80,25 +65,7 @@ class TrainedStateModel:
         return [number for number, video in enumerate(self.dataset.videos) if video.video not in known]
 
     def evaluate(self, performed: Task | None, options: FillOptions) -> dict[str, dict[str, float | int | None]]:
-        """Measure how well completed steps are predicted, and what the added labels are worth.
-
-        Parameters
-        ----------
-        performed : Task, optional
-            What was really performed; without it, labels of held-out videos are hidden and predicted.
-        options : FillOptions
-            How labels are added.
-
-        Returns
-        -------
-        dict from str to dict
-            The numbers of "hidden steps", or of "held-out videos" and "all videos".
-
-        Raises
-        ------
-        InputError
-            Where no video is held out, or `performed` lacks one.
-        """
+        """Measure how well completed steps are predicted, and what the added labels are worth."""
         threshold, numbers = self.card.model.threshold, self.held_out()
         if performed is None:
             if not numbers:

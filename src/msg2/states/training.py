@@ -23,16 +23,23 @@ from torch import Tensor
 from msg2.errors import InputError
 from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint
-from msg2.states.batch import Batch
+from msg2.states.checkpoint import ModelCard
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.cuda_graph_step import TrainStep
 from msg2.states.dataset import StateDataset, chunks, collate
-from msg2.states.determinism import single_thread, torch_seed
-from msg2.states.losses import ordinal_loss, training_loss
-from msg2.states.model_card import ModelCard
-from msg2.states.optimizer import adam_moments, build_optimizer, learning_rate, restore_moments, set_learning_rate
-from msg2.states.state_model import StateModel
-from msg2.states.token_sampling import COMPLETED
+from msg2.states.network import Batch, StateModel
+from msg2.states.optimization import (
+    TrainStep,
+    adam_moments,
+    build_optimizer,
+    learning_rate,
+    ordinal_loss,
+    restore_moments,
+    set_learning_rate,
+    single_thread,
+    torch_seed,
+    training_loss,
+)
+from msg2.states.tokens_and_targets import COMPLETED
 from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
@@ -71,35 +78,7 @@ def train_model(
     progress: Progress = no_progress,
     on_epoch: EpochCallback = lambda _: None,
 ) -> ModelCard:
-    """Train a model into a folder; a training that is already there is resumed, or returned if it has finished.
-
-    Parameters
-    ----------
-    dataset : StateDataset
-        The videos.
-    folder : Path
-        Where the checkpoint goes.
-    model : StateModelOptions
-        What is trained.
-    sampling : SamplingOptions
-        Which frames and sentences it sees.
-    training : TrainingOptions
-        How it is trained.
-    progress : Progress
-        Is told about every epoch. What it raises ends the training; after a `KeyboardInterrupt` it is saved.
-    on_epoch : callable
-        Is given the figures of every epoch.
-
-    Returns
-    -------
-    ModelCard
-        What was trained, and its best validation.
-
-    Raises
-    ------
-    InputError
-        Where there is no such device, there are too few videos, the folder holds another training, or it diverges.
-    """
+    """Train a model into a folder; a training that is already there is resumed, or returned if it has finished."""
     device = select_device(training.device)
     numbers = _split_videos(dataset, training)
     card = ModelCard(

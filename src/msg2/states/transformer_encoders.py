@@ -34,22 +34,7 @@ class T5(nn.Module):
         self.width: int = core.config.d_model
 
     def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode a sequence of vectors.
-
-        Parameters
-        ----------
-        vectors : Tensor of shape (B, L, width)
-            The tokens.
-        mask : Tensor of shape (B, 1, L, L)
-            Added to the attention.
-        position : Tensor of shape (B, L)
-            The position of every token in its video.
-
-        Returns
-        -------
-        Tensor of shape (B, L, width)
-            The encoded tokens.
-        """
+        """Encode a sequence of vectors."""
         if vectors.is_cuda:
             return self.forward_fused(vectors, mask)
         return self.core(inputs_embeds=vectors, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
@@ -58,18 +43,6 @@ class T5(nn.Module):
         """Encode with fused kernels: the same up to rounding, for a GPU, which mostly waits for memory.
 
         Attention, norms and GELU are one kernel each, and nothing is taken back to single precision on the way.
-
-        Parameters
-        ----------
-        vectors : Tensor of shape (B, L, width)
-            The tokens.
-        mask : Tensor of shape (B, 1, L, L)
-            Added to the attention.
-
-        Returns
-        -------
-        Tensor of shape (B, L, width)
-            The encoded tokens.
         """
         drop, length = self.core.dropout, vectors.shape[1]
         bias = self.core.block[0].layer[0].SelfAttention.compute_bias(length, length) + mask
@@ -123,22 +96,7 @@ class ViT(nn.Module):
         self.width: int = core.config.hidden_size
 
     def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode a sequence of vectors.
-
-        Parameters
-        ----------
-        vectors : Tensor of shape (B, L, width)
-            The tokens.
-        mask : Tensor of shape (B, 1, L, L)
-            Added to the attention.
-        position : Tensor of shape (B, L)
-            The position of every token in its video.
-
-        Returns
-        -------
-        Tensor of shape (B, L, width)
-            The encoded tokens.
-        """
+        """Encode a sequence of vectors."""
         last = torch.where(mask[:, 0] == 0, position[:, None, :], 0).amax(
             -1
         )  # position of the last token of the same video
@@ -162,45 +120,13 @@ class VisualBert(nn.Module):
         self.visual_width: int = core.config.visual_embedding_dim
 
     def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode a sequence of vectors.
-
-        Parameters
-        ----------
-        vectors : Tensor of shape (B, L, width)
-            The tokens.
-        mask : Tensor of shape (B, 1, L, L)
-            Added to the attention.
-        position : Tensor of shape (B, L)
-            The position of every token in its video.
-
-        Returns
-        -------
-        Tensor of shape (B, L, width)
-            The encoded tokens.
-        """
+        """Encode a sequence of vectors."""
         position = position.clamp(max=self.core.config.max_position_embeddings - 1)
         embedded = self.core.embeddings(inputs_embeds=vectors, position_ids=position)
         return self.core.encoder(embedded, attention_mask=mask)[0]  # type: ignore[no-any-return]
 
     def forward_with_text(self, texts: Tensor, visuals: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode sentences and frames side by side.
-
-        Parameters
-        ----------
-        texts : Tensor of shape (B, L, width)
-            A sentence per token.
-        visuals : Tensor of shape (B, L, visual width)
-            The tokens.
-        mask : Tensor of shape (B, 1, 2 L, 2 L)
-            Added to the attention.
-        position : Tensor of shape (B, L)
-            The position of every token in its video.
-
-        Returns
-        -------
-        Tensor of shape (B, L, width)
-            The encoded tokens.
-        """
+        """Encode sentences and frames side by side."""
         position = position.clamp(max=self.core.config.max_position_embeddings - 1)
         # Visual tokens have no positions of their own: each gets that of the text beside it.
         embedded = self.core.embeddings(

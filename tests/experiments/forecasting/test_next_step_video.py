@@ -39,7 +39,7 @@ from experiments.result_cache import Measurement
 from msg2.assist import bigram, evaluate_ranker, recency, train_test_split
 from msg2.formats import read_all
 from msg2.inference import infer
-from msg2.media.text_encoders import HashedWords
+from msg2.media.encoders import HashedWords
 from msg2.progress import no_progress
 from msg2.task import Segment, Sentence, Step, Task, Video
 from tests.experiments.progress_recorder import ProgressRecorder

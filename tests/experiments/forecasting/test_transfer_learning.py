@@ -9,13 +9,14 @@ from experiments.forecasting.transfer_learning import fit_transfer_prior, sharpe
 from msg2.assist import (
     fit_forecaster,
 )
-from msg2.assist.context_features import (
+from msg2.assist.learned_forecaster import (
     COUNT_FEATURES,
+    FEATURES,
     count_transitions,
+    step_indices,
 )
-from msg2.assist.learned_forecaster import FEATURES, step_indices
 from msg2.errors import InputError
-from msg2.media.text_encoders import HashedWords
+from msg2.media.encoders import HashedWords
 from tests.assist.forecast_examples import GRAPH, NAMES, task_of
 
 

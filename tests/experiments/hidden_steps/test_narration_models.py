@@ -33,7 +33,7 @@ from experiments.hidden_steps.protocol import (
     score_predictors,
 )
 from experiments.plots import dot_plot
-from msg2.media.text_encoders import HashedWords
+from msg2.media.encoders import HashedWords
 from msg2.task import PREDICTED, Segment, Sentence, Task, Video
 from tests.experiments.progress_recorder import ProgressRecorder
 

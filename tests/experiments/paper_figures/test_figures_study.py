@@ -19,7 +19,7 @@ from experiments.paper_figures.graph_panels import Panel, graph_panels
 from experiments.paper_figures.search_trace import SearchRound
 from experiments.plots import search_plot
 from experiments.result_tables import Table
-from msg2.drawing.timeline import timeline
+from msg2.drawing.plots import timeline
 from msg2.errors import InputError
 from msg2.graph import TRUE, SubtaskGraph, all_of, step
 from msg2.inference import infer

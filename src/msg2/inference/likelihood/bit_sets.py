@@ -19,22 +19,7 @@ def to_bit_sets(flags: NDArray[np.bool_]) -> tuple[BitSet, ...]:
 
 
 def to_flags(sets: Sequence[BitSet], size: int) -> NDArray[np.uint8]:
-    """Make a row of zeros and ones of each set.
-
-    Parameters
-    ----------
-    sets : sequence of int
-        As `to_bit_sets` makes them.
-    size : int
-        E.
-
-    Returns
-    -------
-    array of shape (len(sets), E)
-
-    >>> to_flags(to_bit_sets(np.array([[True, False, True]])), 3).tolist()
-    [[1, 0, 1]]
-    """
+    """Make a row of zeros and ones of each set."""
     width = -(-size // 8)
     joined = b"".join([one.to_bytes(width, "little") for one in sets])
     packed = np.frombuffer(joined, dtype=np.uint8).reshape(len(sets), width)
@@ -42,23 +27,7 @@ def to_flags(sets: Sequence[BitSet], size: int) -> NDArray[np.uint8]:
 
 
 def union(sets: Sequence[BitSet], members: Iterable[int]) -> BitSet:
-    """Join some of the sets.
-
-    Parameters
-    ----------
-    sets : sequence of int
-        All sets.
-    members : iterable of int
-        The places of those that are joined.
-
-    Returns
-    -------
-    int
-        What belongs to one of them.
-
-    >>> union([0b001, 0b010, 0b100], [0, 2])
-    5
-    """
+    """Join some of the sets."""
     joined = 0
     for member in members:
         joined |= sets[member]

@@ -49,19 +49,7 @@ class ChoiceSample:
 
     @staticmethod
     def draw(events: ChoiceEvents, most: int) -> ChoiceSample:
-        """Draw choices.
-
-        Parameters
-        ----------
-        events : ChoiceEvents
-            All choices.
-        most : int
-            Choices that are drawn, about, at most.
-
-        Returns
-        -------
-        ChoiceSample
-        """
+        """Draw choices."""
         stride = -(-len(events) // max(most, 1))
         chosen: NDArray[np.intp] | slice = slice(None)
         weight = events.weight.astype(np.float64)
@@ -99,21 +87,7 @@ class BlockingGains:
 
     @staticmethod
     def estimate(scorer: OrderScorer, order: ScoredOrder, choices: ChoiceSample) -> BlockingGains:
-        """Estimate the gains at some of the choices.
-
-        Parameters
-        ----------
-        scorer : OrderScorer
-            All choices.
-        order : ScoredOrder
-            What keeps steps waiting now.
-        choices : ChoiceSample
-            Those that are looked at.
-
-        Returns
-        -------
-        BlockingGains
-        """
+        """Estimate the gains at some of the choices."""
         chosen, step = choices.chosen, choices.step
         belief = order.noise.posterior(order.video_log_likelihoods)[choices.video]
         row, size = order.table_row[chosen], len(order.relation) + 1

@@ -28,57 +28,20 @@ _SEEDS = 12
 
 
 def current_clauses(order: ScoredOrder, step: int) -> tuple[Clause, ...]:
-    """Return what a step waits for under an order.
-
-    Parameters
-    ----------
-    order : ScoredOrder
-        The order.
-    step : int
-        The step.
-
-    Returns
-    -------
-    tuple of frozenset of int
-        Single steps, then ORs.
-    """
+    """Return what a step waits for under an order."""
     singles = order.covering_pairs()[:, step].nonzero()[0].tolist()
     return (*(frozenset({one}) for one in singles), *order.disjunctions_of(step))
 
 
 def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
-    """Return the steps that a step can wait for without a circle.
-
-    Parameters
-    ----------
-    order : ScoredOrder
-        The order.
-    step : int
-        The step.
-
-    Returns
-    -------
-    array of shape (P,)
-    """
+    """Return the steps that a step can wait for without a circle."""
     allowed = ~order.reachable[step]
     allowed[step] = False
     return np.flatnonzero(allowed)
 
 
 class ClauseSearch:
-    """The search for what one step waits for, at the E choices at which it may gain or lose by that.
-
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        What all steps wait for now.
-    gains : BlockingGains
-        What keeping steps waiting gains there.
-    step : int
-        The step.
-    """
+    """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
 
     def __init__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, step: int) -> None:
         self._step, self._relation, self._prior = step, order.relation, scorer.prior
@@ -121,19 +84,7 @@ class ClauseSearch:
         return [one for one in found if set(one) != set(self._current)]
 
     def build(self, clauses: tuple[Clause, ...], more: tuple[Clause, float] | None = None) -> tuple[Clause, ...]:
-        """Add clauses that gain, then vary them while that gains more.
-
-        Parameters
-        ----------
-        clauses : tuple of frozenset of int
-            What the step waits for at first.
-        more : tuple of (frozenset of int, float), optional
-            The clause that gains most with these, and what it gains, where that is known.
-
-        Returns
-        -------
-        tuple of frozenset of int
-        """
+        """Add clauses that gain, then vary them while that gains more."""
         found = list(clauses)
         while len(found) < self._size:
             clause, gain = self._best_clause(found) if more is None else more

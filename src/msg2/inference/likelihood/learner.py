@@ -17,7 +17,6 @@ from functools import partial
 
 import numpy as np
 
-from msg2.arrays import FloatArray
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
@@ -31,7 +30,7 @@ from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
-from msg2.sequences import Sequences
+from msg2.sequences import FloatArray, Sequences
 from msg2.task import Absent, Step
 
 

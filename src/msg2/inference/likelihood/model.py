@@ -83,19 +83,7 @@ class ChoiceEvents:
         return np.flatnonzero(np.diff(self.video, prepend=-1))
 
     def eligible_under(self, relation: Relation, disjunctions: frozenset[Disjunction]) -> EligibleSteps:
-        """Find what is eligible under an order.
-
-        Parameters
-        ----------
-        relation : array of shape (N, N)
-            The order, transitive.
-        disjunctions : frozenset of Disjunction
-            Its ORs.
-
-        Returns
-        -------
-        EligibleSteps
-        """
+        """Find what is eligible under an order."""
         none, everywhere = np.zeros_like(relation), (1 << len(self)) - 1
         free = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
         return free.eligible_under(relation, disjunctions, self)
@@ -123,21 +111,7 @@ class EligibleSteps:
     def eligible_under(
         self, other: Relation, disjunctions: frozenset[Disjunction], events: ChoiceEvents
     ) -> EligibleSteps:
-        """Find what is eligible under another order; only what can differ is computed.
-
-        Parameters
-        ----------
-        other : array of shape (N, N)
-            The other order, transitive.
-        disjunctions : frozenset of Disjunction
-            The ORs there.
-        events : ChoiceEvents
-            The same events.
-
-        Returns
-        -------
-        EligibleSteps
-        """
+        """Find what is eligible under another order; only what can differ is computed."""
         differs = self.relation != other
         affected = {step for step, _ in self.disjunctions ^ disjunctions}
         affected.update(_where(differs.any(axis=0)))

@@ -19,25 +19,7 @@ NameEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.float64]:
-    """Measure how alike the names of two steps are.
-
-    Parameters
-    ----------
-    steps : sequence of str
-        N names.
-    encoder : callable
-        Turns texts into vectors.
-
-    Returns
-    -------
-    array of shape (N, N)
-        Cosines, as deviations from their mean in units of their standard deviation; 0 on the diagonal.
-
-    >>> from msg2.media.text_encoders import HashedWords
-    >>> similarity = name_similarity(["cut onion", "fry onion", "boil water"], HashedWords())
-    >>> bool(similarity[0, 1] > similarity[0, 2])
-    True
-    """
+    """Measure how alike the names of two steps are."""
     vectors = encoder(list(steps)).astype(np.float64)
     cosines = vectors @ vectors.T
     others = ~np.eye(len(steps), dtype=np.bool_)
@@ -48,26 +30,7 @@ def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.f
 
 
 def log_subset_weights(similarity: NDArray[np.float64], usual: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Sum Π exp(similarity) over all sets of r usual predecessors of a step.
-
-    Parameters
-    ----------
-    similarity : array of shape (N, N)
-        How much the names speak for needing a step.
-    usual : array of shape (N, N)
-        [a, b] where a usually precedes b.
-
-    Returns
-    -------
-    array of shape (N, N + 1)
-        Logarithms of the sums for r = 0 … N; −∞ where there are fewer than r predecessors.
-
-    The elementary symmetric polynomials, one predecessor after the other. Without similarities they are log C(n, r).
-
-    >>> usual = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)
-    >>> np.exp(log_subset_weights(np.zeros((3, 3)), usual)[2]).round().tolist()
-    [1.0, 2.0, 1.0, 0.0]
-    """
+    """Sum Π exp(similarity) over all sets of r usual predecessors of a step."""
     size = len(usual)
     logs = np.full((size, size + 1), -np.inf)
     logs[:, 0] = 0.0

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
+from msg2.sequences import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +35,7 @@ class NoiseModel:
         return float(np.log(self.shares).sum() / len(self.shares))
 
     def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
-        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
-
-        Parameters
-        ----------
-        video_log_likelihoods : array of shape (V, J)
-            log p of each variant at each level.
-        weight : array of shape (V,)
-            The videos of each variant.
-
-        Returns
-        -------
-        float
-            In nats.
-        """
+        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares."""
         return float(weight @ _log_sum_exp(video_log_likelihoods + np.log(self.shares))) + self.prior
 
     def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
@@ -57,21 +44,7 @@ class NoiseModel:
         return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
 
     def fit(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64], rounds: int = 50) -> NoiseModel:
-        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls.
-
-        Parameters
-        ----------
-        video_log_likelihoods : array of shape (V, J)
-            log p of each variant at each level.
-        weight : array of shape (V,)
-            The videos of each variant.
-        rounds : int
-            Of expectation maximisation, at most.
-
-        Returns
-        -------
-        NoiseModel
-        """
+        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls."""
         likelihoods = np.exp(video_log_likelihoods - video_log_likelihoods.max(axis=1, initial=-np.inf, keepdims=True))
         shares, before = self.shares, -np.inf
         for _ in range(rounds):
@@ -85,23 +58,7 @@ class NoiseModel:
 
 
 def choice_log_probabilities(levels: FloatArray, most: int) -> FloatArray:
-    """Tabulate log p of a choice by the number of open and of eligible steps.
-
-    Parameters
-    ----------
-    levels : array of shape (J,)
-        Probabilities of a disorderly choice, ε.
-    most : int
-        Steps, at most.
-
-    Returns
-    -------
-    array of shape (most + 1, most + 1, J)
-        [o, k] for o open and k eligible steps; [o, 0] for a step that is not eligible.
-
-    >>> np.exp(choice_log_probabilities(np.array([0.1]), 2)[2, :, 0]).round(3).tolist()
-    [0.05, 0.95, 0.5]
-    """
+    """Tabulate log p of a choice by the number of open and of eligible steps."""
     number = np.maximum(np.arange(most + 1), 1)
     by_rule = np.where(np.arange(most + 1) > 0, 1 / number, 0.0)
     return np.asarray(np.log(by_rule[None, :, None] * (1 - levels) + levels / number[:, None, None]))

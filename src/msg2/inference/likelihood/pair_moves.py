@@ -30,42 +30,12 @@ _MOVES = {
 
 
 def move_promising_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
-    """Make the moves on pairs that promise to raise the score, and do.
-
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        Where the round starts.
-    gains : BlockingGains
-        What moves from there promise.
-
-    Returns
-    -------
-    ScoredOrder
-        `order` itself where no move helps.
-    """
+    """Make the moves on pairs that promise to raise the score, and do."""
     return _move_pairs(scorer, order, gains, 0.0)
 
 
 def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
-    """Make the moves on pairs that raise the score, whether they promise to do so or a little less.
-
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        Where the round starts.
-    gains : BlockingGains
-        What moves from there promise.
-
-    Returns
-    -------
-    ScoredOrder
-        `order` itself where no move helps.
-    """
+    """Make the moves on pairs that raise the score, whether they promise to do so or a little less."""
     return _move_pairs(scorer, order, gains, -_ERROR)
 
 

@@ -13,13 +13,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.clause_search import Clause, ClauseSearch, current_clauses, possible_predecessors
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.prior import or_cost
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
 from msg2.inference.relations import Relation, transitive_closure
+from msg2.sequences import FloatArray
 
 _CHANGE = 0.05
 """A step is looked at again once what it gains by waiting has changed by this share."""
@@ -41,22 +41,7 @@ class PreconditionMoves:
     seen: dict[int, _StepSituation] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
-        """Make the moves that raise the score.
-
-        Parameters
-        ----------
-        scorer : OrderScorer
-            What is scored.
-        order : ScoredOrder
-            Where the round starts.
-        gains : BlockingGains
-            What keeping steps waiting gains there.
-
-        Returns
-        -------
-        ScoredOrder
-            `order` itself where no move helps.
-        """
+        """Make the moves that raise the score."""
         start = order
         for step in _worth_a_look(scorer, order, gains):
             now = current_clauses(start, step), possible_predecessors(start, step).tolist(), gains.gain[step]
@@ -78,22 +63,7 @@ def _is_about_the_same(now: _StepSituation, before: _StepSituation) -> bool:
 
 
 def rebuild_losing_steps(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
-    """Find from nothing what the steps wait for that lose most where they wait: several pairs may be one too many.
-
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        Where the round starts.
-    gains : BlockingGains
-        What keeping steps waiting gains there.
-
-    Returns
-    -------
-    ScoredOrder
-        `order` itself where no move helps.
-    """
+    """Find from nothing what the steps wait for that lose most where they wait: several pairs may be one too many."""
     start, lost = order, _lost(gains)
     for step in np.argsort(-lost, kind="stable")[:_MOST_LOSING].tolist():
         if lost[step] > MIN_GAIN:

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.presence_counts import PairCounts, Shares, StepCounts
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation
+from msg2.sequences import FloatArray
 from msg2.task import Absent
 
 _ROUNDS = 4
@@ -66,19 +66,7 @@ class PresenceModel:
 
     @staticmethod
     def fit(variants: Variants, absent: Absent) -> PresenceModel:
-        """Estimate the model.
-
-        Parameters
-        ----------
-        variants : Variants
-            The videos.
-        absent : "unknown" or "skipped"
-            Whether labels may be missing. With "skipped", absent steps are omissions, which are few.
-
-        Returns
-        -------
-        PresenceModel
-        """
+        """Estimate the model."""
         shown, weight = variants.presence()
         labelled = shown.any(axis=1)
         shown, weight = shown[labelled], weight[labelled]

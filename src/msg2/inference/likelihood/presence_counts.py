@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.presence_disjunctions import log_factorials
+from msg2.sequences import FloatArray
 
 _Rate: TypeAlias = FloatArray | float
 _Counts: TypeAlias = NDArray[np.int64]
@@ -29,19 +29,7 @@ class Shares:
 
     @staticmethod
     def estimate(required: FloatArray, implied: FloatArray, exclusive: FloatArray, times: _Counts) -> Shares:
-        """Estimate them from the log odds of each step, and of each pair.
-
-        Parameters
-        ----------
-        required, implied, exclusive : array
-            Log odds.
-        times : array
-            How many pairs each of them stands for.
-
-        Returns
-        -------
-        Shares
-        """
+        """Estimate them from the log odds of each step, and of each pair."""
         pairs = int(times.sum())
         return Shares(
             float((1 + _sigmoid(required).sum()) / (2 + len(required))),
@@ -59,70 +47,20 @@ class StepCounts:
 
     @staticmethod
     def of_steps(both: _Counts, videos: int, chosen: NDArray[np.bool_]) -> StepCounts:
-        """Count the chosen steps.
-
-        Parameters
-        ----------
-        both : array of shape (N, N)
-            Videos that show both.
-        videos : int
-            Of all.
-        chosen : array of shape (N,)
-            Which are counted.
-
-        Returns
-        -------
-        StepCounts
-        """
+        """Count the chosen steps."""
         return StepCounts(videos - both.diagonal()[chosen], videos)
 
     def required_odds(self, rate: _Rate, shares: Shares) -> FloatArray:
-        """Compute the log odds that each step is required.
-
-        Parameters
-        ----------
-        rate : float or array
-            ρ.
-        shares : Shares
-            Of the steps that are.
-
-        Returns
-        -------
-        array of shape (…, n)
-        """
+        """Compute the log odds that each step is required."""
         required = np.log(shares.required) + log_binomial(self.absent, self.videos, _column(rate))
         return np.asarray(required - self._optional(rate, shares))
 
     def log_likelihood(self, rate: _Rate, shares: Shares) -> FloatArray:
-        """Compute log p of which steps the videos show.
-
-        Parameters
-        ----------
-        rate : float or array
-            ρ.
-        shares : Shares
-            Of the steps that are required.
-
-        Returns
-        -------
-        array of shape (…)
-        """
+        """Compute log p of which steps the videos show."""
         return np.asarray(_log_mixture(self.required_odds(rate, shares), self._optional(rate, shares)).sum(axis=-1))
 
     def refine(self, rate: float, shares: Shares) -> float:
-        """Estimate ρ again from the steps that are required at about that rate.
-
-        Parameters
-        ----------
-        rate : float
-            About ρ.
-        shares : Shares
-            Of the steps that are required.
-
-        Returns
-        -------
-        float
-        """
+        """Estimate ρ again from the steps that are required at about that rate."""
         required = _sigmoid(self.required_odds(rate, shares))
         absent, chances = required @ self.absent, required.sum() * self.videos
         return float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else rate
@@ -152,21 +90,7 @@ class PairCounts:
 
     @staticmethod
     def of_pairs(both: _Counts, videos: int, chosen: NDArray[np.bool_]) -> PairCounts:
-        """Count the chosen pairs.
-
-        Parameters
-        ----------
-        both : array of shape (N, N)
-            Videos that show both.
-        videos : int
-            Of all.
-        chosen : array of shape (N, N)
-            Which pairs [a, b] are counted.
-
-        Returns
-        -------
-        PairCounts
-        """
+        """Count the chosen pairs."""
         a, b = np.nonzero(chosen)
         count = both.diagonal()
         return PairCounts(count[a], count[b], both[a, b], np.ones_like(a), videos, len(both))
@@ -195,19 +119,7 @@ class PairCounts:
         return np.asarray(one * other / np.maximum(one + other - one * other, 1e-12))
 
     def implied_odds(self, rate: _Rate, extra: _Rate, shares: Shares) -> FloatArray:
-        """Compute the log odds that a run with b has a.
-
-        Parameters
-        ----------
-        rate, extra : float or array
-            ρ and c.
-        shares : Shares
-            Of the pairs of which that holds.
-
-        Returns
-        -------
-        array of shape (…, P)
-        """
+        """Compute the log odds that a run with b has a."""
         # Of the videos with b, those in which b is one too many lack a as often as any video does.
         spurious = _column(extra) * (self.videos - self.first) / self.second
         rates = np.clip(_column(rate) + (1 - _column(rate)) * spurious, 1e-9, 0.5)
@@ -215,55 +127,19 @@ class PairCounts:
         return np.asarray(implied - self._free(rate, shares))
 
     def implied_log_likelihood(self, rate: _Rate, extra: _Rate, shares: Shares) -> FloatArray:
-        """Compute log p of how often a is there where b is.
-
-        Parameters
-        ----------
-        rate, extra : float or array
-            ρ and c.
-        shares : Shares
-            Of the pairs that are implied.
-
-        Returns
-        -------
-        array of shape (…)
-        """
+        """Compute log p of how often a is there where b is."""
         pairs = _log_mixture(self.implied_odds(rate, extra, shares), self._free(rate, shares))
         return np.asarray(pairs @ self.times / max(self.steps - 1, 1))
 
     def exclusive_odds(self, extra: _Rate, shares: Shares) -> FloatArray:
-        """Compute the log odds that two steps are never both done.
-
-        Parameters
-        ----------
-        extra : float or array
-            c.
-        shares : Shares
-            Of the pairs that are exclusive.
-
-        Returns
-        -------
-        array of shape (…, P)
-        """
+        """Compute the log odds that two steps are never both done."""
         exclusive = np.log(shares.exclusive) + log_binomial(self.both, self.either, _column(extra))
         # What is shown together as often as by chance, or would be so rarely that nobody could tell, is not exclusive.
         rare = (self.both >= self.chance * self.either) | (self.chance < 2 * _column(extra))
         return np.where(rare, -np.inf, exclusive - self._together(shares))
 
     def exclusive_log_likelihood(self, extra: _Rate, shares: Shares) -> FloatArray:
-        """Compute log p of how often two steps are both there; every pair is counted both ways.
-
-        Parameters
-        ----------
-        extra : float or array
-            c.
-        shares : Shares
-            Of the pairs that are exclusive.
-
-        Returns
-        -------
-        array of shape (…)
-        """
+        """Compute log p of how often two steps are both there; every pair is counted both ways."""
         pairs = _log_mixture(self.exclusive_odds(extra, shares), self._together(shares))
         return np.asarray(pairs @ self.times / 2)
 
@@ -311,34 +187,12 @@ class AnyRate:
 
 
 def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatArray:
-    """Compute log p of what happened so many times in so many chances, in this order, at a rate.
-
-    Parameters
-    ----------
-    times, chances : array
-        Counts.
-    rate : float or array
-        The rate.
-
-    Returns
-    -------
-    array
-    """
+    """Compute log p of what happened so many times in so many chances, in this order, at a rate."""
     return np.asarray(times * np.log(rate) + (chances - times) * np.log1p(-np.asarray(rate)))
 
 
 def log_any_rate(times: _Counts, chances: _Counts) -> FloatArray:
-    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1).
-
-    Parameters
-    ----------
-    times, chances : array
-        Counts, k and n.
-
-    Returns
-    -------
-    array
-    """
+    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1)."""
     logs = log_factorials(int(chances.max(initial=0)) + 1)
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
 

@@ -31,22 +31,6 @@ def group_alternatives(
 
     The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
     explains most is the answer. (Of three alternatives, two alone explain little.)
-
-    Parameters
-    ----------
-    parents : sequence of int
-        Indices of steps that come before it, none of which it needs for itself.
-    shown : array of shape (P, steps)
-        The sets of steps that videos with the step show.
-    weight : array of shape (P,)
-        The videos of each.
-    rate : float
-        How often a needed step is absent.
-
-    Returns
-    -------
-    tuple of (list of frozenset of int, float)
-        Groups of two or more, and the nats that they gain.
     """
     groups = {frozenset({parent}): _log_dirichlet_integral(*_count(shown[:, parent], weight)) for parent in parents}
     gained, best, answer = 0.0, _LEAST, list(groups)

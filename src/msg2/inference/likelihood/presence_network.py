@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
+from msg2.sequences import FloatArray
 
 _MOST_GIVEN = 3
 """Steps that the presence of another one depends on, at most."""
@@ -42,26 +42,7 @@ class PresenceNetwork:
 
     @staticmethod
     def fit(shown: NDArray[np.bool_], weight: NDArray[np.int64], order: Sequence[int]) -> PresenceNetwork:
-        """Estimate the network.
-
-        Parameters
-        ----------
-        shown : array of shape (P, N)
-            The sets of steps that videos show.
-        weight : array of shape (P,)
-            The videos of each.
-        order : sequence of int
-            The steps, each after those that it may depend on.
-
-        Returns
-        -------
-        PresenceNetwork
-
-        >>> sets = np.array([[True, True], [False, False]])
-        >>> network = PresenceNetwork.fit(sets, np.array([30, 30]), [0, 1])
-        >>> network.given, network.rates[1].round(2).tolist()
-        (((), (0,)), [0.02, 0.98])
-        """
+        """Estimate the network."""
         usual = np.sort(np.argsort(-weight, kind="stable")[:_PATTERNS])
         given: dict[int, Given] = {}
         for place, step in enumerate(order):

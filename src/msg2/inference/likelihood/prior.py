@@ -15,9 +15,9 @@ from math import comb, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import log_subset_weights
+from msg2.sequences import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +34,7 @@ class OrderPrior:
 
     @staticmethod
     def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
-        """Make the prior for N steps.
-
-        Parameters
-        ----------
-        before : array of shape (N, N)
-            [a, b]: the videos in which a came before b.
-        similarity : array of shape (N, N), optional
-            See `msg2.inference.likelihood.name_similarity`; by default the names say nothing.
-
-        Returns
-        -------
-        OrderPrior
-        """
+        """Make the prior for N steps."""
         usual = before > before.T
         similarity = np.zeros(usual.shape) if similarity is None else similarity
         return OrderPrior(usual, similarity, log_subset_weights(similarity, usual))
@@ -54,20 +42,7 @@ class OrderPrior:
     def log_probability(
         self, relations: NDArray[np.bool_], disjunctions: Iterable[Disjunction] = frozenset()
     ) -> FloatArray:
-        """Compute log p(order), of one order or of many.
-
-        Parameters
-        ----------
-        relations : array of shape (…, N, N)
-            Orders; a pair against the usual one costs log N more.
-        disjunctions : iterable of Disjunction
-            Of each of them. One of k steps costs `or_cost`, unless the order has one of the k come first anyway.
-
-        Returns
-        -------
-        array of shape (…)
-            In nats, up to a constant.
-        """
+        """Compute log p(order), of one order or of many."""
         size = len(self.usual)
         usual = relations & self.usual
         cost = self.pair_cost(usual.sum(axis=-2), relations.sum(axis=-2)).sum(axis=-1)
@@ -78,19 +53,7 @@ class OrderPrior:
         return np.asarray(-cost)
 
     def pair_cost(self, usual: NDArray[np.intp], every: NDArray[np.intp], step: int | None = None) -> FloatArray:
-        """Say what it costs that steps have so many predecessors, names left aside.
-
-        Parameters
-        ----------
-        usual, every : array of shape (…, N)
-            Of each step, how many predecessors usually precede it, and how many there are in all.
-        step : int, optional
-            The step whose they are, shape (…); by default all steps in turn.
-
-        Returns
-        -------
-        array of the same shape
-        """
+        """Say what it costs that steps have so many predecessors, names left aside."""
         return np.asarray(self.cost[self._places if step is None else step, usual] + (every - usual) * self._unusual)
 
     @cached_property
@@ -109,18 +72,5 @@ class OrderPrior:
 
 @cache
 def or_cost(count: int, steps: int) -> float:
-    """Say what an OR costs: log 2 N C(N − 1, k), for whether there is one, which step it is of, and which k it joins.
-
-    Parameters
-    ----------
-    count : int
-        Alternatives, k.
-    steps : int
-        N.
-
-    Returns
-    -------
-    float
-        In nats.
-    """
+    """Cost of an OR of k steps: log 2 N C(N − 1, k), for its existence, the step it belongs to and its members."""
     return log(2 * steps * comb(steps - 1, count)) if count < steps else inf

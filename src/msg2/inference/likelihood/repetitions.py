@@ -10,24 +10,7 @@ from msg2.task import Step
 
 
 def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
-    """Count how often each step was done, and what was done again right after it.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-
-    Returns
-    -------
-    dict from str to dict
-        `times` that a step was done, and `again`: step -> how often that followed and had been done before. Empty
-        where nothing is ever done again.
-
-    >>> from msg2.task import Segment, Task, Video
-    >>> task = Task("tea", ["boil", "pour"], [Video("v", map(Segment, ["boil", "pour", "boil", "pour"]))])
-    >>> count_repetitions(Sequences.from_task(task))
-    {'boil': {'times': 2, 'again': {'pour': 1}}, 'pour': {'times': 2, 'again': {'boil': 1}}}
-    """
+    """Count how often each step was done, and what was done again right after it."""
     again = _is_again(sequences)
     if not again.any():
         return {}

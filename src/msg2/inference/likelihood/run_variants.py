@@ -105,17 +105,7 @@ class Variants:
         return int(self.weight @ self.shown.sum(axis=1))
 
     def sample(self, labels: int) -> Variants:
-        """Draw videos that have about so many labels, evenly spread; the variants as they are where these have no more.
-
-        Parameters
-        ----------
-        labels : int
-            Of the videos that are drawn.
-
-        Returns
-        -------
-        Variants
-        """
+        """Take an evenly spread sample of videos with about this many labels, or everything if there are no more."""
         if self.shown.sum() <= labels:
             return self
         ends, most = np.cumsum(self.weight), max(1, self.videos * labels // self.labels)
@@ -125,20 +115,7 @@ class Variants:
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Part so many rows of N steps so that the pairs of steps of a part fit into the cache.
-
-    Parameters
-    ----------
-    count : int
-        Rows.
-    size : int
-        Steps, N.
-
-    Yields
-    ------
-    (int, int)
-        The first row of a part, and that of the next.
-    """
+    """Part so many rows of N steps so that the pairs of steps of a part fit into the cache."""
     rows = max(1, _BLOCK // max(1, size * size))
     for low in range(0, count, rows):
         yield low, min(low + rows, count)

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.arrays import FloatArray
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import ChoiceEvents, Disjunction, EligibleSteps
 from msg2.inference.likelihood.noise import NoiseModel, choice_log_probabilities
 from msg2.inference.likelihood.prior import OrderPrior
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.relations import Relation, transitive_closure
+from msg2.sequences import FloatArray
 
 Places: TypeAlias = Sequence[int]
 """Indices of steps."""
@@ -90,66 +90,24 @@ class ScoredOrder:
         return sorted((group for owner, group in self.disjunctions if owner == step), key=sorted)
 
     def without_pairs(self, before: Places, after: Places) -> Relation:
-        """Return the order without one of its covering pairs, for each of K of them.
-
-        Parameters
-        ----------
-        before, after : sequence of int, length K
-            Indices of the steps.
-
-        Returns
-        -------
-        array of shape (K, N, N)
-        """
+        """Return the order without one of its covering pairs, for each of K of them."""
         relations = np.repeat(self.relation[None], len(before), axis=0)
         relations[range(len(before)), before, after] = False
         return relations
 
     def with_pairs(self, before: Places, after: Places) -> Relation:
-        """Return the order with one more pair and all that follows from it, for each of K pairs.
-
-        Parameters
-        ----------
-        before, after : sequence of int, length K
-            Indices of the steps.
-
-        Returns
-        -------
-        array of shape (K, N, N)
-        """
+        """Return the order with one more pair and all that follows from it, for each of K pairs."""
         return _add_pairs(self.relation, self.relation.T[before], self.relation[after], before, after)
 
     def with_reversed_pairs(self, before: Places, after: Places) -> Relation:
-        """Return the order with one of its covering pairs the other way round, for each of K of them.
-
-        Parameters
-        ----------
-        before, after : sequence of int, length K
-            Indices of the steps.
-
-        Returns
-        -------
-        array of shape (K, N, N)
-        """
+        """Return the order with one of its covering pairs the other way round, for each of K of them."""
         above, below, pairs = self.relation.T[after], self.relation[before], range(len(before))
         above[pairs, before] = below[pairs, after] = False
         return _add_pairs(self.without_pairs(before, after), above, below, after, before)
 
 
 def needed_disjunctions(relation: Relation, disjunctions: Iterable[Disjunction]) -> frozenset[Disjunction]:
-    """Leave out the ORs of which an alternative must come first anyway.
-
-    Parameters
-    ----------
-    relation : array of shape (N, N)
-        The order.
-    disjunctions : iterable of Disjunction
-        ORs.
-
-    Returns
-    -------
-    frozenset of Disjunction
-    """
+    """Leave out the ORs of which an alternative must come first anyway."""
     return frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
 
 
@@ -179,21 +137,7 @@ class OrderScorer:
     def from_variants(
         variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
     ) -> OrderScorer:
-        """Prepare to score orders of the steps of `variants`.
-
-        Parameters
-        ----------
-        variants : Variants
-            The videos.
-        options : LikelihoodOptions
-            How the search goes.
-        similarity : array of shape (N, N), optional
-            How alike the names of the steps are; as in `OrderPrior`.
-
-        Returns
-        -------
-        OrderScorer
-        """
+        """Prepare to score orders of the steps of `variants`."""
         table = choice_log_probabilities(np.array(options.levels), len(variants.steps))
         return OrderScorer(
             ChoiceEvents.from_variants(variants),
@@ -203,19 +147,7 @@ class OrderScorer:
         )
 
     def score(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> ScoredOrder:
-        """Score an order while nothing is known about the noise: all levels alike.
-
-        Parameters
-        ----------
-        relation : array of shape (N, N)
-            The order.
-        disjunctions : frozenset of Disjunction
-            The ORs.
-
-        Returns
-        -------
-        ScoredOrder
-        """
+        """Score an order while nothing is known about the noise: all levels alike."""
         noise, eligible = NoiseModel.uniform(self.options.levels), self.events.eligible_under(relation, disjunctions)
         table_row = self.table_row(eligible)
         video_log_likelihoods = np.zeros((0, len(noise.levels)))
@@ -236,21 +168,7 @@ class OrderScorer:
     def move_to(
         self, order: ScoredOrder, relation: Relation, disjunctions: frozenset[Disjunction] | None = None
     ) -> ScoredOrder:
-        """Score another order with the same noise; only the choices whose probability changes are looked at.
-
-        Parameters
-        ----------
-        order : ScoredOrder
-            Where the move starts.
-        relation : array of shape (N, N)
-            Where it leads.
-        disjunctions : frozenset, optional
-            The ORs there; by default those of `order`.
-
-        Returns
-        -------
-        ScoredOrder
-        """
+        """Score another order with the same noise; only the choices whose probability changes are looked at."""
         disjunctions = order.disjunctions if disjunctions is None else disjunctions
         eligible = order.eligible.eligible_under(relation, disjunctions, self.events)
         table_row = self.table_row(eligible)

@@ -16,15 +16,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from msg2.arrays import FloatArray
-from msg2.inference.layers import purity
 from msg2.inference.likelihood.blocking_gains import BlockingGains, ChoiceSample
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
 from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebuild_losing_steps
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.msg2 import purity
 from msg2.inference.relations import Relation, break_cycles, transitive_closure
+from msg2.sequences import FloatArray
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]
 """A round of moves; where none helps, it returns the order that it was given."""
@@ -46,22 +46,7 @@ def all_moves(preconditions: PreconditionMoves) -> list[Moves]:
 
 
 def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
-    """Climb from an order until no move raises the score.
-
-    Parameters
-    ----------
-    scorer : OrderScorer
-        What is scored.
-    order : ScoredOrder
-        Where the climb starts.
-    moves : sequence of callables
-        Rounds of moves; each is made only where those before it do not help.
-
-    Returns
-    -------
-    ScoredOrder
-        With the noise that is most probable under it.
-    """
+    """Climb from an order until no move raises the score."""
     order = scorer.refit_noise(order)
     choices = ChoiceSample.draw(scorer.events, scorer.options.scout_labels)
     for _ in range(scorer.options.rounds):
@@ -83,22 +68,7 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
 def find_order(
     variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
 ) -> tuple[OrderScorer, ScoredOrder]:
-    """Find the order with the highest score.
-
-    Parameters
-    ----------
-    variants : Variants
-        The videos.
-    options : LikelihoodOptions
-        How the search goes.
-    similarity : array of shape (N, N), optional
-        How alike the names of the steps are; as in `OrderPrior`.
-
-    Returns
-    -------
-    tuple of (OrderScorer, ScoredOrder)
-        Of about `search_labels` labels at most.
-    """
+    """Find the order with the highest score."""
     searched = variants.sample(options.search_labels)
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
@@ -122,19 +92,6 @@ def find_order_quickly(
 
     It starts from the highest of the starting orders. For the bootstrap, whose samples need not be searched as
     thoroughly: their shares are about as true, in a quarter of the time.
-
-    Parameters
-    ----------
-    variants : Variants
-        The videos.
-    options : LikelihoodOptions
-        How the search goes.
-    similarity : array of shape (N, N), optional
-        As in `find_order`.
-
-    Returns
-    -------
-    ScoredOrder
     """
     searched = variants.sample(options.scout_labels)
     scorer = OrderScorer.from_variants(searched, options, similarity)
@@ -157,19 +114,7 @@ def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder
 
 
 def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
-    """No order at all, and the orders of pairs on which all but a few videos agree.
-
-    Parameters
-    ----------
-    variants : Variants
-        The videos.
-    options : LikelihoodOptions
-        What share of them must agree.
-
-    Returns
-    -------
-    list of arrays of shape (N, N)
-    """
+    """No order at all, and the orders of pairs on which all but a few videos agree."""
     before = variants.before
     agreed = [
         transitive_closure(break_cycles(purity(before) > share, before + before.T)[0]) for share in options.starts

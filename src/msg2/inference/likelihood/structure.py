@@ -42,19 +42,7 @@ class Structure:
 
 
 def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
-    """Say what each step needs and what it only comes after.
-
-    Parameters
-    ----------
-    order : ScoredOrder
-        Who comes before whom.
-    presence : PresenceModel
-        Who is there with whom.
-
-    Returns
-    -------
-    Structure
-    """
+    """Say what each step needs and what it only comes after."""
     before = order.relation & ~presence.exclusive
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)

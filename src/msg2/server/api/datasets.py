@@ -14,7 +14,7 @@ from msg2.formats.registry import WRITE_SUFFIXES
 from msg2.server import dataset_workers, graph_workers, schemas
 from msg2.server.api.dependencies import WorkspaceDependency
 from msg2.server.api.file_transfer import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_schema, save_body
-from msg2.server.storage import new_id
+from msg2.server.workspace import new_id
 
 router = APIRouter(prefix="/api/data", tags=["data"])
 
@@ -32,22 +32,7 @@ def list_datasets(workspace: WorkspaceDependency) -> schemas.DatasetsResponse:
 async def upload_dataset(
     request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
 ) -> schemas.DatasetRecord:
-    """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request.
-
-    Parameters
-    ----------
-    request : Request
-        Its body is the file.
-    query : UploadQuery
-        The name of the file, and how it is to be read.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        What is in it.
-    """
+    """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request."""
     id = new_id()
     folder = workspace.datasets.folder(id)
     folder.mkdir()
@@ -61,20 +46,7 @@ async def upload_dataset(
 
 @router.get("/{id}")
 def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.DatasetRecord:
-    """One dataset.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        What is in it.
-    """
+    """One dataset."""
     return workspace.datasets.get(id)
 
 
@@ -82,56 +54,20 @@ def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas
 def read_again(
     id: schemas.RecordId, request: schemas.ReadSettings, workspace: WorkspaceDependency
 ) -> schemas.DatasetRecord:
-    """Read a dataset in another way; graphs that were learned from it stay as they are.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : ReadSettings
-        How it is to be read; what is not given stays.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        What is in it now.
-    """
+    """Read a dataset in another way; graphs that were learned from it stay as they are."""
     return workspace.read_again(id, request)
 
 
 @router.get("/{id}/preview")
 def preview_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.TablePreviewResponse | None:
-    """The columns and first rows of a dataset that is a table, as it is read; null of others.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    TablePreviewResponse or None
-        What to ask about its columns.
-    """
+    """The columns and first rows of a dataset that is a table, as it is read; null of others."""
     found = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.preview_columns).value
     return None if found is None else schemas.TablePreviewResponse.model_validate(found)
 
 
 @router.delete("/{id}", status_code=204)
 def remove_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> None:
-    """Remove a dataset; the graphs that were learned from it stay, and so does data that lies outside the folder.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    workspace : Workspace
-        Of the app.
-    """
+    """Remove a dataset; the graphs that were learned from it stay, and so does data that lies outside the folder."""
     workspace.datasets.remove(id)
 
 
@@ -139,44 +75,14 @@ def remove_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> None
 def get_labels(
     id: schemas.RecordId, workspace: WorkspaceDependency, task: Annotated[schemas.QueryText | None, Query()] = None
 ) -> schemas.TaskLabelsResponse:
-    """Every label of a task, video by video.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    workspace : Workspace
-        Of the app.
-    task : str, optional
-        Which task, where there are several.
-
-    Returns
-    -------
-    TaskLabelsResponse
-        The labels.
-    """
+    """Every label of a task, video by video."""
     result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_labels, task)
     return schemas.TaskLabelsResponse.model_validate(result.value)
 
 
 @router.get("/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
 def download_labels(id: schemas.RecordId, format: _LabelFormat, workspace: WorkspaceDependency) -> Any:
-    """All labels in another format; where that takes several files, a ZIP archive of them.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    format : str
-        A suffix without its dot.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    Response
-        The file.
-    """
+    """All labels in another format; where that takes several files, a ZIP archive of them."""
     export = partial(workspace.run_on_dataset, workspace.datasets.get(id), dataset_workers.export_labels)
     return export_response(workspace, format, WRITE_SUFFIXES, "labels", export)
 
@@ -188,24 +94,7 @@ def download_directly_follows(
     query: Annotated[schemas.DirectlyFollowsQuery, Query()],
     workspace: WorkspaceDependency,
 ) -> Any:
-    """How often one step came right after another, as a picture; as `msg2 show --view directly-follows`.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    format : str
-        A suffix without its dot.
-    query : DirectlyFollowsQuery
-        Which task, where there are several, and the direction.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    Response
-        The file.
-    """
+    """How often one step came right after another, as a picture; as `msg2 show --view directly-follows`."""
     worker, dataset = graph_workers.export_directly_follows, workspace.datasets.get(id)
     export = partial(workspace.run_on_dataset, dataset, worker, query)
     return export_response(workspace, format, DOT_RENDERERS, "this picture", export)

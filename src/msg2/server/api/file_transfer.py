@@ -24,25 +24,7 @@ DOWNLOAD_SCHEMA: dict[int | str, dict[str, Any]] = {200: _BINARY}
 
 
 async def save_body(request: Request, path: Path) -> Path:
-    """Write the body of a request to a file.
-
-    Parameters
-    ----------
-    request : Request
-        The upload.
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Path
-        The file, once the whole body is in it.
-
-    Raises
-    ------
-    InputError
-        Where the upload broke off.
-    """
+    """Write the body of a request to a file."""
     try:
         with path.open("wb") as file:
             async for chunk in request.stream():
@@ -60,31 +42,7 @@ def format_schema(suffixes: Iterable[str]) -> dict[str, Any]:
 def export_response(
     workspace: Workspace, format: str, suffixes: Iterable[str], content: str, export: Callable[[str, Path], TaskResult]
 ) -> Response:
-    """Make the response that has a browser save something that is kept, in one of its formats.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        Of the app.
-    format : str
-        The format as the address has it: a suffix without its dot.
-    suffixes : iterable of str
-        The suffixes there are, with their dots.
-    content : str
-        What is downloaded, for the error: "labels", "graphs".
-    export : callable
-        Is called with the suffix and a folder, writes the file there, and returns its name of plain letters and digits.
-
-    Returns
-    -------
-    Response
-        With the content of the file.
-
-    Raises
-    ------
-    InputError
-        Where there is no such format.
-    """
+    """Make the response that has a browser save something that is kept, in one of its formats."""
     if f".{format}" not in suffixes:
         raise InputError(f"there is no format {format!r} of {content}", hint=f"there are {' '.join(suffixes)}")
     with workspace.scratch_folder() as folder:

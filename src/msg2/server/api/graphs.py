@@ -14,8 +14,7 @@ from msg2.errors import InputError
 from msg2.server import graph_workers, schemas
 from msg2.server.api.dependencies import JobQueueDependency, WorkspaceDependency
 from msg2.server.api.file_transfer import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_schema, save_body
-from msg2.server.storage import new_id
-from msg2.server.workspace import update_record
+from msg2.server.workspace import new_id, update_record
 
 router = APIRouter(prefix="/api", tags=["work"])
 
@@ -30,39 +29,13 @@ def add_example(workspace: WorkspaceDependency) -> schemas.DatasetRecord:
 
 @router.get("/work")
 def list_graphs(workspace: WorkspaceDependency, jobs: JobQueueDependency) -> schemas.GraphsResponse:
-    """All graphs and jobs, the newest first.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        Of the app.
-    jobs : JobQueue
-        Of the app.
-
-    Returns
-    -------
-    GraphsResponse
-        Their records.
-    """
+    """All graphs and jobs, the newest first."""
     return schemas.GraphsResponse(work=[jobs.with_progress(record) for record in workspace.graphs.records()])
 
 
 @router.post("/work", status_code=201)
 def add_job(request: schemas.JobRequest, jobs: JobQueueDependency) -> schemas.GraphRecord:
-    """Learn a graph. The job waits for its turn: ask for it again to see how it goes.
-
-    Parameters
-    ----------
-    request : JobRequest
-        Which data, and how.
-    jobs : JobQueue
-        Of the app.
-
-    Returns
-    -------
-    GraphRecord
-        The job.
-    """
+    """Learn a graph. The job waits for its turn: ask for it again to see how it goes."""
     return jobs.add(request)
 
 
@@ -70,22 +43,7 @@ def add_job(request: schemas.JobRequest, jobs: JobQueueDependency) -> schemas.Gr
 async def upload_graph(
     request: Request, name: Annotated[schemas.FileName, Query()], workspace: WorkspaceDependency
 ) -> schemas.GraphRecord:
-    """Keep a graph file, which is the body of the request.
-
-    Parameters
-    ----------
-    request : Request
-        Its body is the file.
-    name : str
-        The name of the file.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    GraphRecord
-        The graph.
-    """
+    """Keep a graph file, which is the body of the request."""
     with workspace.scratch_folder() as folder:
         path = await save_body(request, folder / "graph")
         return await run_in_threadpool(workspace.add_graph_file, name, path)
@@ -93,20 +51,7 @@ async def upload_graph(
 
 @router.post("/drawn", status_code=201)
 def save_drawn_graph(request: schemas.DrawRequest, workspace: WorkspaceDependency) -> schemas.GraphRecord:
-    """Keep a graph that was drawn by hand, in the place of an earlier one where it replaces that.
-
-    Parameters
-    ----------
-    request : DrawRequest
-        The graph.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    GraphRecord
-        The graph.
-    """
+    """Keep a graph that was drawn by hand, in the place of an earlier one where it replaces that."""
     if request.replaces is None:
         record = schemas.GraphRecord(id=new_id(), made=time.time(), kind="drawn", state="done")
     elif (record := workspace.graphs.get(request.replaces)).kind != "drawn":
@@ -139,22 +84,7 @@ def merge_graphs(request: schemas.MergeRequest, workspace: WorkspaceDependency) 
 
 @router.get("/work/{id}")
 def get_graph(id: schemas.RecordId, workspace: WorkspaceDependency, jobs: JobQueueDependency) -> schemas.GraphRecord:
-    """One graph or job.
-
-    Parameters
-    ----------
-    id : str
-        The graph or job.
-    workspace : Workspace
-        Of the app.
-    jobs : JobQueue
-        Of the app.
-
-    Returns
-    -------
-    GraphRecord
-        How it stands.
-    """
+    """One graph or job."""
     return jobs.with_progress(workspace.graphs.get(id))
 
 
@@ -162,22 +92,7 @@ def get_graph(id: schemas.RecordId, workspace: WorkspaceDependency, jobs: JobQue
 def rename_graph(
     id: schemas.RecordId, request: schemas.RenameRequest, workspace: WorkspaceDependency
 ) -> schemas.GraphRecord:
-    """Give a graph a name.
-
-    Parameters
-    ----------
-    id : str
-        The graph.
-    request : RenameRequest
-        Its name.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    GraphRecord
-        The graph.
-    """
+    """Give a graph a name."""
     workspace.graph_file(id, graph_workers.GRAPH_FILE)  # a job that runs writes its record itself
     return workspace.graphs.put(update_record(workspace.graphs.get(id), title=request.title.strip()))
 
@@ -186,22 +101,7 @@ def rename_graph(
 def view_graph(
     id: schemas.RecordId, workspace: WorkspaceDependency, top_down: Annotated[bool, Query()] = False
 ) -> schemas.GraphViewResponse:
-    """The diagram of a graph, and what it says of each step.
-
-    Parameters
-    ----------
-    id : str
-        The graph.
-    workspace : Workspace
-        Of the app.
-    top_down : bool
-        Whether steps go down, or left to right.
-
-    Returns
-    -------
-    GraphViewResponse
-        The diagram and the sentences.
-    """
+    """The diagram of a graph, and what it says of each step."""
     path = workspace.graph_file(id, graph_workers.GRAPH_FILE)
     return schemas.GraphViewResponse.model_validate(
         workspace.sandbox.run(graph_workers.view_graph, path, top_down).value
@@ -232,22 +132,7 @@ def compare_graphs(query: Annotated[schemas.CompareQuery, Query()], workspace: W
 def check_dataset(
     id: schemas.RecordId, request: schemas.CheckDataRequest, workspace: WorkspaceDependency
 ) -> dict[str, Any]:
-    """What went wrong in each run of some data; as `msg2 check --json`.
-
-    Parameters
-    ----------
-    id : str
-        The graph.
-    request : CheckDataRequest
-        The data.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    dict
-        The report.
-    """
+    """What went wrong in each run of some data; as `msg2 check --json`."""
     path, dataset = workspace.graph_file(id, graph_workers.GRAPH_FILE), workspace.datasets.get(request.data)
     result = workspace.run_on_dataset(dataset, graph_workers.check_dataset, path, request.task)
     return cast(dict[str, Any], result.value)
@@ -255,36 +140,13 @@ def check_dataset(
 
 @router.delete("/work/{id}", status_code=204)
 def remove_graph(id: schemas.RecordId, jobs: JobQueueDependency) -> None:
-    """Remove a graph; a job that has not ended is given up.
-
-    Parameters
-    ----------
-    id : str
-        The graph or job.
-    jobs : JobQueue
-        Of the app.
-    """
+    """Remove a graph; a job that has not ended is given up."""
     jobs.remove(id)
 
 
 @router.get("/work/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
 def download_graph(id: schemas.RecordId, format: _GraphFormat, workspace: WorkspaceDependency) -> Any:
-    """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them.
-
-    Parameters
-    ----------
-    id : str
-        The graph or job.
-    format : str
-        A suffix without its dot.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    Response
-        The file.
-    """
+    """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them."""
     path = workspace.graph_file(id, graph_workers.GRAPH_FILE)
     export = partial(workspace.sandbox.run, graph_workers.export_graph, path)
     return export_response(workspace, format, SUFFIXES, "graphs", export)

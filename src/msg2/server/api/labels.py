@@ -21,22 +21,7 @@ _VIDEO_SCHEMA: dict[int | str, dict[str, Any]] = {200: _VIDEO, 206: {"descriptio
 def get_workbench(
     id: schemas.RecordId, query: Annotated[schemas.WorkbenchQuery, Query()], workspace: WorkspaceDependency
 ) -> schemas.WorkbenchResponse:
-    """All videos of a task with the labels of one person, and all drafts.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    query : WorkbenchQuery
-        Whose labels of which task.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    WorkbenchResponse
-        What there is to label.
-    """
+    """All videos of a task with the labels of one person, and all drafts."""
     return workbench.open_workbench(workspace, id, query.task, query.person)
 
 
@@ -44,54 +29,19 @@ def get_workbench(
 def save_labels(
     id: schemas.RecordId, request: schemas.SaveLabelsRequest, workspace: WorkspaceDependency
 ) -> schemas.SaveLabelsResponse:
-    """All labels of one video by one person. They are on the disk when this is answered.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : SaveLabelsRequest
-        The labels, and the drafts that are settled.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    SaveLabelsResponse
-        The version that the next save rests on.
-    """
+    """All labels of one video by one person. They are on the disk when this is answered."""
     return schemas.SaveLabelsResponse(version=workbench.open_store(workspace, id, request.task).save(request))
 
 
 @router.post("/steps", status_code=204)
 def add_steps(id: schemas.RecordId, request: schemas.AddStepsRequest, workspace: WorkspaceDependency) -> None:
-    """Steps that there are beside those of the labels, for everybody.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : AddStepsRequest
-        Their names.
-    workspace : Workspace
-        Of the app.
-    """
+    """Steps that there are beside those of the labels, for everybody."""
     workbench.open_store(workspace, id, request.task).add_steps(request.steps)
 
 
 @router.post("/drafts", status_code=204)
 def add_drafts(id: schemas.RecordId, request: schemas.DraftRequest, workspace: WorkspaceDependency) -> None:
-    """Drafts from other data, or made from what is said; what was rejected does not come back.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : DraftRequest
-        Where they come from.
-    workspace : Workspace
-        Of the app.
-    """
+    """Drafts from other data, or made from what is said; what was rejected does not come back."""
     workbench.add_drafts(workspace, id, request)
 
 
@@ -99,22 +49,7 @@ def add_drafts(id: schemas.RecordId, request: schemas.DraftRequest, workspace: W
 def learn_live_graph(
     id: schemas.RecordId, request: schemas.PersonRequest, workspace: WorkspaceDependency
 ) -> schemas.LiveGraphResponse:
-    """The graph of a person's labels so far; whether they are enough, and which video to label next.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : PersonRequest
-        Whose labels.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    LiveGraphResponse
-        The graph as a picture, and what is said about it.
-    """
+    """The graph of a person's labels so far; whether they are enough, and which video to label next."""
     return workbench.live_graph(workspace, id, request.task, request.person)
 
 
@@ -122,22 +57,7 @@ def learn_live_graph(
 def make_table(
     id: schemas.RecordId, request: schemas.PersonRequest, workspace: WorkspaceDependency
 ) -> schemas.DatasetRecord:
-    """A dataset of a person's labels, to learn graphs from and to download; it is brought up to date every time.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    request : PersonRequest
-        Whose labels.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        The labels as a dataset of their own.
-    """
+    """A dataset of a person's labels, to learn graphs from and to download; it is brought up to date every time."""
     return workbench.make_table(workspace, id, request.task, request.person)
 
 
@@ -145,22 +65,7 @@ def make_table(
 def fill_labels(
     id: schemas.RecordId, request: schemas.FillRequest, workspace: WorkspaceDependency
 ) -> schemas.DatasetRecord:
-    """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`.
-
-    Parameters
-    ----------
-    id : str
-        The dataset, a folder of videos with captions, or of captions alone.
-    request : FillRequest
-        What is known of the steps.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DatasetRecord
-        The completed labels; its remarks say how many there are, and how sure.
-    """
+    """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`."""
     return workbench.fill_labels(workspace, id, request)
 
 
@@ -168,22 +73,7 @@ def fill_labels(
 def get_agreement(
     id: schemas.RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDependency
 ) -> schemas.AgreementResponse:
-    """How far two people agree over the videos that both have saved: Cohen's kappa, step by step.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    query : AgreementQuery
-        Two people, and the task.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    AgreementResponse
-        Kappa of presence and of time.
-    """
+    """How far two people agree over the videos that both have saved: Cohen's kappa, step by step."""
     return workbench.agreement(workspace, id, query.task or "", (query.person, query.other))
 
 
@@ -191,22 +81,7 @@ def get_agreement(
 def get_captions(
     id: schemas.RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDependency
 ) -> schemas.CaptionsResponse:
-    """The captions of a video.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    query : WorkbenchVideoQuery
-        Which video.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    CaptionsResponse
-        With the times of their words.
-    """
+    """The captions of a video."""
     return workbench.captions_of(workspace, id, query.task, query.video)
 
 
@@ -214,21 +89,6 @@ def get_captions(
 def get_media(
     id: schemas.RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDependency
 ) -> Any:
-    """The file of a video, or the part of it that the header `Range` asks for.
-
-    Parameters
-    ----------
-    id : str
-        The dataset.
-    query : WorkbenchVideoQuery
-        Which video.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    FileResponse
-        The file.
-    """
+    """The file of a video, or the part of it that the header `Range` asks for."""
     path = workbench.media_file(workspace, id, query.task, query.video)
     return FileResponse(path, media_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream")

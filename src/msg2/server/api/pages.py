@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse
 from msg2.server.api.dependencies import WorkspaceDependency
 from msg2.server.graph_workers import PAGE_FILE
 from msg2.server.schemas import RecordId
-from msg2.server.storage import NotFoundError
+from msg2.server.workspace import NotFoundError
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,19 +47,6 @@ def get_static_file(name: str) -> Response:
 
 @router.get("/page/{id}")
 def get_graph_page(id: RecordId, workspace: WorkspaceDependency) -> Response:
-    """The page of a graph.
-
-    Parameters
-    ----------
-    id : str
-        The graph.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    Response
-        The page, in a sandbox of the browser.
-    """
+    """The page of a graph."""
     path = workspace.graph_file(id, PAGE_FILE)
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})

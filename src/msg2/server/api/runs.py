@@ -62,92 +62,30 @@ def list_runs(runs: LiveRunsDependency) -> schemas.RunsResponse:
 
 @router.post("", status_code=201)
 def open_run(request: schemas.OpenRunRequest, runs: LiveRunsDependency) -> schemas.RunResponse:
-    """Begin a run of a graph that is kept. The first one learns from the data, which may take seconds.
-
-    Parameters
-    ----------
-    request : OpenRunRequest
-        Which graph, and which data to learn from.
-    runs : LiveRuns
-        Of the app.
-
-    Returns
-    -------
-    RunResponse
-        The run, with the first answer.
-    """
+    """Begin a run of a graph that is kept. The first one learns from the data, which may take seconds."""
     return runs.open(request)
 
 
 @router.get("/{id}")
 def get_run(id: schemas.RecordId, runs: LiveRunsDependency) -> schemas.RunResponse:
-    """How a run stands: the present answer, and everything that was told.
-
-    Parameters
-    ----------
-    id : str
-        The run.
-    runs : LiveRuns
-        Of the app.
-
-    Returns
-    -------
-    RunResponse
-        The run.
-    """
+    """How a run stands: the present answer, and everything that was told."""
     return runs.get(id)
 
 
 @router.post("/{id}/events")
 def tell_run(id: schemas.RecordId, event: schemas.RunEvent, runs: LiveRunsDependency) -> schemas.RunAnswer:
-    """Tell what happened, or ask; an event that is refused changes nothing.
-
-    Parameters
-    ----------
-    id : str
-        The run.
-    event : dict
-        One event.
-    runs : LiveRuns
-        Of the app.
-
-    Returns
-    -------
-    dict
-        What is known after it.
-    """
+    """Tell what happened, or ask; an event that is refused changes nothing."""
     return runs.tell(id, event)
 
 
 @router.get("/{id}/stream", response_class=StreamingResponse, responses=_STREAM_SCHEMA)
 async def stream_run(id: schemas.RecordId, runs: LiveRunsDependency) -> Any:
-    """The present answer at once, then every new one as it comes, until the run is removed.
-
-    Parameters
-    ----------
-    id : str
-        The run.
-    runs : LiveRuns
-        Of the app.
-
-    Returns
-    -------
-    StreamingResponse
-        Server-sent events.
-    """
+    """The present answer at once, then every new one as it comes, until the run is removed."""
     listener = await run_in_threadpool(runs.listen, id, asyncio.get_running_loop())
     return RunStreamResponse(runs, id, listener)
 
 
 @router.delete("/{id}", status_code=204)
 def remove_run(id: schemas.RecordId, runs: LiveRunsDependency) -> None:
-    """Remove a run; its streams end.
-
-    Parameters
-    ----------
-    id : str
-        The run.
-    runs : LiveRuns
-        Of the app.
-    """
+    """Remove a run; its streams end."""
     runs.remove(id)

@@ -23,20 +23,7 @@ router = APIRouter(prefix="/api", tags=["questions"])
 
 @router.post("/infer")
 def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -> dict[str, Any]:
-    """The graph of these labels: the content of a graph file.
-
-    Parameters
-    ----------
-    request : InferRequest
-        The labels, and how the graph is learned.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    dict
-        The content of a graph file.
-    """
+    """The graph of these labels: the content of a graph file."""
     request.parse_options()
     request.constraints()
     return _run_on_labels(workspace, graph_workers.infer_graph, request, request.labels)
@@ -46,22 +33,7 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDependency) -
 async def preview_upload(
     request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
 ) -> schemas.TablePreviewResponse | None:
-    """The columns and first rows of a table, which is the body of the request and is not kept; null of other data.
-
-    Parameters
-    ----------
-    request : Request
-        Its body is the file.
-    query : UploadQuery
-        The name of the file, and how it is to be read.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    TablePreviewResponse or None
-        What to ask about its columns.
-    """
+    """The columns and first rows of a table, which is the body of the request and is not kept; null of other data."""
     with workspace.scratch_folder() as folder:
         path = await save_body(request, folder / "table")
         found = await run_in_threadpool(workspace.preview_upload, query, path)
@@ -70,59 +42,20 @@ async def preview_upload(
 
 @router.post("/next")
 def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDependency) -> schemas.NextStepsResponse:
-    """What comes next after the steps that are done: the graph ranks, labels of videos tell probabilities and seconds.
-
-    Parameters
-    ----------
-    request : NextStepsRequest
-        The graph, the steps that are done, and maybe labels to learn from.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    NextStepsResponse
-        The steps that are left.
-    """
+    """Rank what comes next. The graph alone gives the order; labelled videos add probabilities and seconds."""
     asked = (request.graph, request.done, request.ranker, request.labels)
     return schemas.NextStepsResponse.model_validate(_run_on_labels(workspace, graph_workers.rank_next_steps, *asked))
 
 
 @router.post("/check")
 def check_labels(request: schemas.CheckRequest, workspace: WorkspaceDependency) -> dict[str, Any]:
-    """Every step that began before its precondition held, and the steps that were skipped; as `msg2 check --json`.
-
-    Parameters
-    ----------
-    request : CheckRequest
-        The graph and the labels.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    dict
-        The report.
-    """
+    """Every step that began before its precondition held, and the steps that were skipped; as `msg2 check --json`."""
     return _run_on_labels(workspace, graph_workers.check_labels, request.graph, request.labels)
 
 
 @router.post("/draw")
 def draw_graph(request: schemas.DrawRequest, workspace: WorkspaceDependency) -> schemas.DrawResponse:
-    """The diagram of a graph; a cycle of needs and order is refused, and named.
-
-    Parameters
-    ----------
-    request : DrawRequest
-        The graph.
-    workspace : Workspace
-        Of the app.
-
-    Returns
-    -------
-    DrawResponse
-        The diagram.
-    """
+    """The diagram of a graph; a cycle of needs and order is refused, and named."""
     return schemas.DrawResponse.model_validate(workspace.sandbox.run(graph_workers.draw_graph, request.graph).value)
 
 

@@ -18,10 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
-from msg2.simulation.simulated_features import FUNCTION_WORDS
-from msg2.simulation.storyboard import Storyboard
+from msg2.errors import InputError, optional_dependency
+from msg2.simulation.simulated_features import FUNCTION_WORDS, Storyboard
 from msg2.task import Sentence, Step
 from msg2.text import short_repr
 
@@ -65,31 +63,7 @@ _PARTICIPLES = {
 
 
 def write_narration(storyboard: Storyboard, steps: Sequence[Step], rng: np.random.Generator) -> list[Sentence]:
-    """Write the sentences that the narrator of a video says.
-
-    Parameters
-    ----------
-    storyboard : Storyboard
-        When there are sentences, and which steps they mention.
-    steps : sequence of Step
-        The steps of its columns.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Returns
-    -------
-    list of Sentence
-        With their times in seconds.
-
-    >>> from msg2.task import Segment
-    >>> from msg2.simulation import Demonstration
-    >>> from msg2.simulation.storyboard import StoryboardOptions, draw_storyboard
-    >>> demonstration = Demonstration("v", ("grind beans",), (Segment("grind beans", 0.0, 7.0),), (None,))
-    >>> options = StoryboardOptions(narrated=1, shift_seconds=0, off_topic=0, after_seconds=3)
-    >>> storyboard = draw_storyboard(demonstration, ["grind beans"], options, np.random.default_rng(0))
-    >>> [sentence.text for sentence in write_narration(storyboard, ["grind beans"], np.random.default_rng(0))]
-    ['now we grind the beans', 'now the beans should be ground', 'as you know I am no expert']
-    """
+    """Write the sentences that the narrator of a video says."""
     sentences = []
     for (start, end), row in zip(storyboard.sentence_times.tolist(), storyboard.mentioned, strict=True):
         mentioned = np.flatnonzero(row)
@@ -144,25 +118,6 @@ def utterance(program: str, text: str, seconds: float) -> Waveform:
 
     What would take longer than it may is spoken faster; what is too long even so is faded out: sentences never
     overlap.
-
-    Parameters
-    ----------
-    program : str
-        The path of espeak-ng.
-    text : str
-        What to say.
-    seconds : float
-        How long it may take.
-
-    Returns
-    -------
-    Waveform
-        At `SAMPLE_RATE`.
-
-    Raises
-    ------
-    InputError
-        Where the program does not speak.
     """
     longest = int(seconds * SAMPLE_RATE)
     sound = _synthesize(program, text, WORDS_PER_MINUTE)
@@ -194,24 +149,7 @@ def _synthesize(program: str, text: str, words_per_minute: int) -> Waveform:
 
 
 def soundtrack(sentences: Sequence[Sentence], program: str, seconds: float, sentence_seconds: float) -> Waveform:
-    """Synthesize the sound of a video: the sentences at their times, silence between them.
-
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        What is said.
-    program : str
-        The path of espeak-ng.
-    seconds : float
-        Length of the video.
-    sentence_seconds : float
-        How long a sentence may take.
-
-    Returns
-    -------
-    Waveform
-        As long as the video or, if that ends later, its last sentence; at `SAMPLE_RATE`.
-    """
+    """Synthesize the sound of a video: the sentences at their times, silence between them."""
     end = max([seconds, *(sentence.end for sentence in sentences)])
     track = np.zeros(round(end * SAMPLE_RATE), dtype=np.int16)
     for sentence in sentences:

@@ -14,15 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from msg2.arrays import FloatArray
-from msg2.media.image_encoders import Image
+from msg2.errors import require, require_probability
+from msg2.media.encoders import Image
+from msg2.sequences import FloatArray
 from msg2.simulation.rendering import sprites
 from msg2.simulation.rendering.sprites import Canvas, Colour, Look, draw_look, hsv_colour
-from msg2.simulation.simulated_features import content_words
+from msg2.simulation.simulated_features import Storyboard, StoryboardOptions, content_words
 from msg2.simulation.simulator import random_stream
-from msg2.simulation.storyboard import Storyboard, StoryboardOptions
 from msg2.task import Step
-from msg2.validation import require, require_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +91,7 @@ def split_step_name(step: Step) -> tuple[str, tuple[str, ...]]:
 
 
 def draw_props(task: str, steps: Sequence[Step], seed: int) -> tuple[Prop, ...]:
-    """Draw what each step is done with, the same in all videos of a task.
-
-    Parameters
-    ----------
-    task : str
-        The name of the task.
-    steps : sequence of Step
-        Its steps.
-    seed : int
-        0 or more.
-
-    Returns
-    -------
-    tuple of Prop
-        One for each step.
-
-    >>> fill, boil = draw_props("tea", ["fill kettle", "boil water in kettle"], seed=0)
-    >>> fill.objects[0] == boil.objects[1], fill.tool == boil.tool
-    (True, False)
-    """
+    """Draw what each step is done with, the same in all videos of a task."""
     named = [split_step_name(step) for step in steps]
     things = sorted({word for _, objects in named for word in objects})
     actions = sorted({action for action, _ in named})
@@ -223,22 +203,6 @@ def draw_frames(
 
     A step that is shown in full is being performed: its objects are in the middle, the main one in motion, with a hand.
     What is shown with less strength stands aside, so much smaller. What is done lies at the back with its mark.
-
-    Parameters
-    ----------
-    storyboard : Storyboard
-        What each frame shows.
-    props : sequence of Prop
-        Those of its steps.
-    options : RenderOptions
-        Size, clutter and noise.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Yields
-    ------
-    Image
-        Frame by frame, of shape (height, width, 3).
     """
     setting = _draw_setting(options, rng)
     shots = [_draw_shot(options, rng) for _ in range(1 + int(storyboard.shots[-1]))]

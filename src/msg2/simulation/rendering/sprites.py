@@ -101,24 +101,7 @@ _PLANES: Mapping[str, _Body] = {**_BODIES, **_PATTERNS, "hand": _hand, "sleeve":
 
 
 def draw_distinct_looks(words: Sequence[str], rng: np.random.Generator) -> dict[str, Look]:
-    """Draw a look for each word; of 65 words or fewer no two have body and pattern in common, and hues are spread.
-
-    Parameters
-    ----------
-    words : sequence of str
-        What the looks are for.
-    rng : numpy.random.Generator
-        Random numbers.
-
-    Returns
-    -------
-    dict of str to Look
-        By word.
-
-    >>> looks = draw_distinct_looks(["kettle", "water"], np.random.default_rng(0))
-    >>> looks["kettle"].body != looks["water"].body
-    True
-    """
+    """Draw a look for each word; of 65 words or fewer no two have body and pattern in common, and hues are spread."""
     bodies, patterns = (rng.permutation(list(names)).tolist() for names in (_BODIES, _PATTERNS))
     first = rng.random()
     return {
@@ -141,20 +124,7 @@ def _draw_colours(hue: float, rng: np.random.Generator) -> tuple[Colour, Colour]
 
 
 def hsv_colour(hue: float, saturation: float, value: float) -> Colour:
-    """Return a colour by hue, saturation and value.
-
-    Parameters
-    ----------
-    hue : float
-        Modulo 1.
-    saturation, value : float
-        From 0 to 1.
-
-    Returns
-    -------
-    Colour
-        Red, green and blue.
-    """
+    """Return a colour by hue, saturation and value."""
     red, green, blue = colorsys.hsv_to_rgb(hue % 1, saturation, min(1.0, value))
     return 255 * red, 255 * green, 255 * blue
 
@@ -164,29 +134,7 @@ def hsv_colour(hue: float, saturation: float, value: float) -> Colour:
 
 @lru_cache(maxsize=4096)
 def sprite(look: Look, radius: int, turn: int = 0, mirrored: bool = False, mark: Colour | None = None) -> Sprite:
-    """Draw a thing.
-
-    Parameters
-    ----------
-    look : Look
-        How it looks.
-    radius : int
-        Its size in pixels.
-    turn : int, optional
-        It is turned clockwise by `turn`/24 of a circle.
-    mirrored : bool, optional
-        Then it is mirrored.
-    mark : Colour, optional
-        It is something that is done: it has faded, and bears a badge of this colour.
-
-    Returns
-    -------
-    Sprite
-        Square, of an odd number of pixels, the thing in its middle.
-
-    >>> sprite(Look("disc", "core", ((255.0, 0.0, 0.0), (0.0, 0.0, 0.0))), 10).paint.shape
-    (27, 27, 3)
-    """
+    """Draw a thing."""
     reach = math.ceil(_MARGIN * radius)
     along = np.arange(-reach, reach + 1, dtype=np.float32) / radius
     right, down = (-along if mirrored else along)[None, :], along[:, None]
@@ -217,17 +165,7 @@ def _coverage(distance: _Plane, radius: int) -> _Plane:
 
 
 def paste_sprite(canvas: Canvas, drawn: Sprite, x: int, y: int) -> None:
-    """Put a sprite on an image; what is outside is cut.
-
-    Parameters
-    ----------
-    canvas : array of shape (height, width, 3)
-        Is changed.
-    drawn : Sprite
-        What to put there.
-    x, y : int
-        Column and row of its middle.
-    """
+    """Put a sprite on an image; what is outside is cut."""
     reach = len(drawn.veil) // 2
     top, left = y - reach, x - reach
     rows = slice(max(0, top), max(0, min(len(canvas), top + len(drawn.veil))))

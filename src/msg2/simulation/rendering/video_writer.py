@@ -16,20 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from msg2.errors import InputError
-from msg2.extras import optional_dependency
+from msg2.errors import InputError, optional_dependency, require
 from msg2.files import write_together
-from msg2.formats.webvtt_srt import to_webvtt
-from msg2.media.image_encoders import Image
+from msg2.formats.captions import to_webvtt
+from msg2.media.encoders import Image
 from msg2.parallel import WorkerDied, process_engine
 from msg2.progress import Progress, no_progress
 from msg2.simulation.rendering.narrator import SAMPLE_RATE, Waveform, find_espeak, soundtrack, write_narration
 from msg2.simulation.rendering.scenes import RenderOptions, draw_frames, draw_props
-from msg2.simulation.simulated_features import video_storyboard
+from msg2.simulation.simulated_features import Storyboard, video_storyboard
 from msg2.simulation.simulator import Demonstration, Simulation, random_stream
-from msg2.simulation.storyboard import Storyboard
 from msg2.task import Sentence
-from msg2.validation import require
 
 BLANK_SECONDS = 1.0
 """Where nothing is to be seen of a performed step, it is so for this long."""
@@ -69,17 +66,7 @@ class VideoRenderer:
         return write_narration(self.storyboard(demonstration), self.simulation.graph.steps, rng)
 
     def write(self, demonstration: Demonstration, folder: Path, espeak: str | None) -> None:
-        """Render a video and write it with its captions: both or neither.
-
-        Parameters
-        ----------
-        demonstration : Demonstration
-            What happens in it.
-        folder : Path
-            Where to write.
-        espeak : str or None
-            The path of espeak-ng; None: the video has no sound.
-        """
+        """Render a video and write it with its captions: both or neither."""
         storyboard, sentences = self.storyboard(demonstration), self.narration(demonstration)
         props = draw_props(self.simulation.task.name, self.simulation.graph.steps, self.seed)
         seconds = len(storyboard.frame_times) / self.options.frames_per_second
@@ -166,20 +153,6 @@ def encode_mp4(frames: Iterable[Image], sound: Waveform | None, options: RenderO
 
     x264 has one thread, since what it writes depends on their number, and no macroblock tree, which it does not always
     compute alike.
-
-    Parameters
-    ----------
-    frames : iterable of Image
-        Each of shape (height, width, 3).
-    sound : Waveform or None
-        At `SAMPLE_RATE`.
-    options : RenderOptions
-        Size and frame rate.
-
-    Returns
-    -------
-    bytes
-        The content of the file.
     """
     av = _av()
     file = io.BytesIO()

@@ -1,0 +1,290 @@
+"""The next step (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
+
+A step can follow when it is eligible and not yet completed, and it is the more likely the more recently it became
+eligible. A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike.
+
+GRProp, graph reward propagation (Sohn et al., 2018; Sec. 5.2): follow the gradient of the reward through the graph.
+
+Completion x_n ∈ {0, 1} is made differentiable by softening the graph. With p_n the softened precondition of step n,
+
+    progress       x̃_n = x_n if n is completed, else λ_or p_n + (1 − λ_or) x_n        (p_n = 1 without precondition)
+    OR             p(a | b | …)     = Σ_k softmax(w_or a)_k a_k
+    AND            p(a & b & ¬c …)  = ζ(mean(a, b, …) − w_and Σ p(c)),   ζ(z) = log(1 + exp(β_and z)) / β_and
+    reward         U = Σ_n r_n x̃_n,   r_n = λ^Δ[n]
+    policy         π(n) ∝ exp(T ∂U/∂x_n)   over the steps that are eligible and not completed
+
+A step is worth its own reward and a share of the reward of everything it helps to open up. What is negated is read
+from the completion x itself: only a completed step blocks. Δ is the number of steps since n first became eligible; a
+step that has never been eligible has the full reward. Formulas may nest: the rules apply from the inside out.
+
+The equations follow a public implementation of the policy, with these departures: a single step as precondition is
+taken as it is (no ζ), an AND of negations alone starts from 1, and a completed step counts exactly 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.assist.run_state import RunState, RunStateTracker
+from msg2.errors import require
+from msg2.graph import Formula, SubtaskGraph
+from msg2.graph.formula import unmet_clauses
+from msg2.task import Step, Task
+
+RHO = 0.9
+"""ρ: discount per step since a step became eligible."""
+
+Ranker: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
+"""From the steps done so far, in order, to the probability of each step that is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedStep:
+    """A step that is left, how likely it is next, and why."""
+
+    step: Step
+    rank: int
+    """Its place among the steps that are left; the most likely one has 1."""
+    probability: float | None
+    """None where steps are only ranked: a rule says which comes sooner, not how often."""
+    waited: int | None
+    """Number of steps done since it first became eligible; None: never."""
+    unmet: tuple[Formula, ...]
+    """The clauses of its precondition that do not hold yet."""
+    ruled_out_by: tuple[Step, ...] = ()
+    """What has been done that it should have preceded, or that a run does in its place."""
+    awaited: tuple[Step, ...] = ()
+    """What should come before it, if done, and is still to come: the step is eligible but not due."""
+
+    @property
+    def eligible(self) -> bool:
+        """Whether the precondition of the step holds and nothing rules it out."""
+        return not self.unmet and not self.ruled_out_by
+
+
+def next_steps(graph: SubtaskGraph, done: Sequence[Step] = (), ranker: Ranker | None = None) -> list[RankedStep]:
+    """Rank the steps that are left.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    done : sequence of Step
+        The steps done so far, in order.
+    ranker : Ranker, optional
+        How probable each step is; by default steps are ranked by `recency`, without probabilities.
+
+    Returns
+    -------
+    list of RankedStep
+        The most probable first; equals in the order of the graph (layer, then name).
+
+    Raises
+    ------
+    InputError
+        For a step that the graph does not have.
+
+    >>> from msg2.graph import step
+    >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
+    >>> [(ranked.rank, ranked.step, ranked.eligible) for ranked in next_steps(graph, done=["whisk"])]
+    [(1, 'dip', True), (2, 'fry', False)]
+    """
+    return rank_steps(RunStateTracker(graph), done, ranker)
+
+
+def rank_steps(
+    tracker: RunStateTracker, done: Sequence[Step], ranker: Ranker | None = None, k: int | None = None
+) -> list[RankedStep]:
+    """Rank the steps that are left, as `next_steps`, for many questions about one graph."""
+    graph, state = tracker.graph, tracker.state_after(done)
+    weights = (ranker or _recency(tracker, RHO))(done)
+    left = sorted((name for name in graph.steps if name not in state.completed), key=lambda name: -weights[name])
+    return [
+        RankedStep(
+            name,
+            rank,
+            None if ranker is None else weights[name],
+            state.waited.get(name),
+            unmet_clauses(graph.precondition(name), state.completed),
+            tuple(sorted(state.completed & (graph.partners(name) | graph.order_successors(name)))),
+            tuple(sorted(graph.awaited(name, state.completed))),
+        )
+        for rank, name in enumerate(left[:k], start=1)
+    ]
+
+
+def recency(graph: SubtaskGraph, rho: float = RHO) -> Ranker:
+    """The ranker of App. C: of the eligible steps, the one that became eligible last.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need.
+    rho : float
+        ρ, above 0 and at most 1.
+
+    Returns
+    -------
+    Ranker
+
+    Raises
+    ------
+    InputError
+        For another ρ.
+    """
+    require(0 < rho <= 1, f"rho is {rho}, it must be above 0 and at most 1")
+    return _recency(RunStateTracker(graph), rho)
+
+
+def _recency(tracker: RunStateTracker, rho: float) -> Ranker:
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
+        state = tracker.state_after(done)
+        # Only ratios count: measured from the freshest step, ρ^Δ of a long video does not vanish altogether.
+        freshest = min((state.waited[name] for name in state.eligible - state.completed), default=0)
+        return eligible_probabilities(tracker.graph, state, lambda name: float(rho ** (state.waited[name] - freshest)))
+
+    return probabilities_after
+
+
+def eligible_probabilities(graph: SubtaskGraph, state: RunState, weight: Callable[[Step], float]) -> dict[Step, float]:
+    """Probabilities of the steps that are left, in proportion to a weight."""
+    left = [name for name in graph.steps if name not in state.completed]
+    return _normalize({name: weight(name) if name in state.eligible else 0.0 for name in left})
+
+
+def bigram(task: Task) -> Ranker:
+    """A baseline without any graph: counts of "b directly after a" in `task`, of the steps not yet done.
+
+    p(b | a) ∝ #(a → b) + #(b) / (1 + Σ #), with a = START for the first step: where a pair was never seen, the
+    share of the videos' labels that are b decides.
+
+    >>> from msg2.task import Segment, Video
+    >>> task = Task("t", "abc", [Video("v", [Segment("a"), Segment("b"), Segment("c")])])
+    >>> best = bigram(task)(["a"])
+    >>> max(best, key=best.get)
+    'b'
+    """
+    pairs: Counter[tuple[Step | None, Step]] = Counter()
+    for video in task:
+        sequence = video.sequence()
+        pairs.update(zip((None, *sequence), sequence, strict=False))
+    single = Counter(step for video in task for step in video.sequence())
+    total = 1 + single.total()
+
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
+        last, completed = (done[-1] if done else None), set(done)
+        left = [name for name in task.steps if name not in completed]
+        return _normalize({name: pairs[last, name] + single[name] / total for name in left})
+
+    return probabilities_after
+
+
+def _normalize(weights: Mapping[Step, float]) -> dict[Step, float]:
+    """`weights` with the sum 1; all equal where they are all 0."""
+    total = sum(weights.values())
+    return {name: weight / total if total else 1 / len(weights) for name, weight in weights.items()}
+
+
+DISCOUNT = 0.9
+"""λ: reward lost per step since the precondition of a step was satisfied. The other values are those of a public
+implementation of the policy."""
+TEMPERATURE = 200.0
+"""T: how sharply the policy prefers the steepest reward."""
+OR_SHARE = 0.8
+"""λ_or: share of its precondition in the progress of an incomplete step; the rest is its completion."""
+OR_SHARPNESS = 2.0
+"""w_or: sharpness of the softened OR; 0 is the mean, infinity the maximum."""
+AND_SHARPNESS = 8.0
+"""β_and: sharpness of the softened AND's lower bound at 0."""
+NEGATIVE_WEIGHT = 3.0
+"""w_and: how strongly a completed step blocks an AND that negates it."""
+
+
+def grprop(graph: SubtaskGraph) -> Ranker:
+    """The GRProp policy as a ranker; where nothing is eligible, all steps that are left are equal.
+
+    >>> from msg2.graph import step
+    >>> graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": step("b")})
+    >>> chances = grprop(graph)([])
+    >>> max(chances, key=chances.get)  # b opens c and d, a opens nothing
+    'b'
+    """
+    tracker = RunStateTracker(graph)
+
+    def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
+        state = tracker.state_after(done)
+        completion = np.array([name in state.completed for name in graph.steps], dtype=np.float64)
+        rewards = np.array([DISCOUNT ** state.waited.get(name, 0) for name in graph.steps])
+        _, slope = softened_reward(graph, completion, rewards)
+        logits = dict(zip(graph.steps, (TEMPERATURE * slope).tolist(), strict=True))
+        highest = max((logits[name] for name in state.eligible - state.completed), default=0.0)
+        return eligible_probabilities(graph, state, lambda name: math.exp(logits[name] - highest))
+
+    return probabilities_after
+
+
+def softened_reward(
+    graph: SubtaskGraph, completion: NDArray[np.float64], rewards: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """U and its gradient ∂U/∂x."""
+    size = len(graph.steps)
+    raw = {n: _Soft(float(x), unit) for n, x, unit in zip(graph.steps, completion, np.eye(size), strict=True)}
+    soft: dict[Step, _Soft] = {}
+    for name in graph.steps:  # parents come first: steps are sorted by layer
+        own = raw[name]
+        if own.value >= 1:
+            soft[name] = own
+            continue
+        before = _soften(graph.precondition(name), soft, raw)
+        soft[name] = _Soft(
+            OR_SHARE * before.value + (1 - OR_SHARE) * own.value, OR_SHARE * before.slope + (1 - OR_SHARE) * own.slope
+        )
+    reward = sum(r * soft[name].value for name, r in zip(graph.steps, rewards.tolist(), strict=True))
+    slopes = np.array([soft[name].slope for name in graph.steps]).reshape(size, size)
+    return float(reward), rewards @ slopes
+
+
+@dataclass(frozen=True, slots=True)
+class _Soft:
+    """A softened truth value and its slope, the gradient with respect to x, shape (steps,)."""
+
+    value: float
+    slope: NDArray[np.float64]
+
+
+def _soften(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _Soft]) -> _Soft:
+    """The softened `formula`; steps take their values from `soft`, and from `raw` under a negation."""
+    size = len(raw)
+    match formula.kind:
+        case "true":
+            return _Soft(1.0, np.zeros(size))
+        case "step":
+            return soft[formula.name]
+        case "not":
+            inner = _soften(formula.operands[0], raw, raw)
+            return _Soft(1 - inner.value, -inner.slope)
+        case "all":
+            positive = [_soften(o, soft, raw) for o in formula.operands if o.kind != "not"]
+            negated = [_soften(o.operands[0], raw, raw) for o in formula.operands if o.kind == "not"]
+            z, slope = 1.0, np.zeros(size)  # an AND of nothing holds
+            if positive:
+                z = sum(part.value for part in positive) / len(positive)
+                slope = np.mean([part.slope for part in positive], axis=0)
+            for part in negated:
+                z, slope = z - NEGATIVE_WEIGHT * part.value, slope - NEGATIVE_WEIGHT * part.slope
+            rising = np.exp(-np.logaddexp(0, -AND_SHARPNESS * z))  # ζ'(z), without overflow
+            return _Soft(float(np.logaddexp(0, AND_SHARPNESS * z)) / AND_SHARPNESS, rising * slope)
+        case "any":
+            parts = [_soften(operand, soft, raw) for operand in formula.operands]
+            values, slopes = np.array([p.value for p in parts]), np.array([p.slope for p in parts])
+            weights = np.exp(OR_SHARPNESS * (values - values.max()))
+            weights /= weights.sum()
+            mean = float(weights @ values)
+            return _Soft(mean, (weights * (1 + OR_SHARPNESS * (values - mean))) @ slopes)

@@ -1,0 +1,346 @@
+"""Subtitle files: WebVTT and SubRip (SRT) are read, recognised by their content; WebVTT is written.
+
+Automatic captions roll: two lines are on the screen, and when a new one comes the last one moves up, so that every line
+is in the file two or three times, once in a cue of 10 ms. A file counts as rolling if more than half of its cues do,
+counted from the second one. A cue rolls if it begins with the last lines of the cue before and then says more, or if it
+repeats them for no longer than a blink. A rolling file has at least two such cues, or times within its lines, which
+only machines write. In such a file, lines that a cue repeats from the one before are dropped; a file that is not
+rolling keeps every word, so that "stir, stir" stays there twice.
+
+Captions of videos: WebVTT or SRT files, one per video (or one per language), named after it.
+
+A name without its suffix belongs to a video if it is the video's id, maybe with variants such as `.en`, `.en.auto` or
+`.f137` after it; if not, a name that ends in ` [id]` (as yt-dlp writes it), in `_id` (as CrossTask does) or in `-id`
+(youtube-dl), maybe with variants too. The first of these kinds that occurs counts. Of the variants of one name, the
+wanted language is taken, else the name without variants, else English; names that differ otherwise are an error.
+`name_finder` is that rule, here and for videos and all that is made from them.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from msg2.errors import InputError
+from msg2.formats.source import Source
+from msg2.task import Sentence
+from msg2.text import short_repr
+
+BLINK = 0.05
+"""Seconds of the longest cue that nobody could read, and of the longest pause that nobody sees."""
+
+_SIGNATURE = re.compile(r"WEBVTT(?:[ \t].*)?")
+_NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
+_CLOCK = r"(?:([0-9]{1,5}):)?([0-5][0-9]):([0-5][0-9])\.([0-9]{3})"
+_VTT_TIMING = re.compile(rf"[ \t]*{_CLOCK}[ \t]*-->[ \t]*{_CLOCK}(?:[ \t].*)?")
+_SRT_CLOCK = r"(?:([0-9]{1,5}):)?([0-5]?[0-9]):([0-5]?[0-9])[,.]([0-9]{3})"
+_SRT_TIMING = re.compile(rf"\s*{_SRT_CLOCK}\s*-->\s*{_SRT_CLOCK}(?:\s.*)?")
+_INLINE = re.compile(rf"<{_CLOCK}>")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|</>|<[0-9:.]+>|\{\\[^{}]*\}")
+"""Voices, classes, italics, places on the screen and the like, and times within a cue; a lone `<` is text."""
+
+
+class Cue(NamedTuple):
+    """What is on the screen from `start` to `end` (seconds): lines as they are written, tags included."""
+
+    start: float
+    end: float
+    lines: tuple[str, ...]
+
+    @property
+    def plain_lines(self) -> tuple[str, ...]:
+        """The lines as they are shown, without tags."""
+        return tuple(map(_plain_text, self.lines))
+
+    @property
+    def sentence(self) -> Sentence:
+        """The whole text of the cue.
+
+        >>> Cue(1.0, 3.0, ("now <i>flip</i>", "the bread &amp; wait")).sentence
+        Sentence(text='now flip the bread & wait', start=1.0, end=3.0)
+        """
+        return Sentence(_plain_text(" ".join(self.lines)), self.start, self.end)
+
+    @property
+    def fragments(self) -> tuple[Sentence, ...]:
+        """The same words, split wherever a time within the cue stands between two of them.
+
+        >>> Cue(1.0, 3.0, ("flip<00:01.500><c> the</c><00:01.700><c> bread</c>",)).fragments[1]
+        Sentence(text='the', start=1.5, end=1.7)
+        """
+        first, *others = _INLINE.split(" ".join(self.lines))  # text, four numbers of a time, text, …
+        starts, texts = [self.start], [_TAG.sub("", first)]
+        for index in range(0, len(others), 5):
+            text = _TAG.sub("", others[index + 4])
+            if not texts[-1].strip() or texts[-1][-1].isspace() or text[:1].isspace():
+                starts.append(min(max(_to_seconds(others[index : index + 4]), starts[-1]), self.end))
+                texts.append(text)
+            else:
+                texts[-1] += text  # within a word
+        ends = [*starts[1:], self.end]
+        plain = (" ".join(html.unescape(text).split()) for text in texts)
+        return tuple(Sentence(*piece) for piece in zip(plain, starts, ends, strict=True) if piece[0])
+
+
+def read_cues(file: Source) -> tuple[Cue, ...]:
+    """Read the cues of a file in its order, every line once; cues without text are left out.
+
+    Comments, styles, names and numbers of cues and their settings are skipped.
+    """
+    lines = [_NumberedLine(row, line.rstrip("\r\n")) for row, line in enumerate(file.lines(), start=1)]
+    if lines and _SIGNATURE.fullmatch(lines[0].text):
+        cues = [*_vtt_cues(lines, file)]
+    elif any("-->" in line.text for line in [line for line in lines if line.text.strip()][:2]):
+        cues = [*_srt_cues(lines, file)]
+    else:
+        hint = "captions are WebVTT files, whose first line is WEBVTT, or SRT files of numbered cues"
+        raise InputError("is not a file of captions", where=file.row(1), hint=hint)
+    return tuple(cue for cue in remove_repeated_lines(cues) if any(cue.plain_lines))
+
+
+# -- rolling captions -------------------------------------------------------------------------------------------
+
+
+def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
+    """The cues without the lines that they repeat, if they are rolling captions; else as they are.
+
+    >>> cues = [Cue(0, 2, ("crack",)), Cue(2, 4, ("crack", "the eggs")), Cue(4, 6, ("the eggs", "and stir"))]
+    >>> remove_repeated_lines(cues)[1:]
+    [Cue(start=2, end=4, lines=('the eggs',)), Cue(start=4, end=6, lines=('and stir',))]
+    >>> len(remove_repeated_lines([Cue(0, 2, ("stir",)), Cue(2, 4, ("stir",)), Cue(4, 6, ("stir",))]))
+    3
+    """
+    full = [Cue(cue.start, cue.end, tuple(line for line in cue.lines if _plain_text(line))) for cue in cues]
+    repeats = [_count_repeated_lines(before, cue) for before, cue in pairwise(full)]
+    rolling = sum(
+        0 < count < len(cue.lines) or (count > 0 and cue.end - cue.start <= BLINK)
+        for count, cue in zip(repeats, full[1:], strict=True)
+    )
+    timed_within = any(_INLINE.search(line) for cue in full for line in cue.lines)
+    if rolling <= len(repeats) / 2 or rolling < (1 if timed_within else 2):
+        return full
+    return [*full[:1], *(Cue(cue.start, cue.end, cue.lines[n:]) for n, cue in zip(repeats, full[1:], strict=True))]
+
+
+def _count_repeated_lines(before: Cue, cue: Cue) -> int:
+    """With how many of the last lines of the cue before it a cue begins.
+
+    A line with times within is new. A cue with nothing but known lines, after a pause, repeats them on purpose.
+    """
+    old, new = before.plain_lines, cue.plain_lines
+    new_from = next((index for index, line in enumerate(cue.lines) if _INLINE.search(line)), len(new))
+    most = next((n for n in range(min(len(old), new_from), 0, -1) if old[-n:] == new[:n]), 0)
+    follows = cue.start <= before.end + BLINK
+    return most if follows or most < len(new) else 0
+
+
+# -- reading WebVTT and SubRip ----------------------------------------------------------------------------------
+
+
+class _NumberedLine(NamedTuple):
+    row: int
+    text: str
+
+
+def _vtt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
+    header, *blocks = _blocks(lines)
+    if any("-->" in line.text for line in header):
+        blocks.insert(0, header[1:])  # the empty line after the header was forgotten
+    for block in blocks:
+        first = block[0].text
+        named_so = len(block) > 1 and "-->" in block[1].text and not first.startswith("NOTE")
+        if _NO_CUE.fullmatch(first) and not named_so:
+            continue
+        timings = [index for index, line in enumerate(block) if "-->" in line.text]
+        if not timings or timings[0] > 1:
+            hint = "a cue is a line such as 00:05.000 --> 00:07.500, then its text without empty lines"
+            raise InputError("the lines have no times", where=file.row(block[0].row), hint=hint)
+        for index, following in pairwise([*timings, len(block)]):
+            yield _parse_cue(block[index], _VTT_TIMING, block[index + 1 : following], file)
+
+
+def _blocks(lines: Sequence[_NumberedLine]) -> list[list[_NumberedLine]]:
+    """The runs of lines between empty ones; a line of spaces is not empty, as the format has it."""
+    return [list(block) for is_text, block in groupby(lines, key=lambda line: line.text != "") if is_text]
+
+
+def _srt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
+    """A cue goes from its timing to the next one; a number right before that belongs there, empty lines are no text."""
+    timings = [index for index, line in enumerate(lines) if "-->" in line.text]
+    if odd := [line for line in lines[: timings[0]] if line.text.strip() and not line.text.strip().isdecimal()]:
+        hint = "a cue is its number, a line such as 00:00:05,000 --> 00:00:07,500, then its text"
+        raise InputError("the lines have no times", where=file.row(odd[0].row), hint=hint)
+    for index, following in pairwise([*timings, len(lines)]):
+        numbered = following < len(lines) and lines[following - 1].text.strip().isdecimal()
+        yield _parse_cue(lines[index], _SRT_TIMING, lines[index + 1 : following - numbered], file)
+
+
+def _parse_cue(timing: _NumberedLine, pattern: re.Pattern[str], text: Sequence[_NumberedLine], file: Source) -> Cue:
+    match = pattern.fullmatch(timing.text)
+    if match is None:
+        hint = "write times such as 00:00:05,000 --> 00:00:07,500"
+        if pattern is _VTT_TIMING:
+            hint = "write times such as 00:05.000 --> 00:07.500 or 01:00:05.000 --> 01:00:07.500"
+        raise InputError(f"{short_repr(timing.text)} is not the timing of a cue", where=file.row(timing.row), hint=hint)
+    start, end = _to_seconds(match.groups()[:4]), _to_seconds(match.groups()[4:])
+    if end < start:
+        raise InputError(f"the cue ends at {end:g}, before its start at {start:g}", where=file.row(timing.row))
+    return Cue(start, end, tuple(line.text for line in text))
+
+
+def _to_seconds(numbers: Sequence[str | None]) -> float:
+    """Of hours, which may be missing, minutes, seconds and thousandths."""
+    hours, minutes, seconds, thousandths = (int(number or 0) for number in numbers)
+    return (hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + thousandths) / 1000
+
+
+def _plain_text(text: str) -> str:
+    """Text without tags, with entities resolved and every space a single one."""
+    return " ".join(html.unescape(_TAG.sub("", text)).split())
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+def to_webvtt(sentences: Iterable[Sentence]) -> str:
+    """The sentences as a WebVTT file, with times to the millisecond.
+
+    >>> print(to_webvtt([Sentence("now flip it", 3.5, 7.0)]), end="")
+    WEBVTT
+    <BLANKLINE>
+    00:00:03.500 --> 00:00:07.000
+    now flip it
+    """
+    cues = (
+        f"\n{_format_timestamp(sentence.start)} --> {_format_timestamp(sentence.end)}\n"
+        f"{html.escape(sentence.text, quote=False)}\n"
+        for sentence in sentences
+    )
+    return "WEBVTT\n" + "".join(cues)
+
+
+def _format_timestamp(seconds: float) -> str:
+    minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
+
+
+LANGUAGE = "en"
+"""Of the captions of a video that has them in several languages and none without a language in its name."""
+
+CAPTION_SUFFIXES = (".vtt", ".vtt.gz", ".srt", ".srt.gz")
+
+
+# -- files ------------------------------------------------------------------------------------------------------
+
+
+def read_captions(path: str | Path) -> dict[str, tuple[Sentence, ...]]:
+    """Read every caption file of a folder, or one file: the sentences by the file's name without its suffix.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "v1.vtt").write_text("WEBVTT\\n\\n00:01.500 --> 00:03.000\\nnow <i>flip</i> it\\n")
+    ...     read_captions(folder)
+    {'v1': (Sentence(text='now flip it', start=1.5, end=3.0),)}
+    """
+    return {name: read_sentences(file) for name, file in caption_files(path).items()}
+
+
+def caption_files(path: str | Path) -> dict[str, Source]:
+    """The caption files (`.vtt`, `.srt`, maybe with `.gz`) of a folder, or one file whatever its suffix, by name."""
+    source = Source.at(path)
+    if not source.is_folder:
+        return {source.stem: source}
+    files: dict[str, Source] = {}
+    for file in source.files:
+        if not file.path.name.lower().endswith(CAPTION_SUFFIXES):
+            continue
+        if file.stem in files:
+            what = f"is the second caption file of {short_repr(file.stem)}, beside {files[file.stem].path.name}"
+            raise InputError(what, where=file.path, hint="keep one of them")
+        files[file.stem] = file
+    if not files:
+        raise InputError("the folder holds no captions", where=path, hint="give a folder of .vtt or .srt files")
+    return files
+
+
+def read_sentences(file: Source) -> tuple[Sentence, ...]:
+    """Read a caption file: a sentence of plain text per cue, every line once, in the order of the file."""
+    return tuple(cue.sentence for cue in read_cues(file))
+
+
+def read_fragments(file: Source) -> tuple[Sentence, ...]:
+    """Read the same words with times as exact as the file has them: automatic captions give the time of each word."""
+    return tuple(fragment for cue in read_cues(file) for fragment in cue.fragments)
+
+
+# -- captions and videos ----------------------------------------------------------------------------------------
+
+
+def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[str], str | None]:
+    """A function that finds the name that belongs to a video, by the rule of this module."""
+    matches: dict[str, list[_NameMatch]] = defaultdict(list)
+    for name in set(names):
+        for video, match in _name_matches(name, language):
+            matches[video].append(match)
+
+    def find(video: str) -> str | None:
+        if video not in matches:
+            return None
+        best, *others = sorted(matches[video])
+        for other in others:
+            same_kind, same_name = other.kind == best.kind, other.name == best.name
+            if same_kind and not same_name and (other.base != best.base or best.rank == _OTHER_VARIANT):
+                what = f"video {short_repr(video)} could be {short_repr(best.name)} or {short_repr(other.name)}"
+                raise InputError(what, hint="keep one of them, or name it exactly as the video")
+        return best.name
+
+    return find
+
+
+_VARIANT = re.compile(r"[A-Za-z0-9+-]+")
+"""What may stand between dots at the end of a name: languages, formats, `auto`."""
+_OTHER_VARIANT = 3
+
+
+class _NameMatch(NamedTuple):
+    """How a name fits a video; the smallest is the best."""
+
+    kind: int
+    rank: int
+    """By language, see `_language_rank`."""
+    variants: int
+    name: str
+    base: str
+    """The name without its variants."""
+
+
+def _name_matches(name: str, language: str | None) -> Iterator[tuple[str, _NameMatch]]:
+    """Every id that a video could have to which this name belongs."""
+    for cut in [*(dot.start() for dot in re.finditer(r"\.", name)), len(name)]:
+        base, variants = name[:cut], name[cut + 1 :].split(".") if cut < len(name) else []
+        rank = _language_rank(variants, language)
+        yield base, _NameMatch(0, rank, len(variants), name, base)
+        if all(map(_VARIANT.fullmatch, variants)):
+            for kind, (opening, closing) in enumerate([(r" \[", "]"), ("_", ""), ("-", "")], start=1):
+                if base.endswith(closing):
+                    for start in re.finditer(opening, base):
+                        id = base[start.end() : len(base) - len(closing)]
+                        yield id, _NameMatch(kind, rank, len(variants), name, base)
+
+
+def _language_rank(variants: Sequence[str], language: str | None) -> int:
+    """The wanted language first, then a name without variants, then English, then anything."""
+    if language and _is_in_language(variants, language):
+        return 0
+    if not variants:
+        return 1
+    return 2 if _is_in_language(variants, LANGUAGE) else _OTHER_VARIANT
+
+
+def _is_in_language(variants: Sequence[str], language: str) -> bool:
+    return any(f"{variant.lower()}-".startswith(f"{language.lower()}-") for variant in variants)

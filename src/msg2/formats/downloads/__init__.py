@@ -1,1 +1,0 @@
-"""Public annotation sets: a catalogue of them, and their download from their home pages."""

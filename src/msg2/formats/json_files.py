@@ -1,0 +1,104 @@
+"""Strict JSON: no duplicate keys, no NaN, no endless numbers; errors name the file, the row and the column.
+
+Access to the values of a JSON document, so that an error names the path to the value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from msg2.errors import InputError
+from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from msg2.formats.source import Source
+
+
+def parse_json(text: str, source: Source, row: int | None = None) -> Any:
+    """Parse JSON strictly: no duplicate keys, no NaN, no halves of surrogate pairs."""
+    where: str | Path = source.path if row is None else source.row(row)
+    try:
+        value = _STRICT.decode(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except InputError as error:
+        raise error.at(where) from None
+    except json.JSONDecodeError as error:
+        what = f"is not valid JSON: {error.msg} (column {error.colno})"
+        raise InputError(what, where=source.row(row or error.lineno)) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", where=where) from None
+    except UnicodeEncodeError:
+        raise InputError("has half of a surrogate pair, which is no character", where=where) from None
+    except ValueError:
+        raise InputError("has a number with too many digits", where=where) from None
+
+
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise InputError(f"the key {short_repr(twice)} is there twice in one object")
+    return value
+
+
+def _parse_finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise InputError(f"has the number {short_repr(digits)}, which is too large")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InputError(f"has {name}, which is no JSON number")
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_require_unique_keys, parse_float=_parse_finite, parse_constant=_refuse_constant
+)
+
+
+def matching_files(source: Source, matches: Callable[[Any], bool]) -> list[Source]:
+    """The files whose JSON document is of some kind."""
+    return [file for file in source.files_or_self if matches(file.document)]
+
+
+def only_matching_file(source: Source, matches: Callable[[Any], bool]) -> Source:
+    """The only one of the `matching_files`, of which there is at least one."""
+    files = matching_files(source, matches)
+    if len(files) > 1:
+        names = " and ".join(file.path.name for file in files)
+        raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
+    return files[0]
+
+
+def keys_of_first(objects: Any) -> set[str]:
+    """The keys of the first of the JSON objects in a JSON object, to recognise a layout by; none where it is none."""
+    first = next(iter(objects.values()), None) if isinstance(objects, dict) else None
+    return set(first) if isinstance(first, dict) else set()
+
+
+def list_items(items: Any, kind: type, where: str) -> Iterator[tuple[str, Any]]:
+    """The items of a JSON list, each with the path to it."""
+    for position in range(len(items)):
+        yield f"{where}[{position}]", member(items, position, kind, where)
+
+
+def member(value: Any, key: str | int, kind: type | UnionType | tuple[type, ...], where: str) -> Any:
+    """The value of a key of a JSON object, or of a place in a list."""
+    path = f"{where}[{key}]" if isinstance(key, int) else f"{where}.{key}"
+    try:
+        item = value[key]
+    except (KeyError, IndexError, TypeError):
+        raise InputError("is missing", where=path) from None
+    if not isinstance(item, kind) or (isinstance(item, bool) and kind is not bool):
+        words = {str: "text", str | None: "text", dict: "an object", list: "a list", int: "a whole number"}
+        raise InputError(f"is not {words.get(kind, 'a number')}", where=path)  # type: ignore[arg-type]
+    return item

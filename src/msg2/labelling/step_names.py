@@ -1,0 +1,145 @@
+"""Names of steps from a file: a plain list, a text with one step per line (as on wikiHow), or a graph.
+
+Names of steps from narration alone: verb phrases that are said in many videos, clustered by their meaning.
+
+Phrases are merged by average linkage of 1 − cos(p, q) + w |place(p) − place(q)| with their median places in the
+videos: nuts are loosened early and tightened late, though the words are alike. A cluster is named after the phrase with
+the largest Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of
+them is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from msg2.errors import InputError
+from msg2.formats.graph_file import read_graph
+from msg2.formats.source import Source
+from msg2.labelling.narration_grid import EncodeTexts
+from msg2.task import Sentence, Step
+from msg2.text import short_repr
+
+_BULLET = re.compile(r"^(?:(?:step\s*)?\d+\s*[.):]\s*|step\s+\d+\s+|[-*•–]\s+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """Names of steps in the order of the file, and what was done to the lines."""
+
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for place, step in enumerate(self.steps):
+            if step in self.steps[:place]:
+                raise InputError(f"the step {short_repr(step)} is listed twice")
+        if not self.steps:
+            raise InputError("lists no step", hint="write one step per line")
+
+
+def read_steps(path: str | Path) -> StepList:
+    """Read names of steps; numbers and bullets in front of them are left out.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "steps.txt")
+    ...     _ = path.write_text("1. Whisk the eggs\\n2. Dip the bread\\n")
+    ...     read_steps(path).steps
+    ('Whisk the eggs', 'Dip the bread')
+    """
+    source = Source.at(path)
+    if source.is_folder:
+        raise InputError("is a folder, not a list of steps", where=path)
+    if source.is_json:
+        return StepList(read_graph(path).steps, ("the steps and their order are those of a graph",))
+    if {"video", "step"} <= {cell.strip().lower() for cell in re.split(r"[,;\t]", next(source.lines(), ""))}:
+        hint = "write one step per line, or give the table with --labels"
+        raise InputError("is a table of labels, not a list of steps", where=path, hint=hint)
+    lines = [" ".join(line.split()) for line in source.lines()]
+    listed = [line for line in lines if line and not line.startswith("#")]
+    names = [_BULLET.sub("", line).rstrip(".") for line in listed]
+    changed = sum(name != line.rstrip(".") for name, line in zip(names, listed, strict=True))
+    notes = (f"numbers or bullets were left out in {changed} lines of {Path(path).name}",) if changed else ()
+    try:
+        return StepList(tuple(name for name in names if name), notes)
+    except InputError as error:
+        raise error.at(path) from None
+
+
+CLOSEST = 0.35
+"""Mean distance up to which phrases belong together."""
+_PLACE_WEIGHT = 0.7
+"""w: half a video apart is as far as `CLOSEST` by meaning."""
+_MOST_PHRASES = 3000
+"""Phrases that are clustered, those of the most videos."""
+TALK = frozenset(
+    ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
+     "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope",
+     "join", "keep", "know", "learn",
+     "leave", "let", "like", "look", "love", "make", "mean", "mention", "need", "remember", "say", "see", "share",
+     "show", "start", "subscribe", "talk", "tell", "thank", "think", "try", "understand", "use", "visit", "wait",
+     "want", "watch", "welcome", "wonder", "work"]
+)  # fmt: skip
+"""Verbs of talk about the video and verbs that mean nothing without more: phrases of a single object with them say no
+step."""
+PRONOUNS = frozenset(
+    ["everything", "it", "me", "one", "that", "them", "these", "they", "this", "those", "us", "you"]
+)  # fmt: skip
+"""They are left out: "flip it over" says "flip over", and "cut it" no step."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredStep:
+    """A cluster of phrases."""
+
+    name: str
+    videos: int
+    """In which one of its phrases is said."""
+    position: float
+    """Median place in these videos, from 0 to 1."""
+    phrases: tuple[str, ...]
+    """The most typical first."""
+
+
+def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, most: int = 12) -> list[DiscoveredStep]:
+    """Propose names of steps."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    videos: dict[str, set[str]] = defaultdict(set)
+    places: dict[str, list[float]] = defaultdict(list)
+    for video, phrases in said.items():
+        last = max((phrase.end for phrase in phrases), default=1.0) or 1.0
+        for phrase in phrases:
+            words = [word for word in phrase.text.casefold().split() if word not in PRONOUNS]
+            if len(words) > 1 and words[0] not in TALK:
+                text = " ".join(words)
+                videos[text].add(video)
+                places[text].append(phrase.start / last)
+    common = sorted((text for text in videos if len(videos[text]) > 1), key=lambda text: (-len(videos[text]), text))
+    if len(common) < 2:
+        raise InputError("hardly any phrase is said in two videos", hint="name the steps in a file with --steps")
+    common = common[:_MOST_PHRASES]
+    vectors = np.asarray(encode(common), np.float64)
+    cosines = np.clip(vectors @ vectors.T, -1, 1)
+    place = np.array([np.median(places[text]) for text in common])
+    distances = 1 - (cosines + cosines.T) / 2 + _PLACE_WEIGHT * np.abs(place[:, None] - place)
+    np.fill_diagonal(distances, 0)
+    labels = fcluster(linkage(squareform(distances, checks=False), "average"), CLOSEST, "distance")
+    weight = np.array([len(videos[text]) for text in common], np.float64)
+    found = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        typical = cosines[np.ix_(members, members)] @ weight[members] * weight[members] ** 0.5
+        ordered = [common[members[place]] for place in np.argsort(-typical, kind="stable")]
+        shown_in = set().union(*(videos[text] for text in ordered))
+        position = float(np.median([place for text in ordered for place in places[text]]))
+        found.append(DiscoveredStep(ordered[0], len(shown_in), position, tuple(ordered)))
+    ranked = sorted(found, key=lambda step: (-step.videos, step.name))[:most]
+    return sorted(ranked, key=lambda step: (step.position, step.name))

@@ -1,0 +1,352 @@
+"""Batches of tokens for the state model: several videos may share a row, and attention stays within each of them.
+
+The state model (Sec. 4.1): frames and sentences in, one ordinal score per step and token out.
+
+    A = MHA(query = frames, keys = values = sentences)        Eq. 1, no skip connection around it
+    H = FeedForward(A) + A                                    Eq. 2
+    [start] and [end] take the place of H at the borders of labelled segments
+    ŝ = Linear(Transformer(H))                                Eq. 3
+
+To these scores `msg2.states.network` may add its own; that is not in the paper.
+
+Two models that go beyond the paper's: evidence of a step in single frames and sentences, and co-occurring labels.
+
+evidence:       e_t[n] = max over s ≤ t of smooth(z_s[n] - z_s[background]),  z = Linear(x)
+co-occurrence:  a logistic regression per step on the labels of the other steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from msg2.errors import InputError, optional_dependency
+from msg2.states.configuration import StateModelOptions
+from msg2.states.tokens_and_targets import END, EXTRA_FEATURES, START
+
+if TYPE_CHECKING:
+    from msg2.states.transformer_encoders import SequenceEncoder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """B rows of L tokens; N steps; W sentences per token. Frames and sentences are row numbers in the dataset."""
+
+    video: Tensor
+    """(B, L): a number per video, from 1 up; 0 is padding."""
+    position: Tensor
+    """(B, L): the token's position in its video, from 0 up."""
+    kind: Tensor
+    """(B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`."""
+    frame: Tensor
+    """(B, L)."""
+    sentence: Tensor
+    """(B, L, W): -1 where there is none."""
+    inside: Tensor
+    """(B, L, N): whether the token lies in a segment of that label."""
+    state: Tensor
+    """(B, L, N): the true states."""
+    weight: Tensor
+    """(B, L, N): how much each of them counts in the loss."""
+    fold: Tensor
+    """(B, L): the fold of an evidence model that does not learn from the video; -1 where none does."""
+    label_features: Tensor
+    """(B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment."""
+    present: Tensor
+    """(B, L, N), at the last token of each video: which steps the labels hold, dropped ones included."""
+    asked: Tensor
+    """(B, L, N), at the last token of each video: the steps without a visible label, whose presence is predicted."""
+
+    def copy_from(self, other: Batch) -> None:
+        """Overwrite the tensors with those of another batch of the same shape."""
+        for f in fields(self):
+            getattr(self, f.name).copy_(getattr(other, f.name))
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the same batch on another device."""
+        return Batch(*(getattr(self, f.name).to(device) for f in fields(self)))
+
+
+def transform_rows(function: Callable[[Tensor], Tensor], vectors: Tensor, rows: Tensor) -> Tensor:
+    """Apply a function to chosen rows of a matrix.
+
+    Many tokens have the same sentence or frame, which a CPU transforms once, with one draw of dropout. A GPU would have
+    to wait for how many there are: there every token transforms its own.
+    """
+    rows = rows.clamp(min=0)
+    if rows.is_cuda:
+        return function(F.embedding(rows, vectors))
+    distinct, rows = torch.unique(rows, return_inverse=True)
+    return F.embedding(rows, function(F.embedding(distinct, vectors)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateModelOutput:
+    """What the model computes for a batch."""
+
+    scores: Tensor
+    """ŝ, (B, L, N)."""
+    evidence: Tensor | None = None
+    """(B, L, N): the evidence of each step at each token; with evidence models only."""
+    presence: Tensor | None = None
+    """(B, L, N): the log-odds that a step is in the video at all, at its last token; with co-occurrence only."""
+    step_logits: tuple[Tensor, ...] = ()
+    """Of each evidence model, (B, L, FOLDS, N + 1): which step each token shows, or background."""
+
+
+class Fusion(nn.Module):
+    """Eq. 1 and 2: every frame asks the W sentences around it; what it gets replaces it (or is added, with `skip`)."""
+
+    def __init__(self, width: int, text_width: int, heads: int, dropout: float, skip: bool) -> None:
+        super().__init__()
+        self.heads, self.skip = heads, skip
+        inner = heads * -(-width // heads)
+        self.query, self.out = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.key, self.value = nn.Linear(text_width, inner), nn.Linear(text_width, inner)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
+        )
+        self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
+
+    def forward(self, frames: Tensor, sentences: Tensor, rows: Tensor) -> Tensor:
+        """Enrich frames by sentences."""
+        exists = rows >= 0
+        query = self.query(frames).unflatten(-1, (self.heads, -1)).unsqueeze(-3)  # (B, L, 1, heads, each)
+        # (B, L, W, heads, each)
+        key, value = (
+            torch.unflatten(transform_rows(linear, sentences, rows), -1, (self.heads, -1))
+            for linear in (self.key, self.value)
+        )
+        match = (query * key).sum(-1) * key.shape[-1] ** -0.5  # (B, L, W, heads)
+        match = match.masked_fill(~exists[..., None], torch.finfo(match.dtype).min)
+        share = self.dropout(match.softmax(-2)) * exists[..., None]
+        attended = self.out((share[..., None] * value).sum(-3).flatten(-2)) * exists.any(-1, keepdim=True)
+        attended = self.dropout(attended) + (frames if self.skip else 0)
+        return self.norm(self.feed_forward(attended) + attended)  # type: ignore[no-any-return]
+
+
+class StateModel(nn.Module):
+    """One ordinal score per step at every token; only those at `[start]` and `[end]` are trained and read."""
+
+    def __init__(self, steps: int, frame_width: int, text_width: int, options: StateModelOptions) -> None:
+        super().__init__()
+        self.options = options
+        self._require_sentences(text_width)
+        width = text_width if options.inputs == "text" else frame_width
+        self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(  # type: ignore[assignment]
+            {
+                what: EvidenceModel(steps, size, options.evidence_dropout)
+                for what, size in _evidence_inputs(frame_width, text_width, options)
+            }
+        )
+        self.bias = nn.Parameter(torch.zeros(1)) if options.evidence else None
+        self.cooccurrence = CooccurrenceModel(steps) if options.cooccurrence else None
+        # How much the evidence counts for whether a step is there at all.
+        self.presence_scale = nn.ParameterDict(
+            {what: torch.zeros(1) for what in self.evidence_models} if options.cooccurrence else {}
+        )
+        self.transformer: SequenceEncoder | None = None
+        if not options.context:
+            return
+        with optional_dependency("a model with a transformer", "states"):
+            from msg2.states.transformer_encoders import VisualBert, load_encoder
+        self.transformer = load_encoder(options.encoder)
+        if options.direct and not isinstance(self.transformer, VisualBert):
+            raise InputError(f"direct goes with a VisualBERT encoder, not with {options.encoder}")
+        fuses = options.inputs != "vision" and not options.direct
+        self.fusion = Fusion(width, text_width, options.heads, options.dropout, options.skip) if fuses else None
+        inner = self.transformer.width
+        entry = self.transformer.visual_width if isinstance(self.transformer, VisualBert) and options.direct else inner
+        self.borders = nn.Embedding(2, width)
+        self.input_projection = nn.Identity() if width == entry else nn.Linear(width, entry)
+        self.text_projection = nn.Linear(text_width, inner) if options.direct else None
+        self.head = nn.Linear(inner, steps)
+
+    def forward(self, batch: Batch, frames: Tensor, sentences: Tensor) -> StateModelOutput:
+        """Compute the scores of a batch."""
+        self._require_sentences(len(sentences))
+        scores = torch.zeros(()) if self.transformer is None else self._transformer_scores(batch, frames, sentences)
+        scores = scores if self.bias is None else scores + self.bias
+        presence = None
+        if self.cooccurrence is not None:
+            completion, presence = self.cooccurrence(batch.label_features)
+            scores = scores + completion
+        step_logits, evidence = [], []
+        for what, model in self.evidence_models.items():
+            rows = batch.frame[..., None] if what == "frames" else batch.sentence
+            logits = model.step_logits(frames if what == "frames" else sentences, rows, batch)
+            # Recognition is learned from frames alone: through a maximum, the scores would only teach it by heart.
+            now, so_far = model(logits.detach(), batch)
+            scores = scores + so_far
+            if presence is not None:
+                presence = presence + F.softplus(self.presence_scale[what]) * so_far
+            step_logits.append(logits)
+            evidence.append(now)
+        return StateModelOutput(
+            scores, torch.stack(evidence).sum(0) if evidence else None, presence, tuple(step_logits)
+        )
+
+    def penalty(self) -> Tensor:
+        """The L2 penalty of the evidence and co-occurrence models: what is learned from few videos must stay small."""
+        weights = [(self.options.evidence_l2, model.linear.weight) for model in self.evidence_models.values()]
+        if self.cooccurrence is not None:
+            # Whether a step is there is asked once per video, when it is completed at every border.
+            weights += [(self.options.cooccurrence_l2, self.cooccurrence.completion.weight)]
+            weights += [(10 * self.options.cooccurrence_l2, self.cooccurrence.presence.weight)]
+        return torch.stack(
+            [torch.zeros((), device=self.device), *(cost * each.square().sum() for cost, each in weights)]
+        ).sum()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def _require_sentences(self, count: int) -> None:
+        if self.options.inputs != "vision" and not count:
+            raise InputError("the features hold no sentences", hint="use the variant vision-only")
+
+    def _transformer_scores(self, batch: Batch, frames: Tensor, sentences: Tensor) -> Tensor:
+        """The paper's model: (B, L, N)."""
+        assert self.transformer is not None
+        seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
+        if self.fusion is not None:
+            seen = self.fusion(seen, sentences, batch.sentence)
+        hidden = self.input_projection(self._insert_borders(seen, batch))
+        if self.text_projection is not None:
+            middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
+            hidden = self._forward_with_text(
+                transform_rows(self.text_projection, sentences, middle), hidden, middle >= 0, batch
+            )
+        else:
+            hidden = self.transformer(hidden, _attention_mask(batch.video, batch.video, hidden.dtype), batch.position)
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+    def _insert_borders(self, seen: Tensor, batch: Batch) -> Tensor:
+        """`[start]` and `[end]` in the place of the fused vectors at the borders."""
+        border = self.borders((batch.kind == END).long())
+        at_border = (batch.kind == START) | (batch.kind == END)
+        return torch.where(at_border[..., None], border.to(seen.dtype), seen)
+
+    def _forward_with_text(self, texts: Tensor, frames: Tensor, exists: Tensor, batch: Batch) -> Tensor:
+        """VisualBERT†: the middle sentence of every token beside the token itself."""
+        mask = _attention_mask(
+            torch.cat([batch.video] * 2, 1), torch.cat([batch.video * exists, batch.video], 1), frames.dtype
+        )
+        from msg2.states.transformer_encoders import VisualBert
+
+        assert isinstance(self.transformer, VisualBert)
+        return self.transformer.forward_with_text(texts, frames, mask, batch.position)
+
+
+def _evidence_inputs(frame_width: int, text_width: int, options: StateModelOptions) -> list[tuple[str, int]]:
+    """What the evidence models see, "frames" or "sentences", and the width of that."""
+    inputs = {"fused": ("frames", "sentences"), "vision": ("frames",), "text": ("sentences",)}[options.inputs]
+    widths = {"frames": frame_width, "sentences": text_width}
+    return [(what, widths[what]) for what in inputs] if options.evidence else []
+
+
+def _attention_mask(queries: Tensor, keys: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, 1, L, L), to be added to attention: 0 within a video, `_MASKED` to other videos; padding sees padding."""
+    within = queries[:, :, None] == keys[:, None, :]
+    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, _MASKED)[:, None]
+
+
+_MASKED = -1e4
+"""Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
+a query has no key, or none in a whole block of keys, as in a row of several videos."""
+
+FOLDS = 4
+"""Folds of the training videos: each has a linear layer that learns from the other folds and scores this one."""
+_NO_EVIDENCE = -8.0
+"""Log-odds of a step where it cannot be: low, and finite for the smoothing."""
+
+
+class EvidenceModel(nn.Module):
+    """What frames (or sentences) have shown of each step so far; not in the paper.
+
+    z = Linear(x) recognises one of N steps or background in every token, trained by cross-entropy on what the labels
+    say. e_t[n] is the highest smoothed z[n] - z[background] up to token t; tokens that are labelled as another step do
+    not count. It can tell a step that nobody labelled from one that nobody did: the paper's loss has no example
+    of the latter, and calls every step completed in the end.
+
+    There are `FOLDS` linear layers. Each learns from the videos of all folds but its own, and scores those of its own
+    fold: what is known by heart is no evidence. A video that none has seen is scored by the mean of all of them.
+    """
+
+    def __init__(self, steps: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, FOLDS * (steps + 1))
+        nn.init.zeros_(self.linear.weight)  # what was not learned is no evidence
+        nn.init.zeros_(self.linear.bias)
+        self.scale = nn.Parameter(torch.zeros(1))
+        self.dropout = nn.Dropout(dropout)
+
+    def step_logits(self, vectors: Tensor, rows: Tensor, batch: Batch) -> Tensor:
+        """How much each token looks like each step, and like background.
+
+        It is the mean over the W vectors of a token, less the mean over its video, since what is there all the time
+        says nothing about a step.
+        """
+        exists = rows >= 0
+        share = exists / exists.sum(-1, keepdim=True).clamp(min=1)
+        each = (transform_rows(self._project, vectors, rows) * share[..., None]).sum(-2)
+        video = batch.video.flatten()
+        sums = each.new_zeros(int(video.max()) + 1, each.shape[-1]).index_add(0, video, each.flatten(0, 1))
+        means = sums / video.bincount(minlength=len(sums)).clamp(min=1)[:, None]
+        return (each - means[batch.video] + self.linear.bias).reshape(*batch.video.shape, FOLDS, -1)
+
+    def _project(self, vectors: Tensor) -> Tensor:
+        """The linear layer without its bias."""
+        normalized = F.layer_norm(vectors, vectors.shape[-1:])  # so that one learning rate fits all encoders
+        return F.linear(self.dropout(normalized), self.linear.weight)
+
+    def forward(self, step_logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Turn logits into evidence."""
+        odds = step_logits[..., :-1] - step_logits[..., -1:]
+        own = F.one_hot(batch.fold.clamp(min=0), FOLDS).to(odds.dtype)
+        fold_weight = torch.where((batch.fold < 0)[..., None], 1 / FOLDS, own)
+        odds = (odds * fold_weight[..., None]).sum(-2)
+        other_step = batch.inside.any(-1, keepdim=True) & ~batch.inside
+        odds = odds.masked_fill(other_step, _NO_EVIDENCE)
+        exists = batch.video > 0
+        videos, longest = int(batch.video.max()), int(batch.position.max()) + 1
+        each = odds.new_full((videos, longest, odds.shape[-1]), _NO_EVIDENCE)
+        each = each.index_put((batch.video[exists] - 1, batch.position[exists]), odds[exists])
+        smooth = F.avg_pool1d(F.pad(each.mT, (1, 1), value=_NO_EVIDENCE), 3, stride=1).mT
+        here = ((batch.video - 1).clamp(min=0), batch.position)
+        scale = F.softplus(self.scale)
+        return scale * smooth[here], scale * smooth.cummax(1).values[here]
+
+
+class CooccurrenceModel(nn.Module):
+    """Which labels usually go along with which, and when; not in the paper.
+
+    A logistic regression per step on the features of the other labels: one for ŝ, when it is completed, and one for
+    whether it is there at all. The latter learns from dropped labels (there) and from steps without a label (taken as
+    not there).
+    """
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.completion, self.presence = (nn.Linear(2 * steps + EXTRA_FEATURES, steps) for _ in range(2))
+        for linear in (self.completion, self.presence):
+            nn.init.zeros_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        own = torch.eye(steps, dtype=torch.bool)  # a step's own label must not be a feature of it
+        self.other_labels: Tensor
+        mask = ~torch.cat([own, own, torch.zeros(steps, EXTRA_FEATURES, dtype=torch.bool)], 1)
+        self.register_buffer("other_labels", mask, persistent=False)
+
+    def forward(self, label_features: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, 2 N + EXTRA_FEATURES) -> twice (B, L, N): the scores of completion, and the log-odds of presence."""
+        completion, presence = (
+            F.linear(label_features, linear.weight * self.other_labels, linear.bias)
+            for linear in (self.completion, self.presence)
+        )
+        return completion, presence
