@@ -7,6 +7,7 @@ an intended change, `python tests/test_docs.py` writes the true outputs, and the
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +30,8 @@ import msg2
 from experiments import EXPERIMENTS
 from experiments.__main__ import app as experiments_app
 from experiments.scripts.__main__ import app as scripts_app
-from msg2.cli.app import app
+from msg2.cli import console
+from msg2.cli.app import app, main
 from msg2.inference import METHODS
 from msg2.simulation.label_noise import NoiseOptions
 
@@ -91,24 +94,80 @@ def _commands(body: str) -> list[str]:
 
 
 def _output(command: str, folder: Path) -> str:
-    """What a command prints; setting up is left to make and pip."""
+    """What a command prints; setting up is left to make and pip.
+
+    `msg2` and Python scripts run in this process, and what they are piped to runs after them: the order of two streams
+    does not depend on which program is faster. Messages that go past a pipe come after what comes out of it.
+    """
     if command.startswith(("make ", "pip ")):
         return ""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {
-        **os.environ,
-        "PATH": path,
-        "COLUMNS": "100",
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": "1",
-        "MPLCONFIGDIR": str(folder / ".matplotlib"),
-    }
-    done = subprocess.run(
-        ["bash", "-c", command.replace(".venv/bin/", "")],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    lines = done.stdout.replace(str(folder.resolve()), HOME).splitlines()
+    before, ours, after = _split_pipe(command.replace(".venv/bin/", ""))
+    text, messages = _run_shell(before, folder), ""
+    if ours:
+        text, messages = _run_here(ours, folder, text, piped=bool(after))
+    if after:
+        text = _run_shell(after, folder, text)
+    lines = (text + messages).replace(str(folder.resolve()), HOME).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _split_pipe(command: str) -> tuple[str, str, str]:
+    """What feeds `msg2` or a script, that command with its redirections, and what it is piped to; each may be empty."""
+    parts = re.split(r""" \| (?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", command)
+    for number, part in enumerate(parts):
+        if re.match(r"msg2 |python \w+\.py", part):
+            return " | ".join(parts[:number]), part, " | ".join(parts[number + 1 :])
+    return command, "", ""
+
+
+def _run_shell(line: str, folder: Path, stdin: str = "") -> str:
+    """What other programs print."""
+    if not line:
+        return ""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, input=stdin, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ).stdout  # fmt: skip
+
+
+def _run_here(line: str, folder: Path, stdin: str, *, piped: bool) -> tuple[str, str]:
+    """The two streams of a command that runs in this process; without a pipe or redirection they are one."""
+    words = shlex.split(line)
+    streams: dict[str, io.StringIO] = {"out": io.StringIO()}
+    targets: dict[str, Path] = {}
+    merged = not piped
+    for sign in ("<", "2>&1", "2>", ">"):
+        if sign not in words:
+            continue
+        place = words.index(sign)
+        words.pop(place)
+        if sign == "2>&1":
+            merged = True
+            continue
+        file = folder / words.pop(place)
+        if sign == "<":
+            stdin = file.read_text(encoding="utf-8")
+        else:
+            targets["err" if sign == "2>" else "out"] = file
+            merged = False
+    streams["err"] = streams["out"] if merged else io.StringIO()
+    program, *arguments = words
+    with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(console.err, "_width", 100)
+        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        patch.setattr(sys, "argv", words if program == "msg2" else arguments)
+        with redirect_stdout(streams["out"]), redirect_stderr(streams["err"]), suppress(SystemExit):
+            if program == "msg2":
+                main()
+            else:
+                patch.syspath_prepend(folder)
+                runpy.run_path(str(folder / arguments[0]), run_name="__main__")
+    for name, file in targets.items():
+        file.write_text(streams[name].getvalue(), encoding="utf-8")
+    text, messages = ("" if name in targets else streams[name].getvalue() for name in ("out", "err"))
+    return text, "" if merged else messages
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
