@@ -197,39 +197,39 @@ def shown_commands() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("page", "command"), shown_commands())
-def test_shown_commands_parse(page: str, command: str) -> None:
-    _, name, *arguments = shlex.split(command)
-    get_command(app).commands[name].make_context(name, arguments)  # type: ignore[attr-defined]  # raises on bad usage
+@pytest.fixture(scope="module")
+def commands() -> dict[str, Any]:
+    """The commands of msg2 by name."""
+    found: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_options_in_running_text_exist(page: Path) -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+def test_shown_commands_parse(commands: dict[str, Any]) -> None:
+    for _, command in shown_commands():
+        _, name, *arguments = shlex.split(command)
+        commands[name].make_context(name, arguments)  # raises on bad usage
+
+
+def test_commands_and_options_in_running_text_exist(commands: dict[str, Any]) -> None:
     roots = [*commands.values(), get_command(experiments_app), get_command(scripts_app)]
     every = [command for root in roots for command in (root, *getattr(root, "commands", {}).values())]
-    options = {
+    options = {"--version", "--help", "--install-completion"} | {
         option
         for command in (get_command(app), *every)
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    for code in re.findall(r"`((?:msg2 |--)[^`]+)`", text):
-        words = code.split()
-        if words[0] == "msg2":
-            assert words[1] in commands or words[1].startswith("--"), code
-        assert {word for word in words if word.startswith("--")} <= {
-            *options,
-            "--version",
-            "--help",
-            "--install-completion",
-        }, code
+    for page in PAGES:
+        for code in re.findall(r"`((?:msg2 |--)[^`]+)`", BLOCK.sub("", page.read_text(encoding="utf-8"))):
+            words = code.split()
+            if words[0] == "msg2":
+                assert words[1] in commands or words[1].startswith("--"), (page.name, code)
+            assert {word for word in words if word.startswith("--")} <= options, (page.name, code)
 
 
-def test_every_command_method_and_experiment_is_documented() -> None:
+def test_every_command_method_and_experiment_is_documented(commands: dict[str, Any]) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for name in get_command(app).commands:  # type: ignore[attr-defined]
+    for name in commands:
         assert f"msg2 {name}" in text
     for name in METHODS:
         assert f"**`{name}`**" in text or name == "msg2"
@@ -237,13 +237,13 @@ def test_every_command_method_and_experiment_is_documented() -> None:
         assert f'docs/results/{name}.md"' in text
 
 
-def test_the_pages_about_commands_are_what_the_help_says() -> None:
+def test_the_pages_about_commands_are_what_the_help_says(commands: dict[str, Any]) -> None:
     pages: dict[Path, str] = runpy.run_path(str(ROOT / "docs/commands.py"))["command_pages"]()
     assert set(pages) == {ROOT / "docs/commands.md", *(ROOT / "docs/commands").glob("*.md")}
     for page, text in pages.items():
         assert page.read_text(encoding="utf-8") == text, "if this is intended: python docs/commands.py"
     every = "".join(pages.values())
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in commands.items():
         for one in getattr(command, "commands", {name: command}).values():
             assert all(f"`{option}" in every for parameter in one.params for option in parameter.opts if "-" in option)
 
@@ -413,18 +413,19 @@ def test_numbers_in_running_text_are_measured(name: str) -> None:
     assert set(NUMBER.findall(text)) - known == set()
 
 
-@pytest.mark.parametrize("experiment", RESULTS)
-def test_both_files_of_a_result_agree(experiment: str) -> None:
-    markdown = (ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")
-    for table in _results(experiment)["tables"]:
-        for row in table["rows"]:
-            cells = ["N/A" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in row]
-            assert f"| {' | '.join(cells)} |" in markdown
+def test_both_files_of_a_result_agree() -> None:
+    for experiment in RESULTS:
+        markdown = (ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")
+        for table in _results(experiment)["tables"]:
+            for row in table["rows"]:
+                cells = ["N/A" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in row]
+                assert f"| {' | '.join(cells)} |" in markdown, experiment
 
 
 # -- the site ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # it runs the notebooks
 def test_the_site_builds_without_a_warning_from_any_folder(tmp_path: Path) -> None:
     options = ["--strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(tmp_path / "site")]
     command = [sys.executable, "-m", "mkdocs", "build", *options]
