@@ -42,7 +42,7 @@ COMMANDS = {
     "convert to ELAN": "convert world/steps.csv -o steps.eaf",
 }
 LACKING = {
-    "training": ("states train world/steps.csv --features features -o model", "state prediction"),
+    "rendering": ("simulate 'Make Coffee' --videos 2 --render -o rendered", "rendering videos"),
     "serve": ("serve", "the web app"),
 }
 

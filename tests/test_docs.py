@@ -59,6 +59,8 @@ GUIDES = (
     "tutorial",
 )
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
+LONG = {"media.md", "states.md", "videos.md"}
+"""Pages that render videos or train models: minutes."""
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
 """Stands for the folder in which the pages are run."""
@@ -156,7 +158,7 @@ def _run_here(line: str, folder: Path, stdin: str, *, piped: bool) -> tuple[str,
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         patch.setenv("COLUMNS", "100")
         patch.setattr(console.err, "_width", 100)
-        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         patch.setattr(sys, "argv", words if program == "msg2" else arguments)
         with redirect_stdout(streams["out"]), redirect_stderr(streams["err"]), suppress(SystemExit):
             if program == "msg2":
@@ -170,7 +172,10 @@ def _run_here(line: str, folder: Path, stdin: str, *, piped: bool) -> tuple[str,
     return text, "" if merged else messages
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else []) for page in RUN],
+)
 def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if page.name == "media.md" and not shutil.which("espeak-ng"):
         pytest.skip("espeak-ng is not installed, and the page is about videos with sound")
