@@ -99,6 +99,7 @@ def _output(command: str, folder: Path) -> str:
         **os.environ,
         "PATH": path,
         "COLUMNS": "100",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "1",
         "MPLCONFIGDIR": str(folder / ".matplotlib"),
