@@ -134,8 +134,8 @@ class GraphFile(_Strict):
     """Step: the share of the runs with this step that do it again."""
     method: dict[str, object] = {}
     """How the graph was learned: name, options, and the ids of the videos. Other keys are kept."""
-    evidence: dict[str, Annotated[StepEvidence, WrapValidator(_keep_as_it_is)]] = {}
-    """Step: what the videos say about its precondition. Other keys are kept."""
+    evidence: dict[str, Annotated[StepEvidence | object, WrapValidator(_keep_as_it_is)]] = {}
+    """Step: what the videos say about its precondition. What is not as described is kept, and not used."""
 
     @field_validator("order", "exclusive", "optional", "repeats")
     @classmethod
