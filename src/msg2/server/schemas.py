@@ -725,7 +725,7 @@ RunAnswer: TypeAlias = Annotated[
         }
     ),
 ]
-"""As `msg2.assist.run_events.answer_event` answers, with `last` and `version`."""
+"""As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
 class OpenRunRequest(StrictModel):
