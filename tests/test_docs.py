@@ -126,9 +126,14 @@ def _run_shell(line: str, folder: Path, stdin: str = "") -> str:
     """What other programs print."""
     if not line:
         return ""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "COLUMNS": "100",
+    }
     return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, input=stdin, text=True, check=False,
+        ["bash", "-c", line], cwd=folder, env=environment, input=stdin, text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     ).stdout  # fmt: skip
 
