@@ -70,7 +70,7 @@ GOOD = '{"format": "msg2.graph/1", "task": "t", "steps": ["a", "b"], "preconditi
         (b'{"steps": {"1": "a"}, "edges": [[1, 2]]}', r"\$.edges\[0\]: is not a pair of step ids"),
         (b'{"steps": {"1": "a"}, "edges": [1]}', r"\$.edges\[0\]: is not a list"),
         (b'{"steps": {"1": 2}, "edges": []}', r"\$.steps.1: is not text"),
-        (b'{"steps": {"1": "a", "2": "a"}, "edges": []}', "steps: 'a' is there twice"),
+        (b'{"steps": {"1": "a", "2": "a"}, "edges": []}', "the graph has the step 'a' twice"),
         (b'{"steps": {"1": "a", "2": "b"}, "edges": [[1, 2], [2, 1]]}', "form a cycle"),
     ],
 )

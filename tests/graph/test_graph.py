@@ -133,7 +133,7 @@ def test_a_long_chain_is_no_recursion_problem() -> None:
 @pytest.mark.parametrize(
     ("steps", "preconditions", "words"),
     [
-        ("aba", {}, "steps: 'a' is there twice"),
+        ("aba", {}, "the graph has the step 'a' twice"),
         ("a", {"b": step("a")}, "preconditions of 'b': 'b' is not among the steps"),
         ("a", {"a": step("z")}, "preconditions of 'a': 'z' is not among the steps"),
     ],

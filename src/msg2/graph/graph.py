@@ -508,7 +508,7 @@ def _check_names(steps: list[Step], named: Iterable[tuple[str, Step | int, Itera
     known = set(steps)
     if len(known) < len(steps):
         twice = next(name for name in steps if steps.count(name) > 1)
-        raise InputError(f"{short_repr(twice)} is there twice", where="steps")
+        raise InputError(f"the graph has the step {short_repr(twice)} twice")
     for key, place, names in named:
         for name in names:
             if name not in known:
