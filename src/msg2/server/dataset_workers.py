@@ -65,7 +65,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
     if videos and not holds_labels(source):
         entry = {"name": dataset.title, "videos": len(videos), "steps": []}
         return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
-    format = find_reader(source, dataset.reading.columns).DESCRIPTION
+    format = find_reader(source, dataset.reading.columns).description
     preview = preview_table(source, dataset.reading.columns)
     tasks = read_tasks(source, dataset, repeats="keep")
     entries = [
