@@ -2,10 +2,10 @@
 
 CSV and Parquet files of 10⁴ to 10⁷ rows, each read in a process of its own: by msg2, by pyarrow alone, CSV also row by
 row (as msg2 reads small files and those that Arrow refuses), and, where MSG2_PM4PY names an environment with it, by
-pm4py, which also discovers a model (inductive miner). Times are CPU times of all threads. `--graph` also learns the graph of a million videos
-(Parquet, 42 million rows) by `likelihood`, reading included: from one file, from 100 parts by one process and by two,
-and by Ray with two workers; the graphs are compared byte by byte. Fails where reading grows more than linearly with the
-rows, or graphs differ.
+pm4py, which also discovers a model (inductive miner). Times are CPU times of all threads.
+`--graph` also learns the graph of a million videos (Parquet, 42 million rows) by `likelihood`, reading included: from
+one file, from 100 parts by one process and by two, and by Ray with two workers; the graphs are compared byte by byte.
+Fails where reading grows more than linearly with the rows, or graphs differ.
 """
 
 from __future__ import annotations
