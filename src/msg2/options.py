@@ -17,7 +17,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msg2.errors import InputError
 from msg2.text import short_repr
@@ -244,3 +244,18 @@ def field_docs(options: type[Any]) -> dict[str, str]:
         and isinstance(docs.value, ast.Constant)
         and isinstance(docs.value.value, str)
     }
+
+
+_T = TypeVar("_T")
+
+
+def from_json(cls: type[_T], text: str | bytes, name: str) -> _T:
+    """Read a dataclass from JSON; what is wrong is an `InputError` that says where, as in ``name.steps[2]``."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
+        raise InputError(f"{name}{path}: {first['msg']}") from None

@@ -36,9 +36,9 @@ from msg2.labelling.drafts import (
 )
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, name_evidence, narration_grid, whiten
 from msg2.labelling.step_names import DiscoveredStep, StepList, discover_steps, read_steps
-from msg2.labelling.transcripts import read_transcripts
 from msg2.media.encoders import text_encoder as make_encoder
 from msg2.media.feature_store import VideoFeatures, open_store
+from msg2.media.narration import read_transcripts
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
