@@ -59,8 +59,9 @@ def read_narration(
     phrases replace the sentences.
     """
     exact = exact or phrases is not None
+    source: str | None = "captions"
     if files.captions is not None:
-        sentences, source = _read_captions(Source.at(files.captions), exact), "captions"
+        sentences = _read_captions(Source.at(files.captions), exact)
     elif files.media is not None and recognizer is not None:
         transcript = recognizer.transcribe(files.media)
         sentences = transcript.words if exact else transcript.sentences
