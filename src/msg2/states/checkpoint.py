@@ -56,7 +56,7 @@ class ModelCard:
     """The configuration of the transformer, so that loading the model never needs the original checkpoint."""
     epoch: NonNegativeInt = 0
     """Finished epochs."""
-    best: Mapping[str, float] = field(default_factory=dict)
+    best: Mapping[str, int | float] = field(default_factory=dict)
     """The best validation so far: epoch, loss, accuracy."""
     stale: NonNegativeInt = 0
     """Validations since then."""

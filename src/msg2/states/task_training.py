@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -157,12 +157,11 @@ def _variant_options(
     name: str, store: FeatureStore, encoder: str | None = None
 ) -> tuple[StateModelOptions, SamplingOptions]:
     """The options of a variant; sentences take the place of frames where the store has none."""
-    model, sampling = get_variant(name).options()
-    if encoder is not None:
-        model = replace(model, encoder=encoder)
+    changes = {} if encoder is None else {"encoder": encoder}
+    model, sampling = get_variant(name).options(**changes)
     if store.encoders.frame_width == 0 and model.inputs == "fused":
         _log.warning("%s: there are no frames, sentences take their place", store.folder)
-        model = replace(model, inputs="text")
+        model, sampling = get_variant(name).options(inputs="text", **changes)
     return model, sampling
 
 
