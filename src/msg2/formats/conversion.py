@@ -94,6 +94,11 @@ def to_tasks(data: Demonstrations, **options: Any) -> list[Task]:
     return _read_tasks(data, None, options)
 
 
+def to_tasks_with_repeats(data: Demonstrations) -> list[Task]:
+    """All tasks from data of any accepted kind, with every label of a repeated step."""
+    return to_tasks([data] if isinstance(data, Task) else data, repeats="keep")
+
+
 def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list[Task]:
     if isinstance(data, str | PathLike):
         if data == "":
