@@ -12,7 +12,7 @@ from scipy.stats import binomtest, fisher_exact
 
 from msg2.graph import SubtaskGraph, any_of, step
 from msg2.inference import infer
-from msg2.inference.optional_steps import _binomial_tail, _hypergeometric_tail, interchangeable_steps, optional_steps
+from msg2.inference.result import _binomial_tail, _hypergeometric_tail, interchangeable_steps, optional_steps
 from msg2.sequences import Sequences
 from msg2.simulation import World, simulate
 from msg2.simulation.label_noise import NoiseOptions

@@ -24,9 +24,8 @@ from msg2.inference.bootstrap import (
 )
 from msg2.inference.constraints import ConstrainedLearner, Constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
-from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
-from msg2.inference.optional_steps import add_step_roles
 from msg2.inference.registry import (
     DEFAULT_METHOD,
     Method,
@@ -34,7 +33,7 @@ from msg2.inference.registry import (
     make_options,
     say_who_has_it,
 )
-from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
+from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, add_step_roles, step_evidence
 from msg2.parallel import parallel_map
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import Sequences

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Protocol
 
 from msg2.errors import InputError
-from msg2.inference import always_before, msg2, msgi
+from msg2.inference import baselines, msg2
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
 from msg2.inference.result import LearnedPreconditions
@@ -46,11 +46,13 @@ METHODS: dict[str, Method] = {
         "The paper's search: the precondition of highest precision, layer by layer.",
         compares_purity=True,
     ),
-    "msgi": Method(msgi.MsgiOptions, msgi.learn_msgi, "A decision tree on eligibility for every step."),
-    "msgi+": Method(msgi.MsgiOptions, msgi.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."),
+    "msgi": Method(baselines.MsgiOptions, baselines.learn_msgi, "A decision tree on eligibility for every step."),
+    "msgi+": Method(
+        baselines.MsgiOptions, baselines.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."
+    ),
     "always-before": Method(
-        always_before.AlwaysBeforeOptions,
-        always_before.learn,
+        baselines.AlwaysBeforeOptions,
+        baselines.learn_always_before,
         "A step needs what comes before it in every video.",
         compares_purity=True,
     ),

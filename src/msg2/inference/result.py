@@ -1,15 +1,31 @@
-"""What a method returns, and how it becomes the evidence of a graph file."""
+"""What a method returns, and how it becomes the evidence of a graph file.
+
+What preconditions say must have happened, clause by clause, and preconditions of which only some clauses are left.
+
+A clause of a step is a condition that holds whenever the step is eligible: a step that must come first, or an OR. The
+steps that a step needs have clauses of their own, and these are clauses of the step as well.
+
+The part that steps play in a task, from which of them occur together: optional ones, and interchangeable ones.
+
+Optional: more videos do without it than labels usually lack a step, and no precondition speaks of it. Interchangeable:
+nearly every video with any of them has exactly one, which chance does not explain (Fisher's exact test of each pair,
+one-sided). They stand in the evidence of a graph, under `optional` and `instead`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.graph import TRUE, Formula, SubtaskGraph, Support
+from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
+from msg2.graph.reduction import necessary_steps, required_steps
+from msg2.inference.likelihood.structure import log_factorials
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -178,3 +194,204 @@ def _edge_support(before: int, after: int, lacking: int | None, gain: float | No
     together = before + after
     shown = None if gain is None else round(gain, 6)
     return Support(before, together, lacking, weak=together < WEAK_BELOW, gain=shown).to_json()
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses of every step of a graph, its own and those of the steps it needs."""
+
+    graph: SubtaskGraph
+
+    @cached_property
+    def necessary(self) -> Mapping[Step, frozenset[Step]]:
+        """For every step those that must come first, whichever way is taken."""
+        return necessary_steps(self.graph.steps, self.graph.preconditions)
+
+    def of(self, name: Step) -> list[Formula]:
+        """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
+        needed = [step(one) for one in reversed(self.graph.steps) if one in self.necessary[name]]
+        return [*needed, *self._alternatives(name)]
+
+    def has(self, name: Step, clause: Formula) -> bool:
+        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so."""
+        sure = dict.fromkeys(self.necessary[name], True)
+        if "not" in clause.kinds:
+            return clause in self.graph.precondition(name).clauses()
+        if clause.substitute(sure) == TRUE:
+            return True
+        return clause.kind != "step" and any(
+            all(self._after(branch, clause.substitute(sure)) for branch in alternative.operands)
+            for alternative in self._alternatives(name)
+        )
+
+    def _after(self, branch: Formula, clause: Formula) -> bool:
+        """Whether the clause holds once the branch does."""
+        return clause.substitute(dict.fromkeys(required_steps(branch, self.necessary), True)) == TRUE
+
+    def _alternatives(self, name: Step) -> list[Formula]:
+        """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
+        return [
+            clause
+            for one in self.graph.steps
+            if one == name or one in self.necessary[name]
+            for clause in self.graph.precondition(one).clauses()
+            if clause.kind == "any" and "not" not in clause.kinds
+        ]
+
+
+def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
+    """Keep only some clauses of the preconditions of a graph, each as a whole.
+
+    A clause that a step only had through another one, which is gone, is written out:
+    """
+    said = Clauses(graph)
+    result: dict[Step, Formula] = {}
+    needed: dict[Step, frozenset[Step]] = {}
+    for place, name in enumerate(graph.steps):  # a step comes after all that it needs
+        own = graph.precondition(name).clauses()
+        result[name] = all_of(clause for clause in own if keep(name, clause))
+        # Also in a branch of an OR: what all branches need is needed.
+        behind = compress(graph.steps, graph.ancestor_matrix[:, place])
+        touched = any(result[one] != graph.precondition(one) for one in (name, *behind))
+        for clause in said.of(name) if touched else ():
+            if clause.kind == "step":
+                there = clause.name in required_steps(result[name], needed)
+            else:
+                there = Clauses(SubtaskGraph("", graph.steps, result)).has(name, clause)
+            more = all_of([result[name], clause])
+            if not there and keep(name, clause) and more != FALSE:  # a NOT of it may have been learnt
+                result[name] = more
+        needed[name] = required_steps(result[name], needed)
+    return result
+
+
+def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
+    """Drop what already follows from those preconditions that have changed."""
+    short = graph.transitive_reduction().preconditions
+    return {
+        name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
+        for name, formula in ((name, graph.precondition(name)) for name in graph.steps)
+    }
+
+
+def replace_preconditions(learnt: LearnedPreconditions, preconditions: Mapping[Step, Formula]) -> LearnedPreconditions:
+    """Give what was learned other preconditions; where they differ, no candidate has been scored."""
+    same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
+    candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
+    return replace(learnt, preconditions=preconditions, candidates=candidates)
+
+
+EXACTLY_ONE = 0.9
+"""Share of the videos with any of the interchangeable steps that show exactly one of them, at least."""
+SIGNIFICANCE = 0.01
+"""Chance, over all steps of a task (Bonferroni), to call a step optional; over all pairs, interchangeable."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalStep:
+    """A step that `without` of the `videos` lack."""
+
+    step: Step
+    without: int
+    videos: int
+
+
+def add_step_roles(
+    entries: Mapping[Step, Mapping[str, Any]], sequences: Sequences, graph: SubtaskGraph
+) -> dict[Step, dict[str, Any]]:
+    """Add to the evidence of a graph which steps are optional or interchangeable."""
+    found = {name: dict(entry) for name, entry in entries.items()}
+    for one in optional_steps(sequences, graph):
+        found[one.step]["optional"] = {"without": one.without, "videos": one.videos}
+    for group in interchangeable_steps(sequences):
+        for name in group:
+            found[name]["instead"] = [other for other in group if other != name]
+    return found
+
+
+def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> list[OptionalStep]:
+    """Find the steps that are left out more often than others and that no step needs.
+
+    What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance
+    (binomial test, one-sided).
+    """
+    shown = _step_presence(sequences)
+    videos, needed = len(shown), {parent for parent, _ in graph.edge_pairs()}
+    usual = _omission_rate(shown)
+    counts = zip(sequences.steps, (~shown).sum(axis=0).tolist(), strict=True)
+    return [
+        OptionalStep(name, without, videos)
+        for name, without in counts
+        if name not in needed
+        and without < videos
+        and _binomial_tail(without, videos, usual) * len(sequences.steps) <= SIGNIFICANCE
+    ]
+
+
+def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
+    """Groups of steps that take each other's place, as large as can be; a step is in one group at most.
+
+    >>> from msg2.task import Segment, Task, Video
+    >>> videos = [Video(str(n), map(Segment, ["grind" if n % 2 else "open", "pour"])) for n in range(20)]
+    >>> task = Task("coffee", ["grind", "open", "pour"], videos)
+    >>> interchangeable_steps(Sequences.from_task(task))
+    [('grind', 'open')]
+    """
+    shown = _step_presence(sequences)
+    size = len(sequences.steps)
+    both = shown.astype(np.float32).T @ shown.astype(np.float32)
+    either = both.diagonal()[:, None] + both.diagonal() - both
+    apart = np.triu(either - both >= EXACTLY_ONE * np.maximum(either, 1), k=1)
+    pairs = {
+        (a, b): chance
+        for a, b in np.argwhere(apart).tolist()
+        if (chance := _hypergeometric_tail(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= SIGNIFICANCE
+    }
+    groups: list[set[int]] = []
+    for a, b in sorted(pairs, key=lambda pair: (pairs[pair], pair)):  # the clearest first
+        if any(a in group and b in group for group in groups):
+            continue
+        mine = [next((group for group in groups if one in group), {one}) for one in (a, b)]
+        joined = mine[0] | mine[1]
+        fits = all((x, y) in pairs for x, y in combinations(sorted(joined), 2))
+        if fits and _share_with_exactly_one(shown[:, sorted(joined)]) >= EXACTLY_ONE:
+            groups = [group for group in groups if group not in mine] + [joined]
+    return [tuple(sequences.steps[index] for index in sorted(group)) for group in sorted(groups, key=min)]
+
+
+def _step_presence(sequences: Sequences) -> NDArray[np.bool_]:
+    """Which steps the labelled videos show, shape (videos, steps)."""
+    shown = sequences.shown
+    return np.repeat(shown, np.where(shown.any(axis=1), sequences.weight, 0), axis=0)
+
+
+def _share_with_exactly_one(shown: NDArray[np.bool_]) -> float:
+    """Of the videos with any of the steps, shape (videos, steps), the share with exactly one; 0 where none has any."""
+    counts = shown.sum(axis=1)
+    return float((counts == 1).sum() / max(1, (counts > 0).sum()))
+
+
+def _binomial_tail(without: int, videos: int, rate: float) -> float:
+    """The chance that as many of the videos, or more, lack a step, each at this rate (binomial)."""
+    logs, lacking = log_factorials(videos), np.arange(without, videos + 1)
+    ways = logs[videos] - logs[lacking] - logs[videos - lacking]
+    return float(np.exp(ways + lacking * np.log(rate) + (videos - lacking) * np.log1p(-rate)).sum())
+
+
+def _hypergeometric_tail(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+    """That two unrelated steps, in as many videos each, would share no more videos than these do (hypergeometric)."""
+    logs, videos, ours, theirs = log_factorials(len(one)), len(one), int(one.sum()), int(other.sum())
+    shared = np.arange(max(0, ours + theirs - videos), int((one & other).sum()) + 1)
+    ways = logs[ours] - logs[shared] - logs[ours - shared]
+    ways += logs[videos - ours] - logs[theirs - shared] - logs[videos - ours - theirs + shared]
+    return float(np.exp(ways - logs[videos] + logs[theirs] + logs[videos - theirs]).sum())
+
+
+def _omission_rate(shown: NDArray[np.bool_]) -> float:
+    """The rate at which videos lack steps that they need: by the half of the steps that are there most often.
+
+    `shown` (videos, steps) says which of them a video shows.
+    """
+    absent = np.sort((~shown).sum(axis=0))
+    usual = absent[: max(1, len(absent) // 2)]
+    return float((usual.sum() + 1) / (len(usual) * len(shown) + 10))

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.run_variants import Variants
 from msg2.progress import Progress, no_progress
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, Variants
 from msg2.states.checkpoint import ModelCard, load_checkpoint
 from msg2.states.configuration import FillOptions, StateModelOptions
 from msg2.states.dataset import StateDataset
