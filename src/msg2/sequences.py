@@ -319,10 +319,9 @@ class Variants:
             cell = (sequences.run[part] - low) * size + sequences.step[part]
             again = np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1
             repeated += count_weighted(again, sequences.weight[low:high])
-            began, ended = np.full((high - low) * size, -np.inf), np.full((high - low) * size, np.inf)
+            began, ended = np.full((high - low, size), -np.inf), np.full((high - low, size), np.inf)
             # Occurrences are in the order of their start: written from the last to the first, the first one stays.
-            began[cell[::-1]], ended[cell[::-1]] = sequences.start[part][::-1], sequences.end[part][::-1]
-            began, ended = began.reshape(-1, size), ended.reshape(-1, size)
+            began.flat[cell[::-1]], ended.flat[cell[::-1]] = sequences.start[part][::-1], sequences.end[part][::-1]
             earlier = ended[:, :, None] <= began[:, None, :]  # [row, a, b]: a had ended when b began
             earlier &= ~earlier.transpose(0, 2, 1)  # not instants at the same time, nor an instant and itself
             start[low:high] = earlier.sum(axis=1, dtype=np.int16)

@@ -221,7 +221,7 @@ def test_names_choose_among_the_usual_predecessors_not_how_many() -> None:
         for count in range(7):
             sets = [math.exp(sum(similarity[a, step_] for a in chosen)) for chosen in combinations(before, count)]
             assert math.exp(logs[step_, count]) == pytest.approx(sum(sets))
-    prior = OrderPrior(usual, similarity, logs)
+    prior = OrderPrior(usual, similarity, logs, math.log(6))
     empty = prior.log_probability(np.zeros((6, 6), dtype=bool))
     for count in range(int(usual[:, 4].sum()) + 1):
         chances = 0.0

@@ -7,21 +7,21 @@ keyword arguments of `msg2.infer` follow from it (see `msg2.options`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from msg2.errors import InputError
 from msg2.inference import baselines, msg2
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
 from msg2.inference.result import LearnedPreconditions
-from msg2.options import option_specs
+from msg2.options import make, option_specs
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-class MethodOptions(Protocol):
-    """A frozen dataclass: what a method can be told."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+MethodOptions: TypeAlias = "DataclassInstance"
+"""A frozen dataclass: what a method can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-def make_options(name: str, values: Mapping[str, Any]) -> Any:
+def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
     """Make the options of a method from keyword arguments, checked.
 
     Parameters
@@ -119,21 +119,17 @@ def make_options(name: str, values: Mapping[str, Any]) -> Any:
     """
     method = find_method(name)
     known = [spec.name for spec in option_specs(method.options)]
-    for given in values:
-        if given not in known:
+    for option in values:
+        if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InputError(
-                f"the method {name!r} has no option {given!r}", hint=say_who_has_it(given, "method='{}'") or takes
-            )
-    try:
-        return method.options(**values)
-    except TypeError as error:
-        raise InputError(f"an option of the method {name!r} is of the wrong type ({error})") from error
+            hint = say_who_has_it(option, "method='{}'") or takes
+            raise InputError(f"the method {name!r} has no option {option!r}", hint=hint)
+    return make(method.options, values)
 
 
 def say_who_has_it(option: str, chosen_by: str) -> str | None:
     """Name the methods that have an option, for somebody who gave it to another one."""
-    names = [name for name, one in METHODS.items() if option in {spec.name for spec in option_specs(one.options)}]
+    names = [name for name, method in METHODS.items() if option in {spec.name for spec in option_specs(method.options)}]
     if not names:
         return None
     have = f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} it"

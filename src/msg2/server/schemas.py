@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from msg2.assist import RANKERS
 from msg2.errors import InputError
 from msg2.graph.graph import FORMAT, OLD_FORMAT
-from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, find_method, make_options
+from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.options import option_specs
 
 
@@ -198,11 +198,9 @@ class LearnSettings(StrictModel):
 
     def parse_options(self) -> dict[str, Any]:
         """Turn the options into values that the method takes; `InputError` where it does not take them."""
-        specs = {spec.name: spec for spec in option_specs(find_method(self.method).options)}
         given = {name: value for name, value in self.options.items() if value is not None}
-        values = {name: specs[name].from_json(value) if name in specs else value for name, value in given.items()}
-        make_options(self.method, values)
-        return values
+        make_options(self.method, given)
+        return given
 
 
 RELATIONS = {

@@ -66,6 +66,7 @@ def test_the_best_of_all_graphs_of_four_steps(seed: int, noise: NoiseOptions) ->
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("noise", [NoiseOptions.none(), NoiseOptions()], ids=["clean", "noisy"])
 def test_the_best_of_all_graphs_of_five_steps(seed: int, noise: NoiseOptions) -> None:
