@@ -1,11 +1,13 @@
-"""Layers of steps from transition purity (App. B.b, "Layer-wise Precondition Inference").
+"""The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
 
-purity(n → m) = #(n before m) / (#(n before m) + #(m before n)); n is critical for m when it exceeds δ. The depth of a
-step is its longest path of critical steps; a precondition may only use steps of lower depth, so no cycle can form.
+Layers come from transition purity (App. B.b, "Layer-wise Precondition Inference"):
 
-The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
+    purity(n → m) = #(n before m) / (#(n before m) + #(m before n))
 
-J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                    (Eqs. ilp-new, jours)
+n is critical for m when it exceeds δ. The depth of a step is its longest path of critical steps; a precondition may
+only use steps of lower depth, so no cycle can form. Of these it is the formula with the highest
+
+    J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                (Eqs. ilp-new, jours)
 
 with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
 predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
@@ -16,16 +18,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.errors import require
 from msg2.graph import TRUE, all_of, any_of, step
-from msg2.inference.delta import Delta, chosen_delta, require_delta
-from msg2.inference.relations import break_cycles, depths, transitive_closure
+from msg2.graph.closure import break_cycles, depths, transitive_closure
+from msg2.inference.delta import Delta, chosen_delta
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
+from msg2.options import Count, NonNegative, options_class
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -89,32 +92,23 @@ Bits: TypeAlias = NDArray[np.uint64]
 """One bit for each of E flags, shape (…, ⌈E / 64⌉), so that many are compared at once; bits beyond E are 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class Msg2Options:
     """The paper's search (`msg2`); symbols as in App. B."""
 
     delta: Delta = "auto"
     """δ: a step is critical for another when its transition purity is above this."""
-    alpha: float = 0.2
+    alpha: NonNegative = 0.2
     """α: cost of one Boolean operation."""
-    recency: float = 0.7
+    recency: Annotated[float, Field(gt=0, le=1)] = 0.7
     """λ: weight kept per completed step in between; 1 switches recency off."""
     recency_rule: RecencyRule = "each"
     """Weight of a formula: from each literal's own recency (minimum for AND, maximum for OR), or from the moment the
     formula became satisfied (the paper's text)."""
-    max_literals: int | None = 2
+    max_literals: Count | None = 2
     """2 is the two-literal rule; none (or another number) is the paper's literal greedy search."""
     exclude_relatives: bool = False
     """Two-literal rule: the second literal may not be an ancestor or descendant of the first."""
-
-    def __post_init__(self) -> None:
-        require_delta(self.delta)
-        require(0 <= self.alpha < float("inf"), f"alpha is {self.alpha}, it must be a number from 0 up")
-        require(0 < self.recency <= 1, f"recency is {self.recency}, it must be above 0 and at most 1")
-        rules = get_args(RecencyRule)
-        require(self.recency_rule in rules, f"recency-rule is {self.recency_rule!r}, it must be {' or '.join(rules)}")
-        limit = self.max_literals
-        require(limit is None or limit >= 1, f"max-literals is {limit}, it must be 1 or more, or none")
 
 
 _FLOOR = 0.1
@@ -124,20 +118,7 @@ _KEPT = 8
 
 
 def learn(sequences: Sequences, options: Msg2Options) -> LearnedPreconditions:
-    """Learn preconditions by the paper's search, layer by layer.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    options : Msg2Options
-        δ is a number here.
-
-    Returns
-    -------
-    LearnedPreconditions
-        With the best candidates of every step.
-    """
+    """Learn preconditions by the paper's search, layer by layer, with the best candidates of every step."""
     layers = build_layers(sequences.before, options.delta)
     candidates: dict[Step, list[Candidate]] = {}
     for index in np.argsort(layers.depth, kind="stable"):
@@ -153,8 +134,8 @@ def search_rounds(
     sequences: Sequences, layers: Layers, index: int, options: Msg2Options, kept: int
 ) -> list[list[Candidate]]:
     """Search for the precondition of a step, round by round; each round has candidates of one literal more."""
-    seen = sequences.observations(index)
-    gap = np.repeat(seen.gap, np.where(seen.gap.any(axis=1), seen.weight, 0), axis=0)  # where any step was completed
+    run, gap = sequences.observations(index)
+    gap = np.repeat(gap, np.where(gap.any(axis=1), sequences.weight[run], 0), axis=0)  # where any step was completed
     recency = RecencyWeights.of(options, int(gap.max(initial=1)))
     target = SearchTarget(sequences.steps, gap, layers.lower(index), recency, options.alpha)
     if options.max_literals != 2:
@@ -275,7 +256,7 @@ def _best_indices(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
     return np.argwhere((scores >= least) & np.isfinite(scores))
 
 
-def _search_greedily(target: SearchTarget, max_literals: int | None) -> list[list[Candidate]]:
+def _search_greedily(target: SearchTarget, max_literals: Count | None) -> list[list[Candidate]]:
     """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
 
     A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
