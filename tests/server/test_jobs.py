@@ -13,9 +13,9 @@ from fastapi.testclient import TestClient
 
 from msg2.errors import InputError
 from msg2.server import jobs
-from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
+from msg2.server.workers import disk_full_error
 from msg2.server.workspace import Workspace, new_id
 from tests.server.conftest import Open, finished, learnt, refused, uploaded
 
@@ -113,7 +113,7 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
 
 def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     data = uploaded(client)
-    real, said = jobs.run_in_process, iter([disk_full_error()])
+    real, said = jobs.run_task, iter([disk_full_error()])
     seen: list[Any] = []
 
     def run_where_there_is_room(*arguments: Any, **options: Any) -> Any:
@@ -121,7 +121,7 @@ def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch:
             raise error
         return real(*arguments, **options)
 
-    monkeypatch.setattr(jobs, "run_in_process", run_where_there_is_room)
+    monkeypatch.setattr(jobs, "run_task", run_where_there_is_room)
     begun = client.post("/api/work", json={"data": data["id"]}).json()
     _until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
     assert seen[-1] == "the disk of the server is full: waiting for room"

@@ -13,17 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
 from msg2.assist.assistant import Assistant
 from msg2.assist.run_events import answer_event
 from msg2.formats import read, read_graph
-from msg2.server.resident_process import ResidentPool, ResidentProcess, WorkerPlan
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import AppServer, create_app, listening_socket
 from msg2.server.workspace import Workspace
-from tests.server import misbehaving_tasks
 from tests.server.conftest import TOAST, Open, learnt, refused, uploaded
 from tests.server.live import serving
 
@@ -205,8 +202,8 @@ def test_a_worker_that_was_killed_is_made_again(client: TestClient) -> None:
     run = opened(client, drawn(client))["id"]
     told(client, run, {"did": "whisk"})
     live_runs = client.app.state.runs  # type: ignore[attr-defined]
-    (place,) = live_runs._pool._places.values()
-    place.process._process.close()
+    (seat,) = live_runs._pool._seats.values()
+    seat.worker._process.kill()
     refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
     assert told(client, run, {"did": "dip"})["progress"] == ["whisk", "dip"]
 
@@ -279,7 +276,7 @@ def test_few_workers_serve_many_graphs_at_once(open_app: Open) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert len(client.app.state.runs._pool._places) <= 2  # type: ignore[attr-defined]
+    assert len(client.app.state.runs._pool._seats) <= 2  # type: ignore[attr-defined]
 
 
 def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
@@ -301,28 +298,6 @@ def test_an_event_takes_milliseconds(client: TestClient) -> None:
         told(client, run, event)
         times.append(time.perf_counter() - begin)
     assert sorted(times)[len(times) // 2] < 0.05
-
-
-def test_workers_that_misbehave_break_alone() -> None:
-    settings, ended = ServerSettings(answer_seconds=0.5, megabytes=2000), threading.Event()
-    worker = ResidentProcess(WorkerPlan(misbehaving_tasks.resident, ()), settings, ended)
-    assert worker.ask("echo") == "echo"
-    with pytest.raises(ValueError, match="no such thing"):
-        worker.ask("refuse")
-    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        worker.ask("wrong")
-    assert worker.ask("echo") == "echo"  # what is only refused does not end it
-    with pytest.raises(ValueError, match=r"longer than 0\.5 seconds"):
-        worker.ask("endless")
-    assert not worker.is_open
-    pool = ResidentPool(settings)
-    for question, words in (("fatal", "broke off"), ("endless", "longer than")):
-        with pytest.raises(ValueError, match=words):
-            pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), question)
-        assert pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), "echo") == "echo"
-    with pytest.raises(ValueError, match="cannot be made"):
-        pool.ask("two", WorkerPlan(misbehaving_tasks.unmakeable, ()), "echo")
-    pool.close()
 
 
 # -- guards -----------------------------------------------------------------------------------------------------
@@ -352,14 +327,13 @@ def live_app(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a server in this process, and its live runs."""
     settings = ServerSettings(folder=folder / "work", port=0, **options)
     with Workspace(settings) as workspace, listening_socket(settings) as listening:
-        app = create_app(workspace)
-        server = AppServer(uvicorn.Config(app, log_level="warning", access_log=False))
+        server = AppServer(workspace)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         while not server.started:
             time.sleep(0.02)
         try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}", app.state.runs
+            yield f"127.0.0.1:{listening.getsockname()[1]}", server._app.state.runs
         finally:
             server.should_exit = True
             thread.join(20)
@@ -407,7 +381,7 @@ class Stream(AbstractContextManager["Stream"]):
 
 
 def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msg2.server.api.runs._KEEP_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr("msg2.server.live_runs._KEEP_ALIVE_SECONDS", 0.2)
     with ExitStack() as streams, live_app(tmp_path, listeners=2) as (address, live_runs):
         graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
         run = asked(address, "POST", "/runs", {"graph": graph})

@@ -106,7 +106,7 @@ def test_the_token_is_traded_for_a_session(open_app: Open) -> None:
         assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
         cookie = welcome.headers["set-cookie"]
         assert TOKEN not in cookie
-        assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+        assert {"httponly", "samesite=lax", "path=/"} <= set(cookie.lower().split("; "))
         cookies.add(cookie)
     assert len(cookies) == 2  # random
     assert client.get("/api/data").status_code == 200
