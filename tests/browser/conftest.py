@@ -20,9 +20,9 @@ def _without(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium; one for each module, so that its event loop is gone before other tests run."""
+    """Chromium; one for this folder, so that its event loop is gone before other tests run."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         _without("there is no Chromium on the path")

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 from tests.server.test_workbench import narrated  # noqa: E402
 
 Tab = Callable[..., Any]
@@ -24,7 +24,7 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("app")
     narrated(folder / "films")
     (folder / "toast.csv").write_text("\n".join(TOAST.splitlines()[:7]) + "\n")  # two of the videos
-    with serving(folder, "films", "toast.csv") as found:
+    with app_address(folder, "films", "toast.csv") as found:
         yield found
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.browser.test_app import Tab  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 
 STEPS = ["heat", "whisk", "dip", "fry", "serve"]
 ORDERS = [STEPS, ["whisk", "heat", "dip", "fry", "serve"]]
@@ -39,7 +39,7 @@ def app(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     """The address of a server, and the id of a graph that it has learned."""
     folder = tmp_path_factory.mktemp("follow")
     (folder / "toast.csv").write_text(TABLE)
-    with serving(folder, "toast.csv") as address:
+    with app_address(folder, "toast.csv") as address:
         (data,) = ask(address, "data")["data"]
         graph = ask(address, "work", {"data": data["id"], "options": {"absent": "skipped"}})["id"]
         while ask(address, f"work/{graph}")["state"] in ("waiting", "running"):

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address, serving  # noqa: E402
 
 Tab = Callable[..., Any]
 
@@ -23,7 +23,7 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A server with a table that has something worth a look, and an event log."""
     folder = tmp_path_factory.mktemp("app")
     (folder / "toast.csv").write_text(TOAST.replace("v7,fry", "v7,Fry"))
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 

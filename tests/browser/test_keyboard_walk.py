@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 
 Tab = Callable[..., Any]
 STOP = """() => {
@@ -31,7 +31,7 @@ STOP = """() => {
 
 @pytest.fixture(scope="module")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("app")) as found:
+    with app_address(tmp_path_factory.mktemp("app")) as found:
         yield found
 
 

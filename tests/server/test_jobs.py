@@ -113,7 +113,7 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
 
 def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     data = uploaded(client)
-    real, said = jobs.run_task, iter([disk_full_error()])
+    real, said = jobs.Worker.run, iter([disk_full_error()])
     seen: list[Any] = []
 
     def run_where_there_is_room(*arguments: Any, **options: Any) -> Any:
@@ -121,7 +121,7 @@ def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch:
             raise error
         return real(*arguments, **options)
 
-    monkeypatch.setattr(jobs, "run_task", run_where_there_is_room)
+    monkeypatch.setattr(jobs.Worker, "run", run_where_there_is_room)
     begun = client.post("/api/work", json={"data": data["id"]}).json()
     _until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
     assert seen[-1] == "the disk of the server is full: waiting for room"

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,10 +19,10 @@ from msg2.assist.assistant import Assistant
 from msg2.assist.run_events import answer_event
 from msg2.formats import read, read_graph
 from msg2.server.settings import ServerSettings
-from msg2.server.web_app import AppServer, create_app, listening_socket
+from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
 from tests.server.conftest import TOAST, Open, learnt, refused, uploaded
-from tests.server.live import serving
+from tests.server.live import running_app, serving
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
@@ -322,24 +322,6 @@ def test_runs_are_guarded_as_the_rest(open_app: Open) -> None:
 # -- streams ----------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def live_app(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
-    """The address of a server in this process, and its live runs."""
-    settings = ServerSettings(folder=folder / "work", port=0, **options)
-    with Workspace(settings) as workspace, listening_socket(settings) as listening:
-        server = AppServer(workspace)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}", server._app.state.runs
-        finally:
-            server.should_exit = True
-            thread.join(20)
-            assert not thread.is_alive()
-
-
 def asked(address: str, method: str, path: str, body: Any = None) -> Any:
     connection = http.client.HTTPConnection(address, timeout=20)
     content = None if body is None else json.dumps(body)
@@ -382,7 +364,8 @@ class Stream(AbstractContextManager["Stream"]):
 
 def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("msg2.server.live_runs._KEEP_ALIVE_SECONDS", 0.2)
-    with ExitStack() as streams, live_app(tmp_path, listeners=2) as (address, live_runs):
+    with ExitStack() as streams, running_app(tmp_path, listeners=2) as (url, server):
+        address, live_runs = urlsplit(url).netloc, server._app.state.runs
         graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
         run = asked(address, "POST", "/runs", {"graph": graph})
         path = f"/runs/{run['id']}"
@@ -413,7 +396,8 @@ def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_server_that_ends_ends_its_streams(tmp_path: Path) -> None:
-    with ExitStack() as streams, live_app(tmp_path) as (address, _):
+    with ExitStack() as streams, running_app(tmp_path) as (url, _):
+        address = urlsplit(url).netloc
         graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
         run = asked(address, "POST", "/runs", {"graph": graph})["id"]
         stream = streams.enter_context(Stream(address, run))

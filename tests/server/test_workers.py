@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from fastapi.testclient import TestClient
 
 from msg2.server.settings import ServerSettings
-from msg2.server.workers import DiskFullError, TaskCancelledError, WorkerPool, run_task
+from msg2.server.workers import DiskFullError, TaskCancelledError, Worker, WorkerPool
 from tests.server import misbehaving_tasks
+
+
+def run_alone(task: Callable[[], object], seconds: float = 20) -> None:
+    with Worker(megabytes=2000) as worker:
+        worker.run(task, seconds=seconds)
 
 
 def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
@@ -20,14 +26,14 @@ def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
         (misbehaving_tasks.deep, "nested too deeply"),
     ):
         with pytest.raises(ValueError, match=words):
-            run_task(task, seconds=20, megabytes=2000)
+            run_alone(task)
     for task in (misbehaving_tasks.full, misbehaving_tasks.nearly_full):
         with pytest.raises(DiskFullError, match="the disk of the server is full"):
-            run_task(task, seconds=20, megabytes=2000)
+            run_alone(task)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        run_task(misbehaving_tasks.wrong, seconds=20, megabytes=2000)
+        run_alone(misbehaving_tasks.wrong)
     with pytest.raises(ValueError, match=r"longer than 0\.3 seconds"):
-        run_task(misbehaving_tasks.endless, seconds=0.3, megabytes=2000)
+        run_alone(misbehaving_tasks.endless, seconds=0.3)
     assert client.get("/api/data").status_code == 200
 
 

@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 from msg2.errors import InputError
 from msg2.server import graph_workers
 from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest, error_response
-from msg2.server.workers import DiskFullError, JsonObject, TaskCancelledError, is_disk_full, run_task
+from msg2.server.workers import DiskFullError, JsonObject, TaskCancelledError, Worker, is_disk_full
 from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _log = logging.getLogger(__name__)
@@ -141,18 +141,17 @@ class JobQueue:
         def progress(done: int, total: int | None, message: str) -> None:
             self._progress[record.id] = {"news": message, "done": done, "total": total}
 
-        result = run_task(
-            graph_workers.learn_graph,
-            workspace.dataset_path(dataset),
-            dataset,
-            record.job,
-            workspace.graphs.folder(record.id),
-            seconds=self._settings.job_seconds,
-            megabytes=self._settings.megabytes,
-            stop=cancelled,
-            progress=progress,
-            translate=workspace.dataset_translator(dataset),
-        )
+        with Worker(self._settings.megabytes, cancelled) as worker:
+            result = worker.run(
+                graph_workers.learn_graph,
+                workspace.dataset_path(dataset),
+                dataset,
+                record.job,
+                workspace.graphs.folder(record.id),
+                seconds=self._settings.job_seconds,
+                progress=progress,
+                translate=workspace.dataset_translator(dataset),
+            )
         return update_record(record, **result.value, state="done", remarks=result.messages)
 
 

@@ -1,8 +1,8 @@
 """Worker processes: whatever a visitor sends is worked on in one, with limits of time and memory.
 
 A task is a function of a module. It is called with arguments that can be pickled, and its result is plain JSON. Only
-JSON comes back, so a process that its input has taken over can lie, but cannot run anything here. `run_task` starts a
-worker for one task; a `WorkerPool` keeps workers, so that their tasks find again what they have cached.
+JSON comes back, so a process that its input has taken over can lie, but cannot run anything here. A `Sandbox` has a new
+worker for every task; a `WorkerPool` keeps workers, so that their tasks find again what they have cached.
 """
 
 from __future__ import annotations
@@ -128,20 +128,6 @@ class Worker:
         raise TaskCancelledError
 
 
-def run_task(
-    task: Callable[..., Value],
-    *arguments: object,
-    seconds: float,
-    megabytes: int,
-    stop: threading.Event | None = None,
-    progress: Progress | None = None,
-    translate: TranslateText = str,
-) -> TaskResult[Value]:
-    """Run a task in a process of its own, and wait for its result."""
-    with Worker(megabytes, stop) as worker:
-        return worker.run(task, *arguments, seconds=seconds, progress=progress, translate=translate)
-
-
 class Sandbox:
     """Runs the tasks that a request waits for, so many at a time; `close` ends them all."""
 
@@ -159,9 +145,8 @@ class Sandbox:
     ) -> TaskResult[Value]:
         """Run a task as soon as there is a slot, and wait for its result."""
         seconds = self._settings.job_seconds if reads_files else self._settings.answer_seconds
-        megabytes, stop = self._settings.megabytes, self._closing
-        with self._slots:
-            return run_task(task, *arguments, seconds=seconds, megabytes=megabytes, stop=stop, translate=translate)
+        with self._slots, Worker(self._settings.megabytes, self._closing) as worker:
+            return worker.run(task, *arguments, seconds=seconds, translate=translate)
 
     def close(self) -> None:
         """End all tasks that are running."""

@@ -90,11 +90,8 @@ class RecordStore(Generic[Record]):
 
     def get(self, id: str) -> Record:
         """Read the record of this id."""
-        path = self.folder(id) / _RECORD_FILE
-        if not os.path.lexists(path):
-            raise NotFoundError("there is nothing of this name, it may have been removed")
         try:
-            return self._kind.model_validate_json(read_plain_file(path))
+            return self._kind.model_validate_json(read_plain_file(self.folder(id) / _RECORD_FILE))
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
         except (OSError, ValidationError):
