@@ -82,12 +82,12 @@ dist: .venv/.test  ## a source archive, and the wheel that is built from it: the
 FREEZE := $(BIN)/python -m pip freeze --exclude-editable --exclude msg2 | sed 's/+[a-z0-9.]*$$//'
 requirements:
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(PIP) install -c requirements/constraints.txt -e . torch safetensors scipy hatchling editables
+	$(PIP) install -c requirements/constraints.txt -e . torch safetensors hatchling editables
 	$(FREEZE) > requirements/demo.txt
-	$(PIP) install -c requirements/constraints.txt -e '.[parquet,plot,states]'
+	$(PIP) install -c requirements/constraints.txt -e '.[plot]' transformers
 	(echo '-r demo.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt) > requirements/run.txt
 	$(PIP) install -c requirements/constraints.txt -r requirements/tools.txt
-	$(PIP) install -c requirements/constraints.txt -e '.[media,pandas,server,ray]'
+	$(PIP) install -c requirements/constraints.txt -e '.[video,app,pandas,ray]'
 	(echo '-r run.txt'; $(FREEZE) | grep -vxFf requirements/demo.txt -f requirements/run.txt) > requirements/test.txt
 	rm -rf .venv
 
@@ -114,7 +114,7 @@ sbom: .venv/.test .venv-tools/.made  ## a software bill of materials (CycloneDX)
 	$(PYTHON) -m venv .venv
 	touch $@
 
-# The demonstration needs the core, PyTorch and SciPy, but no transformers, plots or Parquet.
+# The demonstration needs the core and PyTorch, but no transformers or plots.
 .venv/.demo: .venv/.made requirements/demo.txt pyproject.toml
 	$(PIP) install -r requirements/demo.txt
 	$(PIP) install --no-build-isolation --no-deps -e .

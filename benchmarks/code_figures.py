@@ -3,7 +3,8 @@
     python -m benchmarks.code_figures                 # of this checkout
     python -m benchmarks.code_figures --source DIR    # of another one: the folder of the package msg2
 
-`tests/test_structure.py` holds what must not get worse.
+`tests/test_structure.py` holds the bounds. A line of code is one that is not blank, a comment or a docstring. The functions of
+`infer` are those with a name that a second `msg2.infer("steps.csv")` runs through, so that imports and caches do not count.
 """
 
 from __future__ import annotations
@@ -11,6 +12,12 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -61,6 +68,57 @@ def lines_of_code(module: Module) -> int:
     return len(lines)
 
 
+def count_any(modules: list[Module]) -> int:
+    """Count how often the code says `Any`."""
+    return sum(
+        token.type == tokenize.NAME and token.string == "Any"
+        for module in modules
+        for token in tokenize.generate_tokens(io.StringIO(module.path.read_text(encoding="utf-8")).readline)
+    )
+
+
+def _steps_table() -> str:
+    """A table of steps with times, omissions, swaps, an OR and a repetition: all that the default learner looks at."""
+    draw = random.Random(27)
+    rows = ["video,step,start,end"]
+    for video in range(40):
+        steps = ["fill kettle", "boil water", draw.choice(["grind beans", "open can"]), "fill filter", "pour", "stir"]
+        steps = [step for step in steps if draw.random() > 0.1]
+        if draw.random() < 0.2:
+            swapped = draw.randrange(len(steps) - 1)
+            steps[swapped : swapped + 2] = reversed(steps[swapped : swapped + 2])
+        steps += ["stir"] if draw.random() < 0.2 else []
+        rows += [f"v{video},{step},{10 * place},{10 * place + 9}" for place, step in enumerate(steps)]
+    return "\n".join(rows) + "\n"
+
+
+_TRACE = """
+import json, logging, sys
+logging.disable()
+import msg2
+msg2.infer("steps.csv")
+functions = set()
+def note(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(sys.argv[1]) and "<" not in code.co_qualname.split(".")[-1]:
+        functions.add((code.co_filename, code.co_qualname))
+sys.setprofile(note)
+msg2.infer("steps.csv")
+sys.setprofile(None)
+print(json.dumps(sorted(functions)))
+"""
+
+
+def functions_of_infer(package: Path) -> list[tuple[str, str]]:
+    """List the file and the name of every function of the package that `msg2.infer("steps.csv")` runs through."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "steps.csv").write_text(_steps_table(), encoding="utf-8")
+        environment = os.environ | {"PYTHONPATH": str(package.resolve().parent)}
+        command = [sys.executable, "-c", _TRACE, str(package.resolve())]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return [(file, name) for file, name in json.loads(done.stdout)]
+
+
 def repeated_module_names(modules: list[Module]) -> dict[str, list[str]]:
     """Find names of modules that several modules have."""
     names = defaultdict(list)
@@ -92,43 +150,58 @@ def _type_names(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def public_functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Yield the public functions of a module and the public methods of its public classes, commands left aside."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in module.tree.body:
-        inner = node.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_") else [node]
-        for function in inner:
-            if isinstance(function, functions) and not function.name.startswith("_") and not _is_command(function):
-                yield function
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def _is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether Typer or FastAPI calls it: the docs of its arguments are their own."""
-    text = " ".join(ast.unparse(one.annotation) for one in function.args.args if one.annotation is not None)
-    decorators = " ".join(map(ast.unparse, function.decorator_list))
-    return (
-        "typer." in text
-        or "Annotated" in text
-        or any(one in decorators for one in ("app.command", "router.", "takes_"))
-    )
+def public_names(modules: list[Module]) -> set[str]:
+    """Collect what `__all__` of the package and of its packages names: what users can count on."""
+    names: set[str] = set()
+    for module in modules:
+        for node in module.tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names |= set(ast.literal_eval(node.value))
+    return names
+
+
+def documented_functions(
+    modules: list[Module],
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Yield every function and method with its dotted name, and whether it is public."""
+    public = public_names(modules)
+    for module in modules:
+        for node in module.tree.body:
+            inside = node.body if isinstance(node, ast.ClassDef) else [node]
+            for function in inside:
+                if isinstance(function, _FUNCTIONS):
+                    owner = node.name if isinstance(node, ast.ClassDef) else function.name
+                    visible = owner in public and not function.name.startswith("_")
+                    yield f"{module.name}.{function.name}", function, visible
 
 
 def argument_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Count the arguments of a function, `self` and `cls` left aside."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    rest = [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    return len([one for one in [*named, *rest] if one.arg not in ("self", "cls")])
+    rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    return len([argument for argument in [*named, *rest] if argument.arg not in ("self", "cls")])
+
+
+def _has_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return "Parameters\n---" in (ast.get_docstring(function) or "")
 
 
 def functions_without_parameters(modules: list[Module]) -> list[str]:
-    """Find public functions of more than one argument whose docstring has no Parameters section."""
+    """List the public functions with several arguments whose docstring has no Parameters section."""
     return [
-        f"{module.name}.{function.name}"
-        for module in modules
-        for function in public_functions(module)
-        if argument_count(function) > 1 and "Parameters\n---" not in (ast.get_docstring(function) or "")
+        name
+        for name, function, public in documented_functions(modules)
+        if public and argument_count(function) > 1 and not _has_parameters(function)
     ]
+
+
+def private_functions_with_parameters(modules: list[Module]) -> list[str]:
+    """List the functions that users cannot count on and whose docstring has a Parameters section all the same."""
+    return [name for name, function, public in documented_functions(modules) if not public and _has_parameters(function)]
 
 
 def import_graph(modules: list[Module], *, lazy: bool = True) -> nx.DiGraph:
@@ -186,20 +259,22 @@ def imported_by_one(modules: list[Module]) -> list[str]:
 def figures(package: Path) -> Mapping[str, int]:
     """Compute all figures of a package."""
     modules = read_modules(package)
-    by_part: dict[str, int] = defaultdict(int)
-    for module in modules:
-        by_part[[*module.name.split("."), ""][1]] += lines_of_code(module)
+    infer = functions_of_infer(package)
     return {
-        "lines of code": sum(by_part.values()),
-        "of these in experiments": by_part.get("experiments", 0),
+        "lines": sum(len(module.path.read_text(encoding="utf-8").splitlines()) for module in modules),
+        "lines of code": sum(map(lines_of_code, modules)),
         "modules": len(modules),
+        "modules imported by one other only": len(imported_by_one(modules)),
+        'functions in infer("steps.csv")': len(infer),
+        "modules of these functions": len({file for file, _ in infer}),
+        "Any": count_any(modules),
+        "private functions with a Parameters section": len(private_functions_with_parameters(modules)),
+        "public functions of several arguments without one": len(functions_without_parameters(modules)),
         "longest module (lines of code)": max(map(lines_of_code, modules)),
         "module names used twice": len(repeated_module_names(modules)),
         "type names used twice": len(repeated_type_names(modules)),
-        "public functions of several arguments without Parameters": len(functions_without_parameters(modules)),
         "import cycles": len(import_cycles(modules)),
         "longest import chain": longest_import_chain(modules),
-        "modules imported by one other only": len(imported_by_one(modules)),
     }
 
 

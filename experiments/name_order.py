@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from msg2.errors import require
 from msg2.graph import SubtaskGraph, all_of, step
+from msg2.graph.closure import transitive_closure, transitive_reduction
 from msg2.inference import METHODS, infer
 from msg2.inference.registry import Method, register
-from msg2.inference.relations import transitive_closure, transitive_reduction
 from msg2.inference.result import LearnedPreconditions
 from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences

@@ -1,4 +1,4 @@
-"""The code keeps to its own rules: names used once, documented parameters, no cycles, a bounded size."""
+"""The code keeps to its own rules: a bounded size, names used once, full docstrings on public names only, no cycles."""
 
 from __future__ import annotations
 
@@ -8,19 +8,34 @@ import pytest
 
 from benchmarks.code_figures import (
     PACKAGE,
-    functions_without_parameters,
+    figures,
     import_cycles,
-    lines_of_code,
+    private_functions_with_parameters,
     read_modules,
     repeated_module_names,
     repeated_type_names,
 )
 
 MODULES = read_modules(PACKAGE)
+BOUNDS = {
+    "lines": 32_000,
+    "lines of code": 21_000,
+    "modules": 190,
+    "modules imported by one other only": 40,
+    'functions in infer("steps.csv")': 200,
+    "Any": 200,
+    "private functions with a Parameters section": 0,
+}
+"""Later issues may add up to 39,000 lines, 26,000 lines of code and 225 modules in all, no more."""
 OLD_WORDS = (
     "desk", "shelf", "chore", "witness", "habits", "kinship", "remarks", "oddity", "oddities", "footage", "foretell",
 )  # fmt: skip
 """Words of a private language that nobody would search for."""
+
+
+def test_the_wheel_stays_small() -> None:
+    measured = figures(PACKAGE)
+    assert {name: measured[name] for name, most in BOUNDS.items() if measured[name] > most} == {}
 
 
 def test_no_two_modules_share_a_name() -> None:
@@ -31,34 +46,24 @@ def test_no_two_types_share_a_name() -> None:
     assert repeated_type_names(MODULES) == {}
 
 
-def test_public_functions_document_their_parameters() -> None:
-    assert functions_without_parameters(MODULES) == []
-
-
 def test_no_modules_import_each_other() -> None:
     assert import_cycles(MODULES) == []
 
 
-def test_the_wheel_stays_small() -> None:
-    # 16,500 with one language; what a graph means (kinds, presence, check by kinds, compare, explain) came on top, and
-    # then the assistant of a run (belief, time left, plans, watch, runs over HTTP), drafts of labels and the workbench;
-    # 2,800 more for tables, logs and archives as people have them, BPMN and PNML, the token of the app, and bounds; 800
-    # for runs that are counted, logs in columns, folders in parts, L-BFGS without SciPy, columns and drafts in the app.
-    assert sum(map(lines_of_code, MODULES)) <= 26_900
-
-
 @pytest.mark.parametrize("word", OLD_WORDS)
 def test_names_are_those_of_the_field(word: str) -> None:
-    found = [
+    named = [
         f"{module.name}: {node.name}"
         for module in MODULES
         for node in ast.walk(module.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and word in node.name.lower()
     ]
-    assert found == []
+    assert named == []
     assert [module.name for module in MODULES if word in module.path.stem] == []
 
 
 def test_the_checks_can_fail() -> None:
     assert repeated_module_names([*MODULES, MODULES[-1]]) != {}
     assert repeated_type_names([*MODULES, MODULES[-1], *MODULES]) != {}
+    infer = next(module for module in MODULES if module.name == "msg2.inference.inference")
+    assert private_functions_with_parameters([infer]) != []  # with no `__all__` beside it, nothing is public

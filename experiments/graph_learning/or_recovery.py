@@ -20,13 +20,13 @@ from experiments.graph_learning.exact_recovery import count_recovered
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.graph import SubtaskGraph
+from msg2.graph.closure import Relation
 from msg2.graph.reduction import necessary_steps
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.search import find_order
-from msg2.inference.relations import Relation
 from msg2.progress import Progress
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from msg2.graph.closure import break_cycles, depths, transitive_closure, transitive_reduction
 from msg2.inference.msg2 import build_layers, order_notes, purity
-from msg2.inference.relations import break_cycles, depths, transitive_closure, transitive_reduction
 from msg2.sequences import Sequences
 from msg2.task import Task
 from tests.inference.conftest import DELTAS, critical_graph, longest_paths, tasks

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import all_of, any_of, step
+from msg2.graph.closure import transitive_closure
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.name_similarity import log_subset_weights
@@ -23,7 +24,6 @@ from msg2.inference.likelihood.prior import OrderPrior
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer
 from msg2.inference.likelihood.search import all_moves, climb, find_order, starting_orders
-from msg2.inference.relations import transitive_closure
 from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.graph import explanation, reduction
+from msg2.graph.closure import transitive_closure, transitive_reduction
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
@@ -222,7 +223,7 @@ class SubtaskGraph:
         relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
         for column, name in enumerate(self.steps):
             relation[[self._index[parent] for parent in self.parents(name)], column] = True
-        return _closure(relation)
+        return transitive_closure(relation)
 
     @cached_property
     def _edge_matrix(self) -> NDArray[np.bool_]:
@@ -306,8 +307,7 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        reach = _closure(self._edge_matrix)
-        kept = self._edge_matrix & ~(reach.astype(np.float32) @ reach.astype(np.float32) > 0)
+        kept = transitive_reduction(self._edge_matrix)
         inner = frozenset((self.steps[a], self.steps[b]) for a, b in np.argwhere(kept).tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
@@ -613,14 +613,6 @@ def _check_relations(
     for name, share in repeats.items():
         if not 0 <= share <= 1:
             raise InputError(f"{short_repr(name)} is repeated in a share {share} of the runs, it must be 0 to 1")
-
-
-def _closure(relation: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Transitive closure, shape (N, N), of a relation of steps that are sorted by layer: what precedes comes first."""
-    reach = relation.copy()
-    for column in range(len(reach)):
-        reach[:, column] |= reach[:, relation[:, column]].any(axis=1)
-    return reach
 
 
 def _layers(

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from msg2.graph import all_of, step
+from msg2.graph.closure import break_cycles, transitive_reduction
 from msg2.inference.delta import Delta, chosen_delta, require_delta
 from msg2.inference.msg2 import order_notes, purity
-from msg2.inference.relations import break_cycles, transitive_reduction
 from msg2.inference.result import LearnedPreconditions
 from msg2.sequences import Sequences
 

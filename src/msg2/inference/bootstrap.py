@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from msg2.errors import require, require_probability
 from msg2.graph import PAIR_KINDS, TRUE, Formula, PairKind, SubtaskGraph, Support
+from msg2.graph.closure import clique_cover
 from msg2.inference.clauses import Clauses, keep_clauses, reduce_changed, replace_preconditions
-from msg2.inference.relations import clique_cover
 from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress

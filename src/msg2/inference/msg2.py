@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from msg2.errors import require
 from msg2.graph import TRUE, all_of, any_of, step
+from msg2.graph.closure import break_cycles, depths, transitive_closure
 from msg2.inference.delta import Delta, chosen_delta, require_delta
-from msg2.inference.relations import break_cycles, depths, transitive_closure
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
 from msg2.sequences import Sequences
 from msg2.task import Step

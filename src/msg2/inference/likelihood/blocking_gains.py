@@ -20,10 +20,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation
 from msg2.inference.likelihood.bit_sets import BitSet, to_flags
 from msg2.inference.likelihood.model import ChoiceEvents
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
-from msg2.inference.relations import Relation
 
 Gains: TypeAlias = NDArray[np.float32]
 """Differences of log p, in nats; or flags as numbers."""

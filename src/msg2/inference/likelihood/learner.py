@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from msg2.graph import Formula, all_of, any_of, step
+from msg2.graph.closure import depths
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import Disjunction
 from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
@@ -28,7 +29,6 @@ from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
-from msg2.inference.relations import depths
 from msg2.inference.result import Candidate, LearnedPreconditions
 from msg2.sequences import FloatArray, Sequences
 from msg2.task import Absent, Step

@@ -22,9 +22,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation
 from msg2.inference.likelihood.bit_sets import BitSet, to_bit_sets, to_flags, union
 from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.relations import Relation
 
 Disjunction: TypeAlias = tuple[int, frozenset[int]]
 """A step, and steps of which one must come before it: b comes after a or c."""

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation, transitive_closure
 from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
 from msg2.inference.likelihood.clause_search import Clause, ClauseSearch, current_clauses, possible_predecessors
 from msg2.inference.likelihood.pair_moves import MIN_GAIN
 from msg2.inference.likelihood.prior import or_cost
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder, needed_disjunctions
-from msg2.inference.relations import Relation, transitive_closure
 from msg2.sequences import FloatArray
 
 _CHANGE = 0.05

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation
 from msg2.inference.likelihood.presence_counts import PairCounts, Shares, StepCounts
 from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.relations import Relation
 from msg2.sequences import FloatArray
 from msg2.task import Absent
 

@@ -14,12 +14,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation, transitive_closure
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.model import ChoiceEvents, Disjunction, EligibleSteps
 from msg2.inference.likelihood.noise import NoiseModel, choice_log_probabilities
 from msg2.inference.likelihood.prior import OrderPrior
 from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.relations import Relation, transitive_closure
 from msg2.sequences import FloatArray
 
 Places: TypeAlias = Sequence[int]

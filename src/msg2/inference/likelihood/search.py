@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from msg2.graph.closure import Relation, break_cycles, transitive_closure
 from msg2.inference.likelihood.blocking_gains import BlockingGains, ChoiceSample
 from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
 from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
@@ -23,7 +24,6 @@ from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebu
 from msg2.inference.likelihood.run_variants import Variants
 from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
 from msg2.inference.msg2 import purity
-from msg2.inference.relations import Relation, break_cycles, transitive_closure
 from msg2.sequences import FloatArray
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation, clique_cover, transitive_closure, transitive_reduction
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.inference.likelihood.presence_disjunctions import group_alternatives
 from msg2.inference.likelihood.scored_order import ScoredOrder
-from msg2.inference.relations import Relation, clique_cover, transitive_closure, transitive_reduction
 
 
 @dataclass(frozen=True, eq=False)
