@@ -201,7 +201,9 @@ def functions_without_parameters(modules: list[Module]) -> list[str]:
 
 def private_functions_with_parameters(modules: list[Module]) -> list[str]:
     """List the functions that users cannot count on and whose docstring has a Parameters section all the same."""
-    return [name for name, function, public in documented_functions(modules) if not public and _has_parameters(function)]
+    return [
+        name for name, function, public in documented_functions(modules) if not public and _has_parameters(function)
+    ]
 
 
 def import_graph(modules: list[Module], *, lazy: bool = True) -> nx.DiGraph:

@@ -12,16 +12,19 @@ import json
 import logging
 import pickle
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_all_start_methods, get_context, set_forkserver_preload
+from multiprocessing import Pipe, get_all_start_methods, get_context, set_forkserver_preload
 from multiprocessing.connection import Connection
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from msg2.errors import InputError
 from msg2.parallel import exit_with_parent
@@ -60,12 +63,12 @@ class Worker:
 
     def __init__(self, megabytes: int, stop: threading.Event | None = None) -> None:
         self._megabytes, self._stop = megabytes, stop or threading.Event()
-        method: Literal["forkserver", "spawn"] = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
         set_forkserver_preload(["msg2.server.fork_server"])  # forks of it start in milliseconds
-        context = get_context(method)
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve_tasks, args=(theirs, megabytes), daemon=True)
-        with _starting:
+        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+        make_process = cast(type[BaseProcess], get_context(method).Process)  # type: ignore[attr-defined]
+        self._connection, theirs = Pipe()
+        self._process = make_process(target=_serve_tasks, args=(theirs, megabytes), daemon=True)
+        with _starting, _without_main_module():
             self._process.start()
         theirs.close()
         self.is_open = True
@@ -126,6 +129,17 @@ class Worker:
                 if progress is not None:
                     progress(*message["progress"])
         raise TaskCancelledError
+
+
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Hide the program that was started: every process would import it anew, and none needs it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class Sandbox:
