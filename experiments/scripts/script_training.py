@@ -30,7 +30,7 @@ from experiments.scripts.script_model import CARD, ScriptModel
 from experiments.scripts.script_options import ScriptOptions
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.options import value_from_json
+from msg2.options import from_json
 from msg2.progress import Progress, no_progress
 from msg2.states.checkpoint import read_tensors, serialize_tensors
 from msg2.states.optimization import (
@@ -208,7 +208,7 @@ def _read_card(folder: Path, wanted: ScriptTrainingCard) -> ScriptTrainingCard |
         document = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
             raise InputError(f"not in the format {FORMAT!r}")
-        card: ScriptTrainingCard = value_from_json(ScriptTrainingCard, document, "the card")
+        card: ScriptTrainingCard = from_json(ScriptTrainingCard, json.dumps(document), "the card")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"cannot be read ({error})", where=path, hint=_AGAIN) from error
     if not wanted.same_training(card):

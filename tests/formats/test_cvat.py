@@ -127,4 +127,4 @@ def test_cvat_that_is_refused(tmp_path: Path, change: tuple[str, str], expected:
     path = tmp_path / "annotations.xml"
     path.write_text(cvat(track(0, "fry", (30, 0), (60, 1))).replace(*change))
     assert expected in complaint(path, fps=30)
-    assert "fps is 0, it must be above 0" in complaint(path, fps=0)
+    assert "fps is 0, it must be a number above 0" in complaint(path, fps=0)

@@ -59,7 +59,7 @@ def test_a_method_that_is_registered_appears(client: TestClient, toy: str) -> No
     schema = schemas_of_options(client)[toy]["properties"]
     assert list(schema) == ["patience", "polite", "manner", "stops"]
     assert schema["patience"] == {
-        "anyOf": [{"type": "number"}, {"type": "string", "enum": ["endless"]}, {"type": "null"}],
+        "anyOf": [{"type": "number"}, {"type": "string", "const": "endless"}, {"type": "null"}],
         "default": 0.5,
         "description": "How long it waits for the kettle, in minutes.",
     }

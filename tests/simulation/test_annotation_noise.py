@@ -161,7 +161,7 @@ def test_free_order_is_uniform() -> None:
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, math.nan])
 def test_rates_are_probabilities(rate: float) -> None:
-    with pytest.raises(InputError, match=r"swapped is .* must be between 0 and 1"):
+    with pytest.raises(InputError, match=r"swapped is .* must be a number from 0 to 1"):
         NoiseOptions(swapped=rate)
-    with pytest.raises(InputError, match="both-branches is"):
+    with pytest.raises(InputError, match="both_branches is"):
         SimulationOptions(both_branches=rate)

@@ -154,5 +154,5 @@ def test_edges_of_the_options() -> None:
 
 
 def test_more_videos_than_anybody_has() -> None:
-    with pytest.raises(InputError, match="it must be 0 to 10,000,000"):
+    with pytest.raises(InputError, match="it must be a whole number from 0 to 10,000,000"):
         SimulationOptions(videos=10**23)

@@ -55,11 +55,11 @@ def _parameter(name: str) -> inspect.Parameter:
         helps.setdefault(f"{spec.help} Default: {shown}.", []).append(method)
     text = " ".join(f"{', '.join(methods)}: {help}" for help, methods in helps.items())
     kind: Any = bool | None if first.kind == "boolean" else str | None
-    words = dict.fromkeys(word for spec in specs.values() for word in spec.metavar.split("|"))
+    words = dict.fromkeys(word for spec in specs.values() for word in ("VALUE", *spec.words))
     metavar = None if first.kind == "boolean" else "|".join(words)
-    flag = first.flag
+    flag = f"--{first.name.replace('_', '-')}"
     if first.kind == "boolean" and any(spec.default for spec in specs.values()):
-        flag += f"/--no-{first.flag.removeprefix('--')}"  # else it could not be switched off
+        flag += f"/--no-{flag.removeprefix('--')}"  # else it could not be switched off
     choices = list(dict.fromkeys(word for spec in specs.values() for word in spec.words))
     option = typer.Option(
         flag, metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False, autocompletion=lambda: choices
@@ -80,7 +80,7 @@ def find_option(method: str, name: str) -> OptionSpec:
     """Return the option of a method by its name."""
     specs = {spec.name: spec for spec in option_specs(find_method(method).options)}
     if name not in specs:
-        takes = ", ".join(spec.flag for spec in specs.values()) or "none"
+        takes = ", ".join(specs) or "none"
         hint = say_who_has_it(name, "--method {}") or f"it takes {takes}"
         raise InputError(f"the method {method!r} has no option {name!r}", hint=hint)
     return specs[name]

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
-from msg2.errors import InputError, require
+from pydantic import Field
+
+from msg2.errors import InputError
 from msg2.formats.column_roles import ColumnMapping, parse_columns
 from msg2.formats.source import Source
+from msg2.options import Probability, options_class
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
 
@@ -19,7 +22,7 @@ _PART = re.compile(r"part[-_.]\w*\d", re.IGNORECASE)
 """How the files of one large table are called by those who write it in parts: part-0.parquet, part-00001-….csv."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class ReadOptions:
     """How files become tasks."""
 
@@ -31,9 +34,9 @@ class ReadOptions:
     """CaptainCook4D only: the order of the annotation file (default: the published protocol), or of time."""
     tier: str | None = None
     """ELAN only: the tier that holds the steps; by default the only one with annotations."""
-    fps: float | None = None
+    fps: Annotated[float, Field(gt=0, le=100_000)] | None = None
     """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
-    draft_confidence: float = 0.0
+    draft_confidence: Probability = 0.0
     """Drafts of labels count from this confidence on (default: all do); `msg2 label` says which to take."""
     every_annotator: bool = False
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
@@ -42,13 +45,6 @@ class ReadOptions:
     end= (and nothing) where no column is the end."""
 
     def __post_init__(self) -> None:
-        require(self.repeats in ("first", "keep"), f"repeats is {self.repeats!r}, it must be 'first' or 'keep'")
-        wrong_overlap = f"overlap is {self.overlap!r}, it must be 'unordered' or 'start'"
-        require(self.overlap in ("unordered", "start"), wrong_overlap)
-        require(self.order in ("file", "time", None), f"order is {self.order!r}, it must be 'file' or 'time'")
-        least = self.draft_confidence
-        require(0 <= least <= 1, f"draft_confidence is {least}, it must be from 0 to 1")
-        require(self.fps is None or 0 < self.fps <= 100_000, f"fps is {self.fps}, it must be above 0, at most 100000")
         parse_columns(self.columns)
 
 

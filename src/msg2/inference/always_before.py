@@ -6,28 +6,23 @@ the transitive reduction. Not in the paper; exact on clean data, and it falls ap
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from msg2.graph import all_of, step
 from msg2.graph.closure import break_cycles, transitive_reduction
-from msg2.inference.delta import Delta, chosen_delta, require_delta
+from msg2.inference.delta import Delta, chosen_delta
 from msg2.inference.msg2 import order_notes, purity
 from msg2.inference.result import LearnedPreconditions
+from msg2.options import options_class
 from msg2.sequences import Sequences
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class AlwaysBeforeOptions:
     """`always-before`: a before b in every video that orders them, or with purity above δ."""
 
     delta: Delta | None = None
     """δ: a step comes before another when its transition purity is above this; none: when it does in every video."""
-
-    def __post_init__(self) -> None:
-        if self.delta is not None:
-            require_delta(self.delta)
 
 
 def learn(sequences: Sequences, options: AlwaysBeforeOptions) -> LearnedPreconditions:

@@ -17,15 +17,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import require
 from msg2.graph import Formula
 from msg2.inference.result import TIE_TOLERANCE
 from msg2.metrics.graph_accuracy import count_violations
+from msg2.options import Probability
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step
 
-Delta: TypeAlias = float | Literal["auto"]
+Delta: TypeAlias = Probability | Literal["auto"]
 Learner: TypeAlias = Callable[[Sequences, float], Mapping[Step, Formula]]
 """Preconditions learned from sequences at a given δ."""
 
@@ -90,12 +90,6 @@ def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_
     by_graph = np.where(count > 0, hit / np.maximum(count, 1), anything)
     likelihoods: NDArray[np.float64] = np.log((1 - epsilon) * by_graph + epsilon * anything)
     return np.repeat(likelihoods, held_out.weight[held_out.run])
-
-
-def require_delta(delta: Delta) -> None:
-    """Raise an `InputError` where this is no δ."""
-    require(delta == "auto" or (isinstance(delta, (int, float)) and 0 <= delta <= 1),
-           f"delta is {delta}, it must be between 0 and 1, or auto")  # fmt: skip
 
 
 def chosen_delta(delta: Delta) -> float:

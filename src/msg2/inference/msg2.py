@@ -16,16 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.errors import require
 from msg2.graph import TRUE, all_of, any_of, step
 from msg2.graph.closure import break_cycles, depths, transitive_closure
-from msg2.inference.delta import Delta, chosen_delta, require_delta
+from msg2.inference.delta import Delta, chosen_delta
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
+from msg2.options import Count, NonNegative, options_class
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -89,32 +90,23 @@ Bits: TypeAlias = NDArray[np.uint64]
 """One bit for each of E flags, shape (…, ⌈E / 64⌉), so that many are compared at once; bits beyond E are 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class Msg2Options:
     """The paper's search (`msg2`); symbols as in App. B."""
 
     delta: Delta = "auto"
     """δ: a step is critical for another when its transition purity is above this."""
-    alpha: float = 0.2
+    alpha: NonNegative = 0.2
     """α: cost of one Boolean operation."""
-    recency: float = 0.7
+    recency: Annotated[float, Field(gt=0, le=1)] = 0.7
     """λ: weight kept per completed step in between; 1 switches recency off."""
     recency_rule: RecencyRule = "each"
     """Weight of a formula: from each literal's own recency (minimum for AND, maximum for OR), or from the moment the
     formula became satisfied (the paper's text)."""
-    max_literals: int | None = 2
+    max_literals: Count | None = 2
     """2 is the two-literal rule; none (or another number) is the paper's literal greedy search."""
     exclude_relatives: bool = False
     """Two-literal rule: the second literal may not be an ancestor or descendant of the first."""
-
-    def __post_init__(self) -> None:
-        require_delta(self.delta)
-        require(0 <= self.alpha < float("inf"), f"alpha is {self.alpha}, it must be a number from 0 up")
-        require(0 < self.recency <= 1, f"recency is {self.recency}, it must be above 0 and at most 1")
-        rules = get_args(RecencyRule)
-        require(self.recency_rule in rules, f"recency-rule is {self.recency_rule!r}, it must be {' or '.join(rules)}")
-        limit = self.max_literals
-        require(limit is None or limit >= 1, f"max-literals is {limit}, it must be 1 or more, or none")
 
 
 _FLOOR = 0.1
@@ -275,7 +267,7 @@ def _best_indices(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
     return np.argwhere((scores >= least) & np.isfinite(scores))
 
 
-def _search_greedily(target: SearchTarget, max_literals: int | None) -> list[list[Candidate]]:
+def _search_greedily(target: SearchTarget, max_literals: Count | None) -> list[list[Candidate]]:
     """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
 
     A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, all_of, any_of, negation, simplify, step
 from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
+from msg2.options import options_class
 from msg2.sequences import Sequences
 from msg2.task import Step
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class MsgiOptions:
     """Decision trees on eligibility (`msgi` and `msgi+`): nothing to choose."""
 

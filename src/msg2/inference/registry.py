@@ -15,7 +15,7 @@ from msg2.inference import always_before, msg2, msgi
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
 from msg2.inference.result import LearnedPreconditions
-from msg2.options import option_specs
+from msg2.options import make, option_specs
 
 
 class MethodOptions(Protocol):
@@ -123,10 +123,7 @@ def make_options(name: str, values: Mapping[str, Any]) -> Any:
             raise InputError(
                 f"the method {name!r} has no option {given!r}", hint=say_who_has_it(given, "method='{}'") or takes
             )
-    try:
-        return method.options(**values)
-    except TypeError as error:
-        raise InputError(f"an option of the method {name!r} is of the wrong type ({error})") from error
+    return make(method.options, values)
 
 
 def say_who_has_it(option: str, chosen_by: str) -> str | None:

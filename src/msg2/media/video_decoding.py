@@ -19,13 +19,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.errors import InputError, optional_dependency, require
+from msg2.errors import InputError, optional_dependency
 from msg2.media.encoders import Image, ImageEncoder
+from msg2.options import Count, options_class
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -190,18 +192,14 @@ _ROUNDING = 0.001
 """Seconds: containers round the times of frames to as little as this, so a frame this late is in time."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class FrameOptions:
     """Which frames of a video are sampled, and how large they are."""
 
-    every: float = 0.5
+    every: Annotated[float, Field(ge=0.001, le=3600)] = 0.5
     """Seconds from one to the next."""
-    size: int = 224
+    size: Count = 224
     """Pixels of the shorter side, at most; a smaller frame is not enlarged."""
-
-    def __post_init__(self) -> None:
-        require(0.001 <= self.every <= 3600, f"every is {self.every}, it must be from 0.001 to 3600 seconds")
-        require(self.size >= 1, f"size is {self.size}, it must be 1 or more")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

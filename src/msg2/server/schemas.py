@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from msg2.assist import RANKERS
 from msg2.errors import InputError
 from msg2.graph.graph import FORMAT, OLD_FORMAT
-from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, find_method, make_options
+from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import option_specs
 from msg2.server.workers import JsonObject
@@ -208,12 +208,7 @@ class LearnSettings(StrictModel):
 
     def parse_options(self) -> dict[str, Any]:
         """Turn the options into values that the method takes; `InputError` where it does not take them."""
-        specs = {spec.name: spec for spec in option_specs(find_method(self.method).options)}
-        values = {
-            name: specs[name].from_json(value) if name in specs else value
-            for name, value in self.options.items()
-            if value is not None
-        }
+        values = {name: value for name, value in self.options.items() if value is not None}
         make_options(self.method, values)
         return values
 

@@ -7,15 +7,15 @@ time, the annotator labels it. Each has its own rate in `NoiseOptions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
-from msg2.errors import require_probability
+from msg2.options import Probability, options_class
 from msg2.task import Step
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class NoiseOptions:
     """How simulated demonstrations differ from flawless, fully labelled ones; every rate is a probability.
 
@@ -23,22 +23,18 @@ class NoiseOptions:
     the paper found for ProceL (Sec. 3), mostly because steps were left out of the video or of its labels.
     """
 
-    skipped: float = 0.08
+    skipped: Probability = 0.08
     """Of each intended step: it is really not done, and the person goes on as if it were."""
-    unlabelled: float = 0.2
+    unlabelled: Probability = 0.2
     """Of each shown occurrence of a step: it is done, and the annotator does not label it."""
-    swapped: float = 0.06
+    swapped: Probability = 0.06
     """Of each two neighbours in the video, from left to right: the editor swaps them (a step is moved once)."""
-    repeated: float = 0.05
+    repeated: Probability = 0.05
     """Of each step that is done: it is done once more, at any later moment."""
-    mislabelled: float = 0.02
+    mislabelled: Probability = 0.02
     """Of each labelled occurrence: its label is that of another step of the task, any with equal chance."""
-    overlapping: float = 0.0
+    overlapping: Probability = 0.0
     """Of each step after the first: it starts before the one before it has ended."""
-
-    def __post_init__(self) -> None:
-        for name in ("skipped", "unlabelled", "swapped", "repeated", "mislabelled", "overlapping"):
-            require_probability(name, getattr(self, name))
 
     @staticmethod
     def none() -> NoiseOptions:

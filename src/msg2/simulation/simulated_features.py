@@ -20,52 +20,45 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.errors import require, require_probability
+from msg2.errors import require
 from msg2.media.feature_store import VideoFeatures, l2_normalize
+from msg2.options import WHOLE, NonNegative, Positive, Probability, options_class
 from msg2.sequences import FloatArray
 from msg2.simulation.simulator import Demonstration, Simulation, random_stream
 from msg2.task import Step
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class StoryboardOptions:
     """What simulated videos show and say, and when; rates are probabilities."""
 
-    shot_seconds: float = 4.0
+    shot_seconds: Positive = 4.0
     """Length of a shot; cuts do not care for steps."""
-    frames_per_second: float = 1.0
-    after_seconds: float = 5.0
+    frames_per_second: Positive = 1.0
+    after_seconds: NonNegative = 5.0
     """The video goes on this long after its last step."""
-    blank: float = 0.15
+    blank: Probability = 0.15
     """Of each frame of a performed step: nothing of the step is to be seen (a transition, a hand, a face)."""
-    distractors: float = 0.15
+    distractors: Probability = 0.15
     """Of each shot: it also shows what belongs to a step that is performed at another time of the video."""
-    distractor_strength: float = 0.6
+    distractor_strength: NonNegative = 0.6
     """How strongly a distractor shows, where a performed step is 1."""
-    sentence_seconds: float = 3.5
+    sentence_seconds: Positive = 3.5
     """One sentence follows the other, each this long."""
-    narrated: float = 0.7
+    narrated: Probability = 0.7
     """Of each performed occurrence, labelled or not: the narrator speaks of it."""
-    shift_seconds: float = 4.0
+    shift_seconds: NonNegative = 4.0
     """Standard deviation of the time by which its narration precedes or follows it."""
-    off_topic: float = 0.3
+    off_topic: Probability = 0.3
     """Of each sentence: it is not about what is narrated then."""
-    loose: float = 0.1
+    loose: Probability = 0.1
     """Of each sentence that is not about what is done then: it mentions a step that is performed at another time."""
-
-    def __post_init__(self) -> None:
-        for name in ("blank", "distractors", "narrated", "off_topic", "loose"):
-            require_probability(name.replace("_", "-"), getattr(self, name))
-        for name in ("distractor_strength", "after_seconds", "shift_seconds"):
-            value = getattr(self, name)
-            require(0 <= value < float("inf"), f"{name.replace('_', '-')} is {value}, it must be a number from 0 up")
-        for name in ("shot_seconds", "frames_per_second", "sentence_seconds"):
-            value = getattr(self, name)
-            require(0 < value < float("inf"), f"{name.replace('_', '-')} is {value}, it must be a number above 0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +142,7 @@ FUNCTION_WORDS = frozenset({
 """Words that name nothing one could see."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class FeatureOptions(StoryboardOptions):
     """How simulated videos look and sound; lengths of vectors are relative to a step's prototype, which has length 1.
 
@@ -157,28 +150,21 @@ class FeatureOptions(StoryboardOptions):
     single frames of performed steps recognises the step 60 % of the time (`python -m experiments probe`).
     """
 
-    width: int = 512
+    width: Annotated[int, Field(ge=1, le=65_536), WHOLE] = 512
     """Length of every vector."""
-    shared: float = 0.5
+    shared: Probability = 0.5
     """Share of a prototype that steps with a word of their names in common have in common; the rest is its own."""
-    clutter: float = 7.2
+    clutter: NonNegative = 7.2
     """Length of all else in a frame or sentence: random directions, of the video, the shot and the moment."""
-    scene: float = 0.25
+    scene: Probability = 0.25
     """Share of the clutter that stays through the video: the place, the speaker."""
-    shot: float = 0.25
+    shot: Probability = 0.25
     """Share of a frame's clutter that stays through a shot."""
-    trace: float = 0.2
+    trace: NonNegative = 0.2
     """Things done stay visible: length of what a completed step leaves in every later frame; 0 leaves nothing."""
 
     def __post_init__(self) -> None:
-        StoryboardOptions.__post_init__(self)
-        require(1 <= self.width <= 65_536, f"width is {self.width}, it must be between 1 and 65,536")
-        for name in ("shared", "scene", "shot"):
-            require_probability(name, getattr(self, name))
         require(self.scene + self.shot <= 1, f"scene and shot are {self.scene} and {self.shot}, more than 1 together")
-        for name in ("clutter", "trace"):
-            value = getattr(self, name)
-            require(0 <= value < float("inf"), f"{name} is {value}, it must be a number from 0 up")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from msg2.errors import require, require_probability
+from msg2.errors import require
 from msg2.graph import Formula, SubtaskGraph
+from msg2.options import WHOLE, NonNegative, Positive, Probability, options_class
 from msg2.simulation.label_noise import NoiseOptions, draw_labels, draw_performed_steps
 from msg2.simulation.worlds import World
 from msg2.task import Segment, Step, Task, Video
@@ -23,32 +26,23 @@ _TICKS_PER_SECOND = 100
 """Times are whole hundredths of a second, so that sums of them are exact and their text is short."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class SimulationOptions:
     """How a world is demonstrated. Times are log-normal, about as long as CrossTask's annotations."""
 
-    videos: int = 54
+    videos: Annotated[int, Field(ge=0, le=10_000_000), WHOLE] = 54
     """Demonstrations per task (the paper's ProceL: 54.5 on average)."""
-    both_branches: float = 0.1
+    both_branches: Probability = 0.1
     """At an OR one branch is taken; the probability that another one is done as well."""
-    step_seconds: float = 5.0
+    step_seconds: Positive = 5.0
     """Median duration of a step."""
-    step_spread: float = 1.0
+    step_spread: Annotated[float, Field(ge=0, le=3)] = 1.0
     """Standard deviation of the logarithm of a step's duration."""
-    gap_seconds: float = 6.0
+    gap_seconds: NonNegative = 6.0
     """Median length of the background before a step."""
-    gap_spread: float = 1.5
+    gap_spread: Annotated[float, Field(ge=0, le=3)] = 1.5
     """Standard deviation of the logarithm of the background's length."""
     noise: NoiseOptions = field(default_factory=NoiseOptions)
-
-    def __post_init__(self) -> None:
-        require(0 <= self.videos <= 10_000_000, f"videos is {self.videos}, it must be 0 to 10,000,000")
-        require_probability("both-branches", self.both_branches)
-        require(0 < self.step_seconds < float("inf"), f"step-seconds is {self.step_seconds}, it must be above 0")
-        require(0 <= self.gap_seconds < float("inf"), f"gap-seconds is {self.gap_seconds}, it must be 0 or more")
-        for name in ("step_spread", "gap_spread"):
-            value = getattr(self, name)
-            require(0 <= value <= 3, f"{name.replace('_', '-')} is {value}, it must be between 0 and 3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +150,7 @@ def _demonstrate(world: World, options: SimulationOptions, video: str, rng: np.r
 # -- the plan ---------------------------------------------------------------------------------------------------
 
 
-def _draw_intended_steps(world: World, both_branches: float, rng: np.random.Generator) -> frozenset[Step]:
+def _draw_intended_steps(world: World, both_branches: Probability, rng: np.random.Generator) -> frozenset[Step]:
     """Draw the steps that a person means to do: the goals of a world and what the chosen branches towards them need.
 
     Steps with the same OR in their preconditions share the choice.

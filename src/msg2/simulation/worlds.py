@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from msg2.errors import InputError, require, require_probability
+from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
+from msg2.options import WHOLE, Count, NonNegativeInteger, Probability, options_class
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -59,26 +62,22 @@ class World:
 # -- random worlds ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class RandomWorldOptions:
     """The shape of a random world."""
 
-    steps: int = 20
+    steps: Annotated[int, Field(ge=1, le=100_000), WHOLE] = 20
     """Number of steps."""
-    depth: int = 5
+    depth: NonNegativeInteger = 5
     """Layer of the deepest step; steps without precondition are in layer 0."""
-    or_rate: float = 0.2
+    or_rate: Probability = 0.2
     """Share of the preconditions that have an OR."""
-    max_parents: int = 3
+    max_parents: Count = 3
     """Most steps in a precondition."""
 
     def __post_init__(self) -> None:
-        require(self.depth >= 0, f"depth is {self.depth}, it must be 0 or more")
         require(self.steps > self.depth, f"steps is {self.steps}, a depth of {self.depth} takes at least one more")
-        require(self.steps <= 100_000, f"steps is {self.steps}, it must be at most 100,000")
-        require_probability("or-rate", self.or_rate)
-        least = 2 if self.or_rate > 0 else 1
-        require(self.max_parents >= least, f"max-parents is {self.max_parents}, it must be {least} or more")
+        require(self.or_rate == 0 or self.max_parents > 1, "max_parents is 1, an OR takes 2")
 
 
 def random_world(options: RandomWorldOptions, seed: int) -> World:

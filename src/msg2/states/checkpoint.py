@@ -30,7 +30,7 @@ from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.files import write_together, write_whole
-from msg2.options import value_from_json
+from msg2.options import from_json
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.network import StateModel
 from msg2.states.optimization import torch_seed
@@ -56,7 +56,7 @@ class ModelCard:
     """The configuration of the transformer: without it, what it was loaded from would be needed for ever."""
     epoch: int = 0
     """Epochs that are done."""
-    best: Mapping[str, float] = field(default_factory=dict)
+    best: Mapping[str, int | float] = field(default_factory=dict)
     """The best validation so far: epoch, loss, accuracy."""
     stale: int = 0
     """Validations since then."""
@@ -183,10 +183,9 @@ def read_card(folder: Path) -> ModelCard:
             if isinstance(document.get(part), dict):
                 document[part] = {_FORMAT_1_NAMES.get(name, name): value for name, value in document[part].items()}
     try:
-        card: ModelCard = value_from_json(ModelCard, document, "the card")
-    except (TypeError, InputError) as error:
+        return from_json(ModelCard, json.dumps(document), "the card")
+    except InputError as error:
         raise InputError(f"is damaged ({error!s})", where=path, hint=_RETRAIN) from error
-    return card
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -7,42 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msg2.errors import InputError, require, require_probability
+from pydantic import Field
+
+from msg2.errors import InputError, require
+from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, options_class
 from msg2.text import short_repr
 
 VARIANT = "evidence"
 """Of the state model, where none is named: one that trains anywhere, without weights from elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class SamplingOptions:
     """Which frames and sentences of a video the state model sees (App. A)."""
 
     frames: Literal["segments", "video"] = "segments"
     """Frames are taken from the labelled segments only (the paper), or from the whole video, background included."""
-    per_segment: int = 3
+    per_segment: Count = 3
     """Frames per segment: at least so many in training, exactly so many, equidistant, in testing."""
-    most_frames: int = 190
+    most_frames: Count = 190
     """Frames per video in all."""
-    sentences: int = 3
+    sentences: Count = 3
     """Consecutive sentences around each frame, the middle one nearest to it."""
-    dropped: float = 0.25
+    dropped: ShareBelowOne = 0.25
     """In training, up to this share of a video's labels is dropped: they must be predicted without their borders."""
     always: bool = False
     """Exactly that share is dropped, at least one label, and not up to it."""
 
     def __post_init__(self) -> None:
-        require(self.frames in ("segments", "video"), f"frames is {self.frames!r}, it must be 'segments' or 'video'")
-        require(self.per_segment >= 1, f"per-segment is {self.per_segment}, it must be 1 or more")
-        require(self.most_frames >= 1, f"most-frames is {self.most_frames}, it must be 1 or more")
-        require(self.sentences >= 1 and self.sentences % 2 == 1,
-               f"sentences is {self.sentences}, it must be odd: one in the middle")  # fmt: skip
-        require(0 <= self.dropped < 1, f"dropped is {self.dropped}, it must be 0 or more and below 1")
+        require(self.sentences % 2 == 1, f"sentences is {self.sentences}, it must be odd: one in the middle")
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class StateModelOptions:
     """The state model (Sec. 4.1); every row of the paper's ablation is a value of these (see `VARIANTS`)."""
 
@@ -50,15 +48,15 @@ class StateModelOptions:
     """Frames enriched by sentences (the paper), frames alone, or sentences alone in the place of frames."""
     skip: bool = False
     """A skip connection around the fusion: the paper's "Vision + ASR"."""
-    encoder: str = "google/t5-v1_1-large"
+    encoder: Annotated[str, Field(min_length=1)] = "google/t5-v1_1-large"
     """A T5, ViT or VisualBERT checkpoint by name or folder, or a size without weights such as "t5-small"."""
     direct: bool = False
     """VisualBERT only: frames and sentences are fed to it as they are, without fusion ("VisualBERT†")."""
-    heads: int = 16
+    heads: Count = 16
     """Attention heads of the fusion."""
-    dropout: float = 0.1
+    dropout: ShareBelowOne = 0.1
     """Of the fusion; the encoder has its own."""
-    threshold: float = 1.0
+    threshold: Positive = 1.0
     """b: a step is not started below -b and completed above b (Eq. 4)."""
     in_progress: bool = True
     """Without it the first of the two losses is left out ("w/o in progress")."""
@@ -76,40 +74,34 @@ class StateModelOptions:
     """Without it the transformer is left out: the evidence and co-occurrence models are all there is."""
 
     def __post_init__(self) -> None:
-        kinds = ("fused", "vision", "text")
-        require(self.inputs in kinds, f"inputs is {self.inputs!r}, it must be {' or '.join(kinds)}")
-        require(bool(self.encoder), "encoder is empty, it must name a checkpoint or a size")
         require(not (self.skip and self.inputs != "fused"), "skip goes with fused inputs")
         require(self.context or self.evidence or self.cooccurrence,
                "without context there must be evidence or cooccurrence")  # fmt: skip
-        require(self.heads >= 1, f"heads is {self.heads}, it must be 1 or more")
-        require(0 <= self.dropout < 1, f"dropout is {self.dropout}, it must be 0 or more and below 1")
-        require(0 < self.threshold < float("inf"), f"threshold is {self.threshold}, it must be a number above 0")
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class TrainingOptions:
     """How the state model is trained (App. A)."""
 
-    epochs: int = 600
-    batch: int = 32
+    epochs: Count = 600
+    batch: Count = 32
     """Videos per step."""
-    learning_rate: float = 3e-4
+    learning_rate: Positive = 3e-4
     evidence_rate: float = 0.05
     """Learning rate of the evidence and co-occurrence models, which have few weights and start at zero."""
-    warmup: int = 100
+    warmup: NonNegativeInteger = 100
     """Steps until the learning rate is reached; from there it falls along a cosine."""
-    clip: float = 1.0
+    clip: Positive = 1.0
     """Longest gradient."""
-    validation: float = 0.15
+    validation: ShareBelowOne = 0.15
     """Share of the videos that is kept for validation."""
-    validate_every: int = 5
+    validate_every: Count = 5
     """Epochs from one validation to the next."""
-    patience: int | None = None
+    patience: Count | None = None
     """Validations without a better one until training stops early; None: never."""
     save_seconds: float = 30.0
     """At most this much work is lost when the training is killed."""
-    seed: int = 0
+    seed: NonNegativeInteger = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: a GPU where there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -120,22 +112,8 @@ class TrainingOptions:
     """Least tokens of a row, which short videos share; 0: each has its own; None: they share where there is a
     transformer."""
 
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "validate_every"):
-            value = getattr(self, name)
-            require(value >= 1, f"{name.replace('_', '-')} is {value}, it must be 1 or more")
-        require(0 < self.learning_rate < float("inf"), f"learning-rate is {self.learning_rate}, it must be above 0")
-        require(self.warmup >= 0, f"warmup is {self.warmup}, it must be 0 or more")
-        require(self.clip > 0, f"clip is {self.clip}, it must be above 0")
-        require(0 <= self.validation < 1, f"validation is {self.validation}, it must be 0 or more and below 1")
-        require(self.patience is None or self.patience >= 1, f"patience is {self.patience}, it must be 1 or more")
-        require(self.seed >= 0, f"seed is {self.seed}, it must be 0 or more")
-        require(self.device in ("auto", "cpu", "cuda"), f"device is {self.device!r}, it must be auto, cpu or cuda")
-        require(self.precision in ("auto", "float32", "bfloat16"),
-               f"precision is {self.precision!r}, it must be auto, float32 or bfloat16")  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
+@options_class
 class FillOptions:
     """How scores become labels (App. A, Ablation Study)."""
 
@@ -145,17 +123,10 @@ class FillOptions:
     read_at: Literal["next", "same", "seen"] | None = None
     """The state at a step is read where the next one stands (the paper), or where the step itself stands; or a step is
     added where there is most evidence of it. None: seen with an evidence model, otherwise next."""
-    confidence: float = 0.8
+    confidence: Probability = 0.8
     """Labels are added whose calibrated confidence is at least this."""
     uncalibrated: bool = False
     """Steps are added that are completed by the score alone (the paper); confidences are then calibrated on nothing."""
-
-    def __post_init__(self) -> None:
-        require(self.threshold is None or -float("inf") < self.threshold < float("inf"),
-               f"threshold is {self.threshold}, it must be a number")  # fmt: skip
-        require(self.read_at in ("next", "same", "seen", None),
-               f"read-at is {self.read_at!r}, it must be next, same or seen")  # fmt: skip
-        require_probability("confidence", self.confidence)
 
     def for_model(self, model: StateModelOptions) -> FillOptions:
         """Return the same options with what is None chosen for a model with these options."""

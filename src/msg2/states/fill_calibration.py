@@ -22,7 +22,7 @@ from scipy.special import expit, log_expit
 
 from msg2.errors import InputError
 from msg2.files import write_whole
-from msg2.options import value_from_json
+from msg2.options import from_json
 from msg2.sequences import FloatArray, IntArray
 
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
@@ -117,10 +117,9 @@ def read_calibration(folder: Path) -> FillCalibration | None:
     if not path.is_file():
         return None
     try:
-        found: FillCalibration = value_from_json(FillCalibration, json.loads(path.read_text(encoding="utf-8")), FILE)
-    except (OSError, ValueError, TypeError, InputError) as error:
+        return from_json(FillCalibration, path.read_bytes(), FILE)
+    except (OSError, InputError) as error:
         raise InputError(f"cannot be read ({error})", where=path, hint="remove it and train again") from error
-    return found
 
 
 def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibration:
