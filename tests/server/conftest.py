@@ -51,6 +51,14 @@ def client(open_app: Open) -> TestClient:
     return open_app()
 
 
+@pytest.fixture(scope="module")
+def shared_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """An app for all tests of a module that leave nothing behind."""
+    workspace = Workspace(ServerSettings(folder=tmp_path_factory.mktemp("shared") / "work"))
+    with TestClient(create_app(workspace), base_url=HERE, raise_server_exceptions=False) as client:
+        yield client
+
+
 def uploaded(client: TestClient, content: str | bytes = TOAST, name: str = "toast.csv") -> Any:
     """The dataset that an upload becomes."""
     answer = client.post("/api/data", params={"name": name}, content=content)

@@ -31,7 +31,7 @@ def nested(depth: int, value: Any = "a") -> Any:
 
 
 @pytest.mark.parametrize("depth", [60, 150, 300, 450])
-def test_a_body_that_is_nested_hundreds_deep(client: TestClient, depth: int) -> None:
+def test_a_body_that_is_nested_hundreds_deep(shared_client: TestClient, depth: int) -> None:
     """Deeper than Python can read, pickle or write; each of them fails at another depth."""
     graph = {**GRAPH, "preconditions": {"b": nested(depth)}}
     for path, body in (
@@ -39,10 +39,10 @@ def test_a_body_that_is_nested_hundreds_deep(client: TestClient, depth: int) -> 
         ("check", {"graph": graph, "labels": [ROW]}), ("infer", {"labels": [ROW], "options": {"delta": nested(depth)}}),
         ("infer", nested(depth)), ("infer", {"labels": nested(depth)}),
     ):  # fmt: skip
-        answer = client.post(f"/api/{path}", content=json.dumps(body))
+        answer = shared_client.post(f"/api/{path}", content=json.dumps(body))
         assert answer.status_code in (400, 422), (path, answer.text)
         refused(answer, answer.status_code)
-    answer = client.post("/api/infer", content="[" * 100_000)
+    answer = shared_client.post("/api/infer", content="[" * 100_000)
     refused(answer, answer.status_code)
     assert answer.status_code in (400, 422)
 
@@ -63,8 +63,8 @@ def test_a_body_that_is_nested_hundreds_deep(client: TestClient, depth: int) -> 
         ("work", {"data": "0" * 32, "method": "\ud800"}),
     ],
 )
-def test_halves_of_characters(client: TestClient, path: str, body: Any) -> None:
-    answer = client.post(f"/api/{path}", content=json.dumps(body))
+def test_halves_of_characters(shared_client: TestClient, path: str, body: Any) -> None:
+    answer = shared_client.post(f"/api/{path}", content=json.dumps(body))
     assert answer.status_code in (400, 404, 422), answer.text
     refused(answer, answer.status_code)
 

@@ -21,7 +21,7 @@ from msg2.server.settings import ServerSettings
 from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
 from tests.server.conftest import PATIENCE, TOAST, Open, learnt, refused, until, uploaded
-from tests.server.live import running_app, serving
+from tests.server.live import running_app
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
@@ -399,9 +399,8 @@ def test_a_server_that_ends_ends_its_streams(tmp_path: Path) -> None:
         stream = streams.enter_context(Stream(address, run))
         stream.answer()
     assert stream.event() == {}
-    (tmp_path / "toast.csv").write_text(TOAST)
-    with serving(tmp_path, "toast.csv") as found:  # the real program, which goes on with the run
-        address = urlsplit(found).netloc
+    with running_app(tmp_path) as (url, _):  # which goes on with the run
+        address = urlsplit(url).netloc
         with Stream(address, run) as stream:
             assert stream.answer()["version"] == 0
             asked(address, "POST", f"/runs/{run}/events", {"did": "whisk"})

@@ -35,15 +35,15 @@ TOKEN = "a0b1c2d3e4f5a6b7c8d9"
         "127.0.0.1.",
     ],
 )
-def test_another_host_is_refused(client: TestClient, host: str) -> None:
+def test_another_host_is_refused(shared_client: TestClient, host: str) -> None:
     """A name that an attacker points at this machine (DNS rebinding)."""
-    answer = client.get("/api/data", headers={"Host": host})
+    answer = shared_client.get("/api/data", headers={"Host": host})
     assert refused(answer, 403) == "the Host header names another machine"
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1234", "127.0.0.1", "[::1]:8765"])
-def test_every_name_of_this_machine_will_do(client: TestClient, host: str) -> None:
-    assert client.get("/api/data", headers={"Host": host}).status_code == 200
+def test_every_name_of_this_machine_will_do(shared_client: TestClient, host: str) -> None:
+    assert shared_client.get("/api/data", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_every_name_of_this_machine_will_do(client: TestClient, host: str) -> No
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"},
     ],
 )
-def test_another_site_is_refused(client: TestClient, headers: dict[str, str]) -> None:
+def test_another_site_is_refused(shared_client: TestClient, headers: dict[str, str]) -> None:
     for answer in (
-        client.get("/api/data", headers=headers),
-        client.post("/api/data?name=a.csv", content=TOAST, headers=headers),
+        shared_client.get("/api/data", headers=headers),
+        shared_client.post("/api/data?name=a.csv", content=TOAST, headers=headers),
     ):
         assert refused(answer, 403) == "the request comes from another site"
-    assert client.get("/api/data").json() == {"data": []}
+    assert shared_client.get("/api/data").json() == {"data": []}
 
 
 def test_the_app_itself_and_links_to_it_get_in(client: TestClient) -> None:
@@ -198,14 +198,14 @@ def test_the_page_of_a_graph_is_kept_apart(client: TestClient) -> None:
     assert "allow-same-origin" not in policy
 
 
-def test_screens_ask_for_nothing_from_elsewhere(client: TestClient) -> None:
+def test_screens_ask_for_nothing_from_elsewhere(shared_client: TestClient) -> None:
     for name in (
         "index.html",
-        *re.findall(r'"\./(\w+\.js)"', client.get("/static/app.js").text),
+        *re.findall(r'"\./(\w+\.js)"', shared_client.get("/static/app.js").text),
         "app.css",
         "page.css",
     ):
-        text = client.get("/static/" + name).text if name != "index.html" else client.get("/").text
+        text = shared_client.get("/static/" + name).text if name != "index.html" else shared_client.get("/").text
         assert not re.search(r"https?://", text)
         assert "innerHTML" not in text
         assert "eval(" not in text
@@ -216,5 +216,5 @@ def test_screens_ask_for_nothing_from_elsewhere(client: TestClient) -> None:
     ["/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/page/../../etc/passwd", "/page/" + "g" * 32,
      "/page/" + "0" * 32, "/api/work/" + "0" * 32 + "/as/json"],
 )  # fmt: skip
-def test_paths_lead_nowhere(client: TestClient, path: str) -> None:
-    assert client.get(path).status_code in (404, 422)
+def test_paths_lead_nowhere(shared_client: TestClient, path: str) -> None:
+    assert shared_client.get(path).status_code in (404, 422)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
@@ -20,7 +20,7 @@ from msg2.errors import InputError
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.labelling.video_selection import VideoChoice
-from msg2.options import option_specs
+from msg2.options import WHOLE, NonNegative, Probability, option_specs
 from msg2.server.workers import JsonObject
 
 
@@ -70,11 +70,6 @@ def _limit_plans(event: JsonObject) -> JsonObject:
     return event
 
 
-def _integer_from_float(value: object) -> object:
-    """JSON has one kind of number: 5.0 is as whole as 5."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _list_methods(schema: JsonObject) -> None:
     """Name the methods that are registered when the schema is asked for."""
     schema["enum"] = list(METHODS)
@@ -95,7 +90,6 @@ def _list_method_options(schema: JsonObject) -> None:
     ]
 
 
-_INTEGER = BeforeValidator(_integer_from_float)
 ID_PATTERN = "^[0-9a-f]{32}$"
 RecordId: TypeAlias = Annotated[str, Field(pattern=ID_PATTERN, description="32 hexadecimal digits.")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -104,8 +98,6 @@ FileName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 QueryText: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000)]
 """A name in an address, which cannot be of any length."""
 ConstraintPair: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length=2, description="[before, after]")]
-Seconds: TypeAlias = Annotated[float, Field(ge=0)]
-Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 OptionValues: TypeAlias = Annotated[
     JsonObject, AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
@@ -163,8 +155,8 @@ class LabelRow(StrictModel):
 
     video: Name
     step: Name
-    start: Seconds | None = None
-    end: Seconds | None = None
+    start: NonNegative | None = None
+    end: NonNegative | None = None
     task: Name | None = None
     confidence: Probability | None = None
     source: str | None = None
@@ -176,8 +168,8 @@ class LearnSettings(StrictModel):
     task: Annotated[Name | None, Field(description="Which task, where there are several.")] = None
     method: Annotated[str, Field(json_schema_extra=_list_methods)] = DEFAULT_METHOD
     options: OptionValues = {}
-    seed: Annotated[int, Field(ge=0, le=2**53), _INTEGER] = 0
-    samples: Annotated[int, Field(ge=1, le=10_000), _INTEGER] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**53), WHOLE] = 0
+    samples: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
     confidence: Probability | None = None
     require: Annotated[list[ConstraintPair], Field(description="The second step needs the first.")] = []
     forbid: Annotated[list[ConstraintPair], Field(description="The second step does not need the first.")] = []
@@ -334,8 +326,8 @@ class SettledDraft(StrictModel):
     """A draft that a person has decided on: it does not come back, even where it is made again at about this time."""
 
     step: Name
-    start: Seconds | None = None
-    end: Seconds | None = None
+    start: NonNegative | None = None
+    end: NonNegative | None = None
     outcome: Literal["accepted", "rejected"]
 
 
@@ -343,7 +335,7 @@ class SaveLabelsRequest(PersonRequest):
     """All labels of one video by one person; `version` is what they rest on, 0 for a video that is new."""
 
     video: Name
-    version: Annotated[int, Field(ge=0, le=2**53), _INTEGER]
+    version: Annotated[int, Field(ge=0, le=2**53), WHOLE]
     labels: list[LabelRow]
     settled: list[SettledDraft] = []
 
