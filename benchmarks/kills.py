@@ -24,6 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
+from experiments.rendering import RenderOptions, write_videos
+from experiments.rendering.__main__ import read_simulation
+
 STARTING_SECONDS = 0.15
 """Until then it is Python that starts, and its own way to end."""
 PATIENCE = 60
@@ -46,7 +49,6 @@ COMMANDS = {
     "label": "label rendered/videos --steps steps.txt -o out/draft.csv",
     "features": "features rendered/videos -o out --jobs 2",
     "simulate": "simulate 'Make Coffee' --videos 40 --features -o out",
-    "render": "simulate 'Make Coffee' --videos 4 --render --jobs 2 -o out",
     "train": "states train world/steps.csv --features world/features -o out --epochs 3",
     "fill": "states fill model world/steps.csv --features world/features -o out/filled.csv",
     "plot": "states plot model world/steps.csv --features world/features --video v00001 -o out/video.svg",
@@ -59,11 +61,11 @@ COMMANDS = {
 folder with a table of several tasks and what `INPUTS` make."""
 INPUTS = {
     "world": "simulate 'Make Coffee' --videos 12 --features -o world",
-    "rendered": "simulate 'Make Coffee' --videos 3 --render --jobs 2 -o rendered",
+    "rendered": "simulate 'Make Coffee' --videos 3 -o rendered",
     "model": "states train world/steps.csv --features world/features -o model --epochs 3",
 }
 """Folder -> the command that makes it, for those that read it."""
-RESUMED = ("train", "simulate", "render", "features", "run", "videos", "demo", "data", "watch")
+RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "watch")
 """What they write on the way is more than the result."""
 _PROGRAM = """
 import sys
@@ -93,6 +95,8 @@ def prepare(folder: Path, arguments: str) -> None:
             _, said = run(making, folder).communicate()
             if not (folder / made).is_dir():
                 raise RuntimeError(f"msg2 {making}: {said}")
+    if (folder / "rendered").is_dir():
+        write_videos(folder / "rendered" / "videos", read_simulation(folder / "rendered"), RenderOptions(), seed=0)
     truth = json.loads((folder / "world" / "truth.json").read_text())
     steps: list[str] = truth["steps"]
     (folder / "other.json").write_text(json.dumps(truth | {"preconditions": {steps[-1]: steps[0]}, "order": []}))

@@ -183,7 +183,7 @@ class RunInputs:
 
     @staticmethod
     def at(data: Path) -> RunInputs:
-        """Find all that `msg2 simulate -o DATA` writes with --features or --render, or only the labels at `data`."""
+        """Find what `msg2 simulate --features -o DATA` writes, and videos beside it; or only the labels at `data`."""
         beside = [data / name for name in ("features", "videos", "truth.json", "truth/performed.csv")]
         labels = data / "steps.csv"
         return RunInputs(labels if labels.exists() else data, *(path if path.exists() else None for path in beside))

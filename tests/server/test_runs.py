@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from msg2.assist.assistant import Assistant
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from msg2.formats import read, read_graph
 from msg2.server.settings import ServerSettings
 from msg2.server.web_app import create_app

@@ -14,7 +14,7 @@ from typing import TypedDict, cast
 
 from msg2 import assist, drawing
 from msg2.assist.assistant import Assistant
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together, write_whole
 from msg2.formats import read_all, read_graph

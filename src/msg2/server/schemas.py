@@ -12,12 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
 from msg2.errors import InputError
-from msg2.graph.graph import FORMAT, OLD_FORMAT
+from msg2.graph.graph_file import GraphFile
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
@@ -101,33 +101,8 @@ ConstraintPair: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length
 OptionValues: TypeAlias = Annotated[
     JsonObject, AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
-_STEP_LIST: JsonObject = {"type": "array", "items": {"type": "string", "minLength": 1}}
-GraphDocument: TypeAlias = Annotated[
-    JsonObject,
-    AfterValidator(_require_storable),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "The content of a graph file. A formula is true, a step, or an object with all, any or not. "
-            "order has pairs [a, b]: where a run does both, a comes first; of the steps of a list in exclusive, a run "
-            "does at most one; optional ones may be left out; repeats has the share of runs that do a step again.",
-            "required": ["format", "task", "steps", "preconditions"],
-            "additionalProperties": False,
-            "properties": {
-                "format": {"type": "string", "enum": [FORMAT, OLD_FORMAT]},
-                "task": {"type": "string"},
-                "steps": {**_STEP_LIST, "uniqueItems": True},
-                "preconditions": {"type": "object"},
-                "order": {"type": "array", "items": {**_STEP_LIST, "minItems": 2, "maxItems": 2}},
-                "exclusive": {"type": "array", "items": {**_STEP_LIST, "minItems": 2}},
-                "optional": _STEP_LIST,
-                "repeats": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}},
-                "method": {"type": "object"},
-                "evidence": {"type": "object"},
-            },
-        }
-    ),
-]
+GraphDocument: TypeAlias = Annotated[JsonObject, BeforeValidator(_require_storable, json_schema_input_type=GraphFile)]
+"""The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
 
 
 # -- requests ---------------------------------------------------------------------------------------------------
@@ -733,9 +708,9 @@ RunEvent: TypeAlias = Annotated[
     AfterValidator(_limit_plans),
     WithJsonSchema({"anyOf": [event.model_json_schema() for event in _EVENTS]}),
 ]
-"""What happened, or a question; `msg2.assist.run_events` says in a sentence what is wrong with it."""
+"""What happened, or a question; `msg2.assist.events` says in a sentence what is wrong with it."""
 RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(TypeAdapter(AnswerFields).json_schema())]
-"""As `msg2.assist.run_events.answer_event` answers, with `last` and `version`."""
+"""As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
 class OpenRunRequest(StrictModel):

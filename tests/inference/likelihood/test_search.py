@@ -20,8 +20,8 @@ from msg2.inference.likelihood.search import _choose_end, find_order
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Task
 from tests.inference.test_likelihood import orders
 

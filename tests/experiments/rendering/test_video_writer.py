@@ -6,21 +6,23 @@ import io
 import logging
 import shutil
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from experiments.rendering import video_writer
+from experiments.rendering.__main__ import read_simulation
+from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
+from experiments.rendering.video_writer import VideoRenderer, encode_mp4, write_videos
 from msg2.errors import InputError, MissingExtraError
 from msg2.formats.captions import read_captions
 from msg2.simulation import household_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.rendering import video_writer
-from msg2.simulation.rendering.scenes import RenderOptions, draw_frames, draw_props
-from msg2.simulation.rendering.video_writer import VideoRenderer, encode_mp4, write_videos
 from msg2.simulation.simulated_features import StoryboardOptions
+from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import SimulationOptions
 
 av = pytest.importorskip("av")
@@ -211,3 +213,12 @@ def test_options_that_make_no_sense(wrong: dict[str, float]) -> None:
 def test_no_jobs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="jobs is 0"):
         write_videos(tmp_path, COFFEE, OPTIONS, seed=2, jobs=0)
+
+
+def test_what_is_rendered_is_in_the_files_of_a_simulation(tmp_path: Path) -> None:
+    write_simulation(tmp_path, COFFEE, seed=2)
+    again = read_simulation(tmp_path)
+    for demonstration, read in zip(COFFEE.demonstrations, again.demonstrations, strict=True):
+        drawn = VideoRenderer(COFFEE, OPTIONS, seed=2).storyboard(demonstration)
+        other = VideoRenderer(again, OPTIONS, seed=2).storyboard(read)
+        assert all((one == two).all() for one, two in zip(astuple(drawn), astuple(other), strict=True))

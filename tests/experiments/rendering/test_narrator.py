@@ -11,11 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.errors import InputError
-from msg2.formats.captions import read_captions, to_webvtt
-from msg2.simulation import household_world, household_worlds, simulate, video_storyboard
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.rendering.narrator import (
+from experiments.rendering.narrator import (
     SAMPLE_RATE,
     find_espeak,
     participle,
@@ -23,7 +19,11 @@ from msg2.simulation.rendering.narrator import (
     utterance,
     write_narration,
 )
-from msg2.simulation.rendering.scenes import split_step_name
+from experiments.rendering.scenes import split_step_name
+from msg2.errors import InputError
+from msg2.formats.captions import read_captions, to_webvtt
+from msg2.simulation import household_world, household_worlds, simulate, video_storyboard
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Sentence

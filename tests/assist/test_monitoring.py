@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.assist import check_online
-from msg2.assist.online_monitoring import DeviationCounts, OnlineMonitor, StepAssessment, fit_monitor
-from msg2.assist.requirement_model import RequirementModel, mistake_probability
+from msg2.assist.monitoring import OnlineMonitor, StepAssessment, fit_monitor
+from msg2.assist.rule_probabilities import DeviationCounts, RequirementModel, mistake_probability
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.task import Segment, Task, Video
@@ -64,12 +64,12 @@ def test_a_deviation_is_as_probable_a_mistake_as_it_is_rare(
     for verdict in fit_monitor(graph, training, absent="skipped").video(untimed(names)):
         for one in (*verdict.findings, *verdict.skipped):
             found = one.deviation
-            videos = seen if found.kind == "never seen" else [order for order in seen if found.step in order]
+            videos = seen if found.kind == "unknown step" else [order for order in seen if found.step in order]
             times = sum(found in {odd for of in deviations(graph, untimed(order)) for odd in of} for order in videos)
             assert (one.times, one.chances) == (times, len(videos))
             even = model if found.clause else replace(model, genuine=0.5)
             assert one.probability == pytest.approx(mistake_probability(times + 1, len(videos) + 1, even))
-        assert (verdict.step not in shown) == any(one.deviation.kind == "never seen" for one in verdict.findings)
+        assert (verdict.step not in shown) == any(one.deviation.kind == "unknown step" for one in verdict.findings)
         assert verdict.probability == pytest.approx(1 - prod(1 - one.probability for one in verdict.findings))
 
 
@@ -88,17 +88,17 @@ def test_kinds_and_their_combination() -> None:
     judge = fit_monitor(CHAIN, task(CHAIN, *[["whisk", "dip", "fry"]] * 9), absent="skipped")
     verdicts = [judge.step(name) for name in ["fry", "dip", "whisk", "whisk", "juggle"]]
     assert [kinds(verdict) for verdict in verdicts] == [
-        [("premature", None), ("skipped", "dip"), ("skipped", "whisk")],
-        [("out of order", "fry"), ("premature", None), ("skipped", "whisk")],
-        [("out of order", "fry"), ("out of order", "dip")],
+        [("need", None), ("left out", "dip"), ("left out", "whisk")],
+        [("order", "fry"), ("need", None), ("left out", "whisk")],
+        [("order", "fry"), ("order", "dip")],
         [("repeated", None)],
-        [("never seen", None)],
+        [("unknown step", None)],
     ]
     assert [verdict.position for verdict in verdicts] == [1, 2, 3, 4, 5]
     assert all(verdict.mistake for verdict in verdicts)
     late, early = (finding.probability for finding in verdicts[1].findings)
     assert verdicts[1].probability == pytest.approx(1 - (1 - late) * (1 - early))
-    assert verdicts[1].probability_of("premature") == pytest.approx(early)
+    assert verdicts[1].probability_of("need") == pytest.approx(early)
     assert verdicts[1].probability_of("repeated") == 0
     assert judge.step("whisk").findings[0].deviation.kind == "repeated"
 
@@ -152,7 +152,7 @@ def test_order_and_exclusive_pairs_are_judged_like_the_rest() -> None:
     judge = fit_monitor(TEA, task(TEA, *usual))
     verdicts = {one.step: one for one in judge.video(untimed(["boil", "bag", "pour", "stir", "sugar", "leaves"]))}
     assert {name: kinds(one) for name, one in verdicts.items() if one.findings} == {
-        "sugar": [("out of order", "stir")],
+        "sugar": [("order", "stir")],
         "leaves": [("exclusive", "bag")],
     }
     assert verdicts["sugar"].mistake
@@ -167,7 +167,7 @@ def test_where_labels_may_be_missing_a_step_that_comes_without_another_claims_no
         early, late = fit_monitor(CHAIN, training, absent=absent).video(untimed(["fry", "dip"]))
         assert [early.mistake, late.mistake] == expected
         assert [one.deviation.other for one in early.skipped] == ["dip", "whisk"]
-        assert "out of order" in [one.deviation.kind for one in late.findings]
+        assert "order" in [one.deviation.kind for one in late.findings]
     log = Task(training.name, training.steps, training.videos, "skipped")
     assert fit_monitor(CHAIN, log).step("fry").mistake
     assert not fit_monitor(replace(CHAIN, method={"options": {"absent": "unknown"}}), log).step("fry").mistake
@@ -260,8 +260,8 @@ def test_a_verdict_as_json() -> None:
         "position": 1,
         "probability": pytest.approx(probability),
         "mistake": True,
-        "findings": [{"kind": "premature", **finding}],
-        "skipped": [{"kind": "skipped", **finding, "other": "whisk"}],
+        "findings": [{"kind": "need", **finding}],
+        "skipped": [{"kind": "left out", **finding, "other": "whisk"}],
         "corrects": [],
     }
 

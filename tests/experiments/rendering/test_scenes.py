@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from experiments.rendering.scenes import MOTIONS, Prop, RenderOptions, draw_frames, draw_props, split_step_name
+from experiments.rendering.sprites import TURNS, Look, draw_distinct_looks, draw_look, paste_sprite, sprite
 from msg2.simulation import household_worlds
-from msg2.simulation.rendering.scenes import MOTIONS, Prop, RenderOptions, draw_frames, draw_props, split_step_name
-from msg2.simulation.rendering.sprites import TURNS, Look, draw_distinct_looks, draw_look, paste_sprite, sprite
 from msg2.simulation.simulated_features import Storyboard
 
 PLAIN = RenderOptions(grain=0, black=0, clutter=2)
