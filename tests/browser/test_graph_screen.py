@@ -37,7 +37,7 @@ def test_the_example_leads_to_a_graph_that_is_named_and_checked(tab: Tab, addres
     page = tab(address)
     page.get_by_role("button", name="Try an example").click()
     nodes = page.locator(".diagram .node.step")
-    expect(nodes).to_have_count(12, timeout=60_000)
+    expect(nodes).to_have_count(12)
     assert page.locator("h1").count() == 1
     assert page.locator("iframe").count() == 0
     assert graph_within(page, 800)

@@ -159,5 +159,5 @@ def _get_jobs(request: Request) -> JobQueue:
     return cast(JobQueue, request.app.state.jobs)
 
 
-JobQueueDependency: TypeAlias = Annotated[JobQueue, Depends(_get_jobs)]
+JobQueueDep: TypeAlias = Annotated[JobQueue, Depends(_get_jobs)]
 """The job queue of the app that was asked."""

@@ -20,8 +20,9 @@ from msg2.drawing.picture import DOT_RENDERERS
 from msg2.errors import InputError
 from msg2.formats.registry import WRITE_SUFFIXES
 from msg2.server import dataset_workers, graph_workers, schemas
+from msg2.server.schemas import DatasetRecord, RecordId
 from msg2.server.workers import JsonObject, TaskResult
-from msg2.server.workspace import Workspace, WorkspaceDependency, new_dataset, new_id
+from msg2.server.workspace import Workspace, WorkspaceDep, new_dataset, new_id
 
 router = APIRouter(prefix="/api", tags=["data"])
 
@@ -73,8 +74,8 @@ def export_response(
 
 @router.post("/data", status_code=201, openapi_extra=UPLOAD_SCHEMA)
 async def upload_dataset(
-    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
-) -> schemas.DatasetRecord:
+    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDep
+) -> DatasetRecord:
     """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request."""
     id = new_id()
     folder = workspace.datasets.folder(id)
@@ -89,7 +90,7 @@ async def upload_dataset(
 
 @router.post("/preview", openapi_extra=UPLOAD_SCHEMA)
 async def preview_upload(
-    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDependency
+    request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDep
 ) -> schemas.TablePreviewResponse | None:
     """The columns and first rows of a table, which is the body of the request and is not kept; null of other data."""
     with workspace.scratch_folder() as folder:
@@ -113,47 +114,45 @@ def _preview_response(result: TaskResult[JsonObject | None]) -> schemas.TablePre
 
 
 @router.get("/data")
-def list_datasets(workspace: WorkspaceDependency) -> schemas.DatasetsResponse:
+def list_datasets(workspace: WorkspaceDep) -> schemas.DatasetsResponse:
     """All data, the newest first."""
     return schemas.DatasetsResponse(data=workspace.datasets.records())
 
 
 @router.post("/example", status_code=201)
-def add_example(workspace: WorkspaceDependency) -> schemas.DatasetRecord:
+def add_example(workspace: WorkspaceDep) -> DatasetRecord:
     """Add the labels of an everyday task, to try everything on."""
     return workspace.add_example()
 
 
 @router.get("/data/{id}")
-def get_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.DatasetRecord:
+def get_dataset(id: RecordId, workspace: WorkspaceDep) -> DatasetRecord:
     """One dataset."""
     return workspace.datasets.get(id)
 
 
 @router.patch("/data/{id}")
-def read_again(
-    id: schemas.RecordId, request: schemas.ReadSettings, workspace: WorkspaceDependency
-) -> schemas.DatasetRecord:
+def read_again(id: RecordId, request: schemas.ReadSettings, workspace: WorkspaceDep) -> DatasetRecord:
     """Read a dataset in another way; graphs that were learned from it stay as they are."""
     return workspace.read_again(id, request)
 
 
 @router.get("/data/{id}/preview")
-def preview_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> schemas.TablePreviewResponse | None:
+def preview_dataset(id: RecordId, workspace: WorkspaceDep) -> schemas.TablePreviewResponse | None:
     """The columns and first rows of a dataset that is a table, as it is read; null of others."""
     dataset = workspace.datasets.get(id)
     return _preview_response(workspace.run_on_dataset(dataset, dataset_workers.preview_columns))
 
 
 @router.delete("/data/{id}", status_code=204)
-def remove_dataset(id: schemas.RecordId, workspace: WorkspaceDependency) -> None:
+def remove_dataset(id: RecordId, workspace: WorkspaceDep) -> None:
     """Remove a dataset; the graphs that were learned from it stay, and so does data that lies outside the folder."""
     workspace.datasets.remove(id)
 
 
 @router.get("/data/{id}/labels", response_model_exclude_none=True)
 def get_labels(
-    id: schemas.RecordId, workspace: WorkspaceDependency, task: Annotated[schemas.QueryText | None, Query()] = None
+    id: RecordId, workspace: WorkspaceDep, task: Annotated[schemas.QueryText | None, Query()] = None
 ) -> schemas.TaskLabelsResponse:
     """Every label of a task, video by video."""
     result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_labels, task)
@@ -168,7 +167,7 @@ _PictureFormat: TypeAlias = Annotated[str, format_parameter(DOT_RENDERERS)]
 
 
 @router.get("/data/{id}/as/{format}", response_class=DownloadResponse)
-def download_labels(id: schemas.RecordId, format: _LabelFormat, workspace: WorkspaceDependency) -> Response:
+def download_labels(id: RecordId, format: _LabelFormat, workspace: WorkspaceDep) -> Response:
     """All labels in another format; where that takes several files, a ZIP archive of them."""
     export = partial(workspace.run_on_dataset, workspace.datasets.get(id), dataset_workers.export_labels)
     return export_response(workspace, format, WRITE_SUFFIXES, "labels", export)
@@ -176,10 +175,10 @@ def download_labels(id: schemas.RecordId, format: _LabelFormat, workspace: Works
 
 @router.get("/data/{id}/directly-follows/as/{format}", response_class=DownloadResponse)
 def download_directly_follows(
-    id: schemas.RecordId,
+    id: RecordId,
     format: _PictureFormat,
     query: Annotated[schemas.DirectlyFollowsQuery, Query()],
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
 ) -> Response:
     """How often one step came right after another, as a picture; as `msg2 show --view directly-follows`."""
     worker, dataset = graph_workers.export_directly_follows, workspace.datasets.get(id)

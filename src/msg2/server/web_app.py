@@ -28,7 +28,7 @@ from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_respo
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
 from msg2.server.workers import TaskCancelledError, disk_full_error, is_disk_full
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDependency
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
 _BACKLOG = 128
@@ -74,7 +74,7 @@ def get_static_file(name: str) -> Response:
 
 
 @screens.get("/page/{id}")
-def get_graph_page(id: RecordId, workspace: WorkspaceDependency) -> Response:
+def get_graph_page(id: RecordId, workspace: WorkspaceDep) -> Response:
     """The page of a graph, in a sandbox of the browser."""
     path = workspace.graph_file(id, PAGE_FILE)
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})

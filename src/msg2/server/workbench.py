@@ -30,7 +30,7 @@ from msg2.metrics.annotator_agreement import AnnotatorAgreement
 from msg2.server import label_workers, schemas
 from msg2.server.schemas import DatasetRecord, LabelRow, RecordId, SaveLabelsRequest, StrictModel, VideoLabels
 from msg2.server.workers import JsonObject
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDependency
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 from msg2.task import DRAFT, PREDICTED, Segment, Task, Video
 
 DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
@@ -221,7 +221,7 @@ def open_store(workspace: Workspace, id: str, task: str) -> LabelStore:
 
 @router.get("", response_model_exclude_none=True)
 def get_workbench(
-    id: RecordId, query: Annotated[schemas.WorkbenchQuery, Query()], workspace: WorkspaceDependency
+    id: RecordId, query: Annotated[schemas.WorkbenchQuery, Query()], workspace: WorkspaceDep
 ) -> schemas.WorkbenchResponse:
     """All videos of a task with the labels of one person, and all drafts."""
     others = {
@@ -252,19 +252,19 @@ def get_workbench(
 
 
 @router.put("")
-def save_labels(id: RecordId, request: SaveLabelsRequest, workspace: WorkspaceDependency) -> schemas.SaveLabelsResponse:
+def save_labels(id: RecordId, request: SaveLabelsRequest, workspace: WorkspaceDep) -> schemas.SaveLabelsResponse:
     """All labels of one video by one person. They are on the disk when this is answered."""
     return schemas.SaveLabelsResponse(version=open_store(workspace, id, request.task).save(request))
 
 
 @router.post("/steps", status_code=204)
-def add_steps(id: RecordId, request: schemas.AddStepsRequest, workspace: WorkspaceDependency) -> None:
+def add_steps(id: RecordId, request: schemas.AddStepsRequest, workspace: WorkspaceDep) -> None:
     """Steps that there are beside those of the labels, for everybody."""
     open_store(workspace, id, request.task).add_steps(request.steps)
 
 
 @router.post("/drafts", status_code=204)
-def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: WorkspaceDependency) -> None:
+def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: WorkspaceDep) -> None:
     """Drafts from other data, or made from what is said; what was rejected does not come back."""
     store = open_store(workspace, id, request.task)
     names = [each.video for each in store.base.videos]
@@ -278,7 +278,7 @@ def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: Workspace
 
 @router.post("/graph")
 def learn_live_graph(
-    id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDependency
+    id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDep
 ) -> schemas.LiveGraphResponse:
     """The graph of a person's labels so far; whether they are enough, and which video to label next."""
     store, person = open_store(workspace, id, request.task), request.person
@@ -304,7 +304,7 @@ def learn_live_graph(
 
 
 @router.post("/table", status_code=201)
-def make_table(id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDependency) -> DatasetRecord:
+def make_table(id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDep) -> DatasetRecord:
     """A dataset of a person's labels, to learn graphs from and to download; it is brought up to date every time."""
     labelled = open_store(workspace, id, request.task).labelled_task(request.person)
     if not len(labelled):
@@ -316,7 +316,7 @@ def make_table(id: RecordId, request: schemas.PersonRequest, workspace: Workspac
 
 
 @router.post("/filled", status_code=201)
-def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: WorkspaceDependency) -> DatasetRecord:
+def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: WorkspaceDep) -> DatasetRecord:
     """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`."""
     dataset = workspace.datasets.get(id)
     if not dataset.media:
@@ -342,7 +342,7 @@ def _corrected(dataset: DatasetRecord, what: str, *key: str, draft_confidence: f
 
 @router.get("/agreement")
 def get_agreement(
-    id: RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDependency
+    id: RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDep
 ) -> AnnotatorAgreement:
     """How far two people agree over the videos that both have saved: Cohen's kappa, step by step."""
     store = open_store(workspace, id, query.task or "")
@@ -358,7 +358,7 @@ _VIDEO = {"content": {"video/*": {"schema": {"type": "string", "format": "binary
 
 @router.get("/captions")
 def get_captions(
-    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDependency
+    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
 ) -> schemas.CaptionsResponse:
     """The captions of a video."""
     path = _video_file(workspace, id, query, "captions")
@@ -370,7 +370,7 @@ def get_captions(
 
 @router.get("/media", response_class=Response, responses={200: _VIDEO, 206: {"description": "A part of it.", **_VIDEO}})
 def get_media(
-    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDependency
+    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
 ) -> Response:
     """The file of a video, or the part of it that the header `Range` asks for."""
     path = _video_file(workspace, id, query, "media")

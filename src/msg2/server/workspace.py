@@ -301,5 +301,5 @@ def _get_workspace(request: Request) -> Workspace:
     return cast(Workspace, request.app.state.workspace)
 
 
-WorkspaceDependency: TypeAlias = Annotated[Workspace, Depends(_get_workspace)]
+WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(_get_workspace)]
 """The workspace of the app that was asked."""
