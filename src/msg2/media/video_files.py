@@ -88,14 +88,14 @@ def find_video_files(
         name_of = name_finder(files, language)
         names = {video: name_of(video) for video in sorted(set(wanted))}
     captions_of = name_finder(caption_files, language)
-    found = []
+    videos = []
     for video, name in names.items():
         if name is not None and media:
             captions_file = _find_captions(video, media[name], caption_files, captions_of)
-            found.append(VideoFiles(video, media[name].path, captions_file))
+            videos.append(VideoFiles(video, media[name].path, captions_file))
         elif name is not None:
-            found.append(VideoFiles(video, None, caption_files[name].path))
-    return FoundVideos(tuple(found), tuple(video for video, name in names.items() if name is None))
+            videos.append(VideoFiles(video, None, caption_files[name].path))
+    return FoundVideos(tuple(videos), tuple(video for video, name in names.items() if name is None))
 
 
 def _files(source: Source) -> Iterator[Source]:
@@ -122,13 +122,13 @@ def _is_caption(file: Source) -> bool:
 
 def _by_name(files: Iterable[Source]) -> dict[str, Source]:
     """By name without suffix; of copies of one file, the first."""
-    found: dict[str, Source] = {}
+    named: dict[str, Source] = {}
     for file in files:
-        first = found.setdefault(file.stem, file)
+        first = named.setdefault(file.stem, file)
         if first is not file and not _same_content(first.path, file.path):
             what = f"is the second file of {short_repr(file.stem)}, beside {first.path}"
             raise InputError(what, where=file.path, hint="keep one of them")
-    return found
+    return named
 
 
 def _same_content(a: Path, b: Path) -> bool:
