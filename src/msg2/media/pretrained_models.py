@@ -61,7 +61,7 @@ def find_checkpoint(path: str | Path | Checkpoint, wanted: str) -> Checkpoint:
         return path
     if Path(path).is_dir():
         return Checkpoint(Path(path).resolve().name, Path(path))
-    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "video"):
         import huggingface_hub
     name, _, revision = str(path).partition("@")
     try:
@@ -87,7 +87,7 @@ def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
 @contextmanager
 def loading_model(checkpoint: Checkpoint, wanted: str) -> Iterator[tuple[ModuleType, ModuleType]]:
     """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`."""
-    with optional_dependency(f"the {wanted} {short_repr(checkpoint.name)}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(checkpoint.name)}", "video"):
         import torch
         import transformers
         from safetensors import SafetensorError

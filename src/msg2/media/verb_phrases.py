@@ -266,7 +266,7 @@ class VerbPhraseExtractor:
     """Extracts verb phrases from narration with an English model of spaCy."""
 
     def __init__(self, model: str | Path, *, keep_sentences: bool = False) -> None:
-        with optional_dependency("finding verb phrases", "media"):
+        with optional_dependency("finding verb phrases", "video"):
             import spacy
         try:
             self._nlp = spacy.load(model, exclude=["ner"])

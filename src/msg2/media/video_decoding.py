@@ -51,7 +51,7 @@ _DEFAULT_FRAME_RATE = 25
 
 def decoder_version() -> dict[str, str]:
     """Return PyAV with its version, which has a part in what frames look like; an error where it is not installed."""
-    with optional_dependency("reading videos", "media"):
+    with optional_dependency("reading videos", "video"):
         import av
     return {"av": av.__version__}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
+from msg2.files import file_sha256
 from msg2.formats.captions import CAPTION_SUFFIXES, name_finder
 from msg2.formats.source import Source
 from msg2.text import short_repr
@@ -141,15 +142,6 @@ def _find_captions(
     """Found by the video's id, or by the name of its file, or by the id at the end of that."""
     ids = (video, file.stem, *_YOUTUBE_ID.findall(file.stem))
     return next((captions[name].path for name in map(captions_of, ids) if name is not None), None)
-
-
-def file_sha256(path: Path) -> str:
-    """Hash the content of a file."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", where=path) from None
 
 
 def require_video_files(

@@ -153,7 +153,7 @@ class StateModel(nn.Module):
         self.transformer: SequenceEncoder | None = None
         if not options.context:
             return
-        with optional_dependency("a model with a transformer", "states"):
+        with optional_dependency("a model with a transformer", "video"):
             from msg2.states.transformer_encoders import VisualBert, load_encoder
         self.transformer = load_encoder(options.encoder)
         if options.direct and not isinstance(self.transformer, VisualBert):
