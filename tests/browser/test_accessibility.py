@@ -54,7 +54,7 @@ def test_no_serious_problem_on_any_screen(tab: Callable[..., Any], address: str,
         page.locator(ready).first.wait_for()
         if opened:
             page.eval_on_selector_all(opened, "boxes => boxes.forEach((box) => { box.open = true; })")
-            page.wait_for_timeout(500)
+            page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
         problems[path] = serious_problems(page)
     assert not any(problems.values()), problems
     page.goto(f"{address}nowhere")

@@ -50,7 +50,7 @@ def reach(page: Any, kind: str, name: str, most: int = 80) -> None:
     raise AssertionError(f"{kind} {name} is not reached by Tab, only {passed}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_from_the_example_to_the_workbench(tab: Tab, address: str, scheme: str) -> None:
     page = tab(address, color_scheme=scheme)
     press = page.keyboard.press

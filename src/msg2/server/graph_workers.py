@@ -5,6 +5,7 @@ Learning, checking and drawing are the functions that the command line calls.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -158,7 +159,10 @@ def draw_graph(graph: JsonObject) -> JsonObject:
 
 def _read_rows(rows: Sequence[LabelRow], task: str | None, path: Path, **reading: str | float) -> Task:
     """Write rows to `path` and read them as a table, so that errors are the same as for a table."""
-    write_whole(path, "".join(row.model_dump_json(exclude_none=True) + "\n" for row in rows))
+    timed = any(row.start is not None or row.end is not None for row in rows)
+    times = [{"start": row.start, "end": row.end} if timed else {} for row in rows]
+    lines = (json.dumps({**row.model_dump(exclude_none=True), **both}) for row, both in zip(rows, times, strict=True))
+    write_whole(path, "".join(f"{line}\n" for line in lines))
     tasks = read_all(path, **reading)
     if task is not None and len(tasks) == 1 and all(row.task is None for row in rows):
         return Task(task, tasks[0].steps, tasks[0].videos, tasks[0].absent)

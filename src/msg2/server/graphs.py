@@ -140,7 +140,8 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDep) -> JsonO
 def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDep) -> schemas.NextStepsResponse:
     """Rank what comes next. The graph alone gives the order; labelled videos add probabilities and seconds."""
     asked = (request.graph, request.done, request.ranker, request.labels)
-    return schemas.NextStepsResponse.model_validate(_run_on_labels(workspace, graph_workers.rank_next_steps, *asked))
+    ranked = _run_on_labels(workspace, graph_workers.rank_next_steps, *asked)
+    return schemas.NextStepsResponse.model_validate(ranked, strict=False)
 
 
 @questions.post("/check")

@@ -16,9 +16,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
+from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
 from msg2.graph.graph_file import GraphFile
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
+from msg2.inference.merging import VoteKind, VoteOutcome
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
 from msg2.server.workers import JsonObject
@@ -361,20 +363,11 @@ def plain_line(text: str) -> str:
     return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()
 
 
-class SecondsToStep(StrictModel):
-    """Seconds until a step comes: the median of the gaps that were seen, and the range of four in five of them."""
-
-    median: float
-    low: float
-    high: float
-    gaps: int
-
-
 class NextStepEntry(StrictModel):
     """A step that is left, with the clauses that do not hold yet (formulas as in a graph file).
 
-    `probability` is null for rankers that only rank, `seconds` without labels that have times. What is done has
-    `ruled_out_by` the step; `awaited` should come before it, if done at all.
+    `probability` is null for rankers that only rank, `seconds` (until the step comes) without labels that have times.
+    What is done has `ruled_out_by` the step; `awaited` should come before it, if done at all.
     """
 
     step: str
@@ -384,7 +377,7 @@ class NextStepEntry(StrictModel):
     unmet: list[object]
     ruled_out_by: list[str]
     awaited: list[str]
-    seconds: SecondsToStep | None = None
+    seconds: WaitingTime | None = None
 
 
 class NextStepsResponse(StrictModel):
@@ -594,8 +587,8 @@ class ClauseVote(StrictModel):
     clause: object
     voters: list[int]
     of: int
-    outcome: Literal["kept", "dropped", "tie", "contradiction"]
-    kind: Literal["needs", "after", "exclusive", "optional"] = "needs"
+    outcome: VoteOutcome
+    kind: VoteKind = "needs"
 
 
 class GraphRecord(StrictModel):
