@@ -1,15 +1,14 @@
-"""A hidden Markov model of a video: a background, interrupted by steps, each of which depends on the one before.
+"""Align steps with the narration of all videos of a task at once, with or without labels.
 
-States are the N steps, N backgrounds that remember the last step, and the background before the first one. A step s
-ends with probability 1/d_s; then the next step follows at once with probability g, else the background of s, which
-ends with probability h. The next step is r with probability O[s, r]. The evidence of a step in a bin is its
-log-likelihood ratio to the background.
+A hidden Markov model describes a video as a background that is interrupted by steps. Its states are the N steps, N
+backgrounds that remember the last step, and the background before the first one. A step s ends with probability 1/d_s;
+then the next step follows at once with probability g, else the background of s, which ends with probability h. The next
+step is r with probability O[s, r]. The evidence of a step in a bin is its log-likelihood ratio to the background:
 
-Steps aligned with the narration of all videos of a task at once, with or without labels.
+    a (name_s + c) + b prototype_s + w log (p_s(position) / uniform)
 
-Evidence of step s in a bin:  a (name_s + c) + b prototype_s + w log (p_s(position) / uniform).
-Prototypes, positions p and the order O of the hidden Markov model are estimated in turn with the posterior of the
-states; labelled videos count as they are labelled, the others by their posterior.
+Prototypes, positions p and the order O are estimated in turn with the posterior of the states. Labelled videos count as
+they are labelled, the others by their posterior.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What a cue says for each step: its similarity to the step's name, and to what is said during the step elsewhere.
+"""Narration on a grid of seconds: which cue is heard when in every video of a task, and what it says for each step.
 
-By name: cosines, standardised over the cues of the task and centred over the steps, so that a name that is similar to
-everything says nothing. By prototype: cues of a step are normal around its mean with the covariance Σ of all cues, so
-that the log-likelihood ratio to the background is linear: with z = Σ^(-1/2) x,  z·(m_s − m_0) − (|m_s|² − |m_0|²) / 2.
+A cue is a line of captions. Its vector combines its own words, those with its two neighbours, those with eight
+neighbours, and what is seen meanwhile: x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄), mean f) for the text encoder e and
+frames f, if any.
 
-Narration on a grid of seconds: which cue is heard in every second of every video of a task.
-
-A cue is a line of captions. Its vector says what it says itself, with its two neighbours, and with eight of them, and
-what is seen meanwhile: x = (e(c), e(c₋₁ c c₊₁), mean e(c₋₄ … c₊₄), mean f) for the text encoder e and frames f, if any.
+The evidence of a cue for a step has two parts. By name: cosines with the name of the step, standardised over the cues
+of the task and centred over the steps, so that a name that is similar to everything has no effect. By prototype: cues
+of a step are normal around its mean with the covariance Σ of all cues, so that the log-likelihood ratio to the
+background is linear: with z = Σ^(-1/2) x,  z·(m_s − m_0) − (|m_s|² − |m_0|²) / 2.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from msg2.text import short_repr
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
     from av.container import InputContainer
+    from faster_whisper.transcribe import Segment, Word
 
 
 BEAM_SIZE = 5
@@ -101,7 +102,7 @@ class SpeechRecognizer:
         return Transcript(language if sentences else None, tuple(sentences), tuple(words))
 
 
-def _to_sentence(text: str, piece: Any, begin: float, last: float) -> Sentence:
+def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) -> Sentence:
     """A piece with its time in the file, where it ends."""
     start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))

@@ -20,10 +20,10 @@ Questions and clauses are no objects.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
-Token: TypeAlias = Any
-"""A `spacy.tokens.Token`."""
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 OBJECT = {"dobj", "obj"}
 NAME = {"compound", "nmod", "flat"}

@@ -27,13 +27,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from msg2.errors import InputError, optional_dependency
 from msg2.media.verb_objects import (
     OBJECT,
     PARTICLE,
-    Token,
     children,
     compound_name,
     conjuncts,
@@ -44,6 +43,10 @@ from msg2.media.verb_objects import (
 )
 from msg2.task import Sentence
 from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from spacy.lookups import Lookups
+    from spacy.tokens import Doc, Span, Token
 
 __all__ = ["VerbPhraseExtractor"]
 
@@ -165,11 +168,6 @@ def _with_prefix(token: Token, text: str) -> str:
     return f"{doc[start : token.i].text}{text}"
 
 
-Doc: TypeAlias = Any
-"""A `spacy.tokens.Doc`."""
-Span: TypeAlias = Any
-"""A `spacy.tokens.Span`."""
-
 _DESCRIBED = {"NN", "NNP", "JJ", "JJR", "RB"}
 _ACTIVE = {"VB", "VBP", "VBD"}
 _OF_NOUNS = {"pobj", "dobj", "obj", "compound", "appos", "nmod"}
@@ -188,11 +186,12 @@ class PartOfSpeechDictionary(NamedTuple):
     adjectives: frozenset[str] = frozenset()
 
     @staticmethod
-    def from_lemmatizer(lemmatizer: Any) -> PartOfSpeechDictionary:
+    def from_lemmatizer(lemmatizer: object) -> PartOfSpeechDictionary:
         """Return the dictionary of spaCy's lemmatizer by rules; other lemmatizers have none."""
-        if "lemma_index" not in lemmatizer.lookups:
+        lookups: Lookups | None = getattr(lemmatizer, "lookups", None)
+        if lookups is None or "lemma_index" not in lookups:
             return PartOfSpeechDictionary()
-        table = lemmatizer.lookups.get_table("lemma_index")
+        table = lookups.get_table("lemma_index")
         return PartOfSpeechDictionary(*(frozenset(table.get(part, ())) for part in ("noun", "verb", "adj")))
 
     def correct_tags(self, doc: Doc) -> Doc:

@@ -268,13 +268,12 @@ def read_ahead(items: Iterable[T], size: int) -> Iterator[T]:
     The thread ends with the iterator, also where that is closed or dropped early.
     """
     source: Iterator[T] = iter(items)
-    end: Any = object()
     with ThreadPoolExecutor(1, "msg2 read-ahead") as thread:
-        ahead = deque(thread.submit(next, source, end) for _ in range(size))
+        ahead = deque(thread.submit(lambda: list(islice(source, 1))) for _ in range(size))
         try:
-            while (item := ahead.popleft().result()) is not end:
-                ahead.append(thread.submit(next, source, end))
-                yield item
+            while item := ahead.popleft().result():
+                ahead.append(thread.submit(lambda: list(islice(source, 1))))
+                yield item[0]
         finally:
             for future in ahead:
                 future.cancel()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats.time_text import NumberParser, parse_clock
+from msg2.formats.times import NumberParser, parse_clock
 
 
 @given(st.integers(0, 30 * 3600 * 1000))

@@ -1,6 +1,7 @@
 """Which column of a table is which: as the user says, else by its exact name, else by a name that means nothing else.
 
 Names are compared without case, spaces and punctuation, so that `Step name`, `step_name` and `StepName` are one.
+A table is a table of steps (video, step, start, end, …) or an event log (case, activity, time, …).
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from msg2.errors import InputError
+from msg2.errors import InputError, errors_at
 from msg2.text import join_names, short_repr
 
-Names: TypeAlias = Mapping[str, Sequence[str]]
+RoleNames: TypeAlias = Mapping[str, Sequence[str]]
 """What a column is -> names that mean it, in lower case and without spaces or punctuation."""
 
-STEP_NAMES: Names = {
+STEP_NAMES: RoleNames = {
     "task": ("task", "taskname"),
     "video": ("video", "videoid", "videoname", "videofile", "recording", "recordingid"),
     "step": ("step", "stepname", "steplabel"),
@@ -33,7 +34,7 @@ STEP_NAMES: Names = {
     "source": ("source", "annotator", "annotatorid", "coder", "rater"),
 }  # fmt: skip
 """The columns of a table of steps."""
-EVENT_NAMES: Names = {
+EVENT_NAMES: RoleNames = {
     "case": ("caseconceptname", "case", "caseid", "casekey", "caseno", "casenumber", "traceid", "processinstanceid"),
     "activity": ("conceptname", "activity", "activityname", "activityen", "event", "eventname"),
     "time": ("timetimestamp", "time", "timestamp", "eventtime", "eventtimestamp", "datetime"),
@@ -46,6 +47,12 @@ EVENT_NAMES: Names = {
     "instance": ("conceptinstance",),
 }  # fmt: skip
 """The columns of an event log; Disco, Celonis and pm4py name them so."""
+XES_NAMES = {
+    "case": "case:concept:name", "activity": "concept:name", "time": "time:timestamp", "start": "start_timestamp",
+    "transition": "lifecycle:transition", "instance": "concept:instance",
+}  # fmt: skip
+"""The columns of an event log as the XES standard and pm4py name them, which needs no note."""
+COLUMNS_HINT = 'say which is which: --columns "video=…,step=…", of an event log "case=…,activity=…,time=…"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ def normalize_name(column: str) -> str:
     return re.sub(r"[\W_]+", "", column).casefold()
 
 
-def match_columns(header: Sequence[str], names: Names, given: Mapping[str, str]) -> ColumnMapping:
+def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, str]) -> ColumnMapping:
     """Find out which column is which."""
     found: dict[str, str] = {}
     guessed = []
@@ -103,6 +110,57 @@ def match_columns(header: Sequence[str], names: Names, given: Mapping[str, str])
             raise InputError(f"the column {short_repr(column)} is given twice", hint="name a column once in --columns")
     unused = tuple(dict.fromkeys(column for column in header if column and column not in found.values()))
     return ColumnMapping(found, unused, tuple(guessed))
+
+
+def is_step_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether some cells could be the header of a table of steps."""
+    wanted = (normalize_name(given["step"]),) if "step" in given else STEP_NAMES["step"]
+    return any(normalize_name(cell) in wanted for cell in cells)
+
+
+def is_log_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Whether some cells could be the header of an event log."""
+    names = {normalize_name(cell) for cell in cells}
+    wanted = ([normalize_name(given[role])] if role in given else EVENT_NAMES[role] for role in ("case", "activity"))
+    return all(names.intersection(known) for known in wanted)
+
+
+def match_step_columns(
+    header: Sequence[str], given: Mapping[str, str], where: str, required: Sequence[str] = ()
+) -> ColumnMapping:
+    """Which column of a table of steps is which; refuse a table without those that are required."""
+    with errors_at(where):
+        mapping = match_columns(header, STEP_NAMES, given)
+    for role in required:
+        if role not in mapping.columns:
+            raise missing_column_error(role, header, where)
+    if required and "end" in mapping.columns and "start" not in mapping.columns:
+        what = "there is a column 'end', but no column 'start'"
+        raise InputError(what, where=where, hint="give both, in seconds, or only the start, or neither")
+    return mapping
+
+
+def match_event_columns(header: Sequence[str], given: Mapping[str, str], where: str) -> ColumnMapping:
+    """Which column of an event log is which."""
+    standard = {role: name for role, name in XES_NAMES.items() if name in header}
+    with errors_at(where):
+        mapping = match_columns(header, EVENT_NAMES, {**standard, **given})
+    for role in ("case", "activity"):
+        if role not in mapping.columns:
+            raise missing_column_error(role, header, where)
+    return mapping
+
+
+def missing_column_error(name: str, header: Sequence[str], where: str) -> InputError:
+    """The error for a column that is not there."""
+    columns = ", ".join(short_repr(column, 30) for column in header[:10])
+    hint = f"the columns are {columns}; {COLUMNS_HINT}"
+    return InputError(f"the column {name!r} is missing", where=where, hint=hint)
+
+
+def is_in_milliseconds(column: str) -> bool:
+    """Whether a column of times says that they are milliseconds."""
+    return normalize_name(column).endswith(("ms", "msec", "milliseconds"))
 
 
 def format_columns(columns: str | Mapping[str, str] | None) -> str | None:
