@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from msg2.assist import RANKERS
 from msg2.errors import InputError
-from msg2.graph.graph_file import GraphFile
+from msg2.graph.graph_file import GraphFileContent
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.options import option_specs
 
@@ -100,7 +100,7 @@ OptionValues: TypeAlias = Annotated[
     dict[str, Any], AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
 GraphDocument: TypeAlias = Annotated[
-    dict[str, Any], BeforeValidator(_require_storable, json_schema_input_type=GraphFile)
+    dict[str, Any], BeforeValidator(_require_storable, json_schema_input_type=GraphFileContent)
 ]
 """The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
 
