@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
+from msg2.formats import to_task, to_tasks
 from msg2.graph import Formula, SubtaskGraph, any_of, is_tautology, negation, step
 from msg2.graph.formula import unmet_clauses
 from msg2.task import Absent, Segment, Step, Task
@@ -321,8 +322,6 @@ def absent_meaning(graph: SubtaskGraph, task: Task | None) -> Absent:
 
 def task_of_graph(graph: SubtaskGraph, data: Demonstrations, **reading: str) -> Task:
     """The task that a graph is about, from whatever `msg2.infer` takes; a `Task` is taken as it is."""
-    from msg2.formats import to_task, to_tasks
-
     if isinstance(data, Task):
         return data
     tasks = to_tasks(data, **reading)
