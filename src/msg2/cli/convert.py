@@ -11,9 +11,9 @@ from msg2.cli import console
 from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.generated_options import GivenOptions
 from msg2.cli.output_files import refuse_clashes
+from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
-from msg2.formats.writing import WriteOptions
 
 _DEFAULT = WriteOptions()
 
