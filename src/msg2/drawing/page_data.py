@@ -64,13 +64,13 @@ MOST_VIDEOS = 2_000
 """Videos that a page holds; of more, it shows a sample."""
 StepNumbers: TypeAlias = Mapping[Step, int]
 """The number of each step on the page: its place among the steps of the diagram."""
-JsonObject: TypeAlias = dict[str, object]
+PageObject: TypeAlias = dict[str, object]
 """An object in the page, whose script (assets/*.js) says what it holds."""
 
 
 def page_data(
     graph: SubtaskGraph, diagram: Diagram, videos: Task | None = None, media: Mapping[str, str] | None = None
-) -> JsonObject:
+) -> PageObject:
     """Collect the values that the page of a graph works with."""
     steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
@@ -95,7 +95,7 @@ def steps_in_diagram(diagram: Diagram) -> list[Step]:
     return [box.name for box in diagram.boxes if box.kind == "step"]
 
 
-def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> JsonObject:
+def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> PageObject:
     """`named`: with the names of the videos that contradict the precondition, which are otherwise found from labels."""
     evidence = graph.step_evidence(name)
     violations = evidence.violations if named else None
@@ -117,7 +117,7 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> J
     })  # fmt: skip
 
 
-def _known(entry: JsonObject) -> JsonObject:
+def _known(entry: PageObject) -> PageObject:
     return {key: value for key, value in entry.items() if value is not None}
 
 
@@ -135,7 +135,7 @@ def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
 
 def _relations(
     graph: SubtaskGraph, name: Step, place: StepNumbers, counts: Mapping[frozenset[Step], tuple[int, int]]
-) -> JsonObject:
+) -> PageObject:
     """What the graph says about a step beyond what it needs: of most steps, nothing."""
     after, never = (sorted(place[n] for n in of(name)) for of in (graph.order_predecessors, graph.partners))
     both = {place[other]: counts.get(frozenset({name, other})) for other in graph.partners(name)}
@@ -158,17 +158,17 @@ def _exclusive_counts(graph: SubtaskGraph) -> dict[frozenset[Step], tuple[int, i
     }
 
 
-def _group(group: ExclusiveGroup) -> JsonObject:
+def _group(group: ExclusiveGroup) -> PageObject:
     return {"steps": [int(box[1:]) for box in group.boxes], "status": group.status}
 
 
-def _support(support: Support) -> JsonObject:
+def _support(support: Support) -> PageObject:
     """What is known about a step that must come before: in how many videos it did, of how many with both, …"""
     known = support.to_json()
     return {key: known[key] for key in ("before", "together", "probability", "direct", "weak") if key in known}
 
 
-def _arrow(arrow: Arrow, place: StepNumbers) -> JsonObject:
+def _arrow(arrow: Arrow, place: StepNumbers) -> PageObject:
     ends = {"source": arrow.source, "target": arrow.target, "after": place[arrow.after], "status": arrow.status}
     return ends | _known({
         "kind": None if arrow.kind == "needs" else arrow.kind,
@@ -177,7 +177,7 @@ def _arrow(arrow: Arrow, place: StepNumbers) -> JsonObject:
     })  # fmt: skip
 
 
-def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> JsonObject:
+def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> PageObject:
     """What the page needs to forecast the next step, and the end, as the library does; nothing without any label."""
     if not any(video.segments for video in task):
         return {}
@@ -185,7 +185,7 @@ def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> JsonObject
     return {"forecast": learned | {"steps": [place[name] for name in graph.steps], "end_terms": end["terms"]}}
 
 
-def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[JsonObject]:
+def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[PageObject]:
     report = check(graph, task)
     mistakes, left_out, not_seen = (defaultdict[str, list[object]](list) for _ in range(3))
     for reported, absences in ((report.mistakes, left_out), (report.not_seen, not_seen)):
@@ -214,7 +214,7 @@ def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[
     ]
 
 
-def _mistake(mistake: Mistake, place: StepNumbers) -> JsonObject:
+def _mistake(mistake: Mistake, place: StepNumbers) -> PageObject:
     """What went wrong in a segment of a video."""
     return {"at": (mistake.position or 0) - 1, "kind": mistake.kind} | _known({
         "unmet": [clause.to_json(place.__getitem__) for clause in mistake.unmet] or None,
@@ -252,5 +252,5 @@ def _round_to_milliseconds(seconds: float) -> float:
     return int(rounded) if rounded.is_integer() and rounded < 1e9 else rounded
 
 
-def _drop_empty(entry: JsonObject) -> JsonObject:
+def _drop_empty(entry: PageObject) -> PageObject:
     return {key: value for key, value in entry.items() if key in ("id", "steps") or value}
