@@ -42,7 +42,7 @@ COMMANDS = {
     "convert to ELAN": "convert world/steps.csv -o steps.eaf",
 }
 LACKING = {
-    "processes of Ray": ("infer world/steps.csv -o ray.json --engine ray", "--engine ray"),
+    "processes of Ray": ("infer world/steps.csv -o ray.json --engine ray --jobs 2 --samples 4", "--engine ray"),
     "serve": ("serve", "the web app"),
 }
 
