@@ -77,7 +77,7 @@ def test_without_the_extra(msg2: Msg2, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "msg2.server.web_app", raising=False)
     monkeypatch.delattr("msg2.server.web_app", raising=False)
-    assert "pip install 'msg2[server]'" in msg2("serve", "--folder", tmp_path).complaint
+    assert "pip install 'msg2[app]'" in msg2("serve", "--folder", tmp_path).complaint
 
 
 def test_a_port_or_a_folder_that_is_taken(msg2: Msg2, tmp_path: Path) -> None:

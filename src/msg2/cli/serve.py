@@ -55,7 +55,7 @@ def serve(
 
     Example: `msg2 serve steps.csv --folder work`
     """
-    with optional_dependency("the web app", "server"):
+    with optional_dependency("the web app", "app"):
         from msg2.server import web_app
         from msg2.server.security import new_token, read_token
         from msg2.server.workspace import Workspace
