@@ -19,7 +19,7 @@ from msg2.options import option_specs
 from msg2.server import graph_workers, schemas
 from msg2.server.jobs import JobQueueDep
 from msg2.server.schemas import GraphRecord, RecordId
-from msg2.server.uploads import UPLOAD_SCHEMA, DownloadResponse, export_response, format_parameter, save_body
+from msg2.server.uploads import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_parameter, save_body
 from msg2.server.workers import JsonObject
 from msg2.server.workspace import Workspace, WorkspaceDep, new_id, update_record
 
@@ -117,7 +117,7 @@ def remove_graph(id: RecordId, jobs: JobQueueDep) -> None:
     jobs.remove(id)
 
 
-@router.get("/work/{id}/as/{format}", response_class=DownloadResponse)
+@router.get("/work/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
 def download_graph(id: RecordId, format: _GraphFormat, workspace: WorkspaceDep) -> Response:
     """The graph in a format of `msg2 show`; where that takes several files, a ZIP archive of them."""
     path = workspace.graph_file(id, graph_workers.GRAPH_FILE)

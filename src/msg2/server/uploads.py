@@ -29,12 +29,8 @@ router = APIRouter(prefix="/api", tags=["data"])
 _BINARY: JsonObject = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 UPLOAD_SCHEMA = {"requestBody": {"required": True, **_BINARY}}
 """The body of an upload, for the schema."""
-
-
-class DownloadResponse(Response):
-    """A file that a browser saves."""
-
-    media_type = "application/octet-stream"
+DOWNLOAD_SCHEMA: dict[int | str, JsonObject] = {200: _BINARY}
+"""The response of a download, for the schema."""
 
 
 async def save_body(request: Request, path: Path) -> Path:
@@ -66,7 +62,7 @@ def export_response(
     with workspace.scratch_folder() as folder:
         file = folder / export(f".{format}", folder).value
         headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-        return DownloadResponse(file.read_bytes(), headers=headers)
+        return Response(file.read_bytes(), media_type="application/octet-stream", headers=headers)
 
 
 # -- uploads ----------------------------------------------------------------------------------------------------
@@ -166,14 +162,14 @@ _LabelFormat: TypeAlias = Annotated[str, format_parameter(WRITE_SUFFIXES)]
 _PictureFormat: TypeAlias = Annotated[str, format_parameter(DOT_RENDERERS)]
 
 
-@router.get("/data/{id}/as/{format}", response_class=DownloadResponse)
+@router.get("/data/{id}/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
 def download_labels(id: RecordId, format: _LabelFormat, workspace: WorkspaceDep) -> Response:
     """All labels in another format; where that takes several files, a ZIP archive of them."""
     export = partial(workspace.run_on_dataset, workspace.datasets.get(id), dataset_workers.export_labels)
     return export_response(workspace, format, WRITE_SUFFIXES, "labels", export)
 
 
-@router.get("/data/{id}/directly-follows/as/{format}", response_class=DownloadResponse)
+@router.get("/data/{id}/directly-follows/as/{format}", response_class=Response, responses=DOWNLOAD_SCHEMA)
 def download_directly_follows(
     id: RecordId,
     format: _PictureFormat,
