@@ -27,8 +27,6 @@ from msg2.graph import step as literal
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
-DESCRIPTION = "CaptainCook4D annotations (JSON)"
-
 _log = logging.getLogger(__name__)
 
 
@@ -44,31 +42,8 @@ class _CaptainCookLabel(NamedTuple):
     where: str
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, is one of the two annotation files."""
-    return bool(matching_files(source, _is_annotation))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read the recipes; videos are untimed, in the order of the file, unless `options.order` is "time".
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `order` is looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read the recipes; videos are untimed, in the order of the file, unless `options.order` is "time"."""
     file = only_matching_file(source, _is_annotation)
     labels = list(_read_labels(file))
     names = _step_names(labels)
@@ -150,4 +125,6 @@ def parse_task_graph(document: Any, source: Source) -> SubtaskGraph:
         return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("JSON",))
+READER = Reader(
+    "CaptainCook4D annotations (JSON)", lambda source: bool(matching_files(source, _is_annotation)), read, ("JSON",)
+)

@@ -41,8 +41,6 @@ from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
-DESCRIPTION = "a Label Studio export (JSON, CSV)"
-
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
 _UPLOADED = re.compile(r"[0-9a-f]{8}-")
@@ -54,31 +52,8 @@ _log = logging.getLogger(__name__)
 # -- reading --------------------------------------------------------------------------------------------------
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, is an export."""
-    return bool(_exports(source))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task per `task` in the data of the items, else one, named after the file.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `fps` and `every_annotator` are looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read one task per `task` in the data of the items, else one, named after the file."""
     file, *more = _exports(source)
     if more:
         names = " and ".join(one.path.name for one in (file, *more))
@@ -322,4 +297,4 @@ WRITERS = {".label-studio.json": _write_label_studio}
 """Suffix -> what writes it."""
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("JSON", "text"))
+READER = Reader("a Label Studio export (JSON, CSV)", lambda source: bool(_exports(source)), read, ("JSON", "text"))

@@ -141,23 +141,21 @@ class Table:
         return [f"the columns are separated by {SEPARATORS[self.separator[0]]}{spaces}"]
 
 
-def is_parquet(source: Source) -> bool:
-    """Whether this is a Parquet file."""
-    return source.head.startswith(b"PAR1")
-
-
 def open_table(source: Source, fits: HeaderTest) -> Table:
     """Open a table with a header; of a workbook, the first sheet that fits is taken."""
-    if is_parquet(source):
-        return _open_parquet(source)
-    if source.is_json_lines:
-        return _open_json_lines(source)
-    return _open_sheet(source, fits) if source.is_spreadsheet else _open_text(source, fits)
+    match source.kind:
+        case "parquet":
+            return _open_parquet(source)
+        case "JSON lines":
+            return _open_json_lines(source)
+        case "workbook":
+            return _open_sheet(source, fits)
+    return _open_text(source, fits)
 
 
 def read_header(source: Source, fits: HeaderTest) -> tuple[str, ...]:
     """The header of a table, to recognise it by; of JSON Lines, the keys of the first line."""
-    if not source.is_json_lines:
+    if source.kind != "JSON lines":
         return open_table(source, fits).header
     with closing(source.lines()) as lines:
         first = next((parse_json(line, source) for line in lines if line.strip()), None)
