@@ -73,8 +73,8 @@ class Apart:
         )  # fmt: skip
 
     def running(self, patience: float = 0) -> list[int]:
-        """Processes that are still there after so many seconds."""
-        end = time.monotonic() + patience
+        """Processes that are still there; with patience, those that a busy machine has not ended in minutes either."""
+        end = time.monotonic() + (max(patience, 300) if patience else 0)
         while found := [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if self._ours(path)]:
             if time.monotonic() >= end:
                 break

@@ -32,7 +32,13 @@ def test_it_is_short_and_kept_without_outputs(path: Path) -> None:
     assert notebook.cells[0].source.startswith("# ")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "from_video" else [])
+        for path in NOTEBOOKS
+    ],
+)
 def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("IPython", *NEEDS.get(path.stem, ())):
         pytest.importorskip(package)

@@ -29,10 +29,9 @@ from scipy.special import expit, log_expit
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.run_variants import Variants
 from msg2.options import from_json
 from msg2.progress import Progress, no_progress
-from msg2.sequences import FloatArray, IntArray, Sequences
+from msg2.sequences import FloatArray, IntArray, Sequences, Variants
 from msg2.states.checkpoint import ModelCard, load_checkpoint
 from msg2.states.configuration import FillOptions, StateModelOptions
 from msg2.states.dataset import StateDataset

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from msg2.inference.likelihood.bit_sets import to_flags
-from msg2.inference.likelihood.model import ChoiceEvents
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.sequences import Sequences
+from msg2.inference.likelihood.choices import ChoiceEvents, to_flags
+from msg2.sequences import Sequences, Variants
 from msg2.task import Segment, Task, Video
 from tests.inference.conftest import precedes, tasks
 
@@ -38,9 +36,9 @@ def choices_by_hand(task: Task) -> list[tuple[str, frozenset[str], frozenset[str
 @given(tasks(repeats=True))
 def test_overlapping_steps_are_neither_open_nor_begun(task: Task) -> None:
     events = choices(task)
-    bits = [to_flags(flags, len(events)).astype(bool) for flags in (events.now, events.open, events.begun)]
+    bits = [to_flags(flags, len(events.step)).astype(bool) for flags in (events.now, events.open, events.begun)]
     found: Counter[tuple[str, frozenset[str], frozenset[str]]] = Counter()
-    for place in range(len(events)):
+    for place in range(len(events.step)):
         now, still_open, begun = (
             frozenset(n for n, row in zip(task.steps, b, strict=True) if row[place]) for b in bits
         )
@@ -62,7 +60,7 @@ def test_of_two_steps_that_overlap_there_is_no_choice(first: str) -> None:
     second = "b" if first == "a" else "a"
     video = Video("v", [Segment(first, 0, 10), Segment(second, 5, 12), Segment("c", 20, 25)])
     events = choices(Task("t", "abc", [video]))
-    assert len(events) == 2  # a or c, and b or c; when c comes nothing else is left
+    assert len(events.step) == 2  # a or c, and b or c; when c comes nothing else is left
     assert events.open_count.tolist() == [2, 2]
-    begun = to_flags(events.begun, len(events))
+    begun = to_flags(events.begun, len(events.step))
     assert not begun.any()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from msg2.inference.likelihood.presence_disjunctions import group_alternatives
+from msg2.inference.likelihood.structure import group_alternatives
 
 RATE = 0.02
 

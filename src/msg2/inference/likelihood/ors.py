@@ -1,8 +1,9 @@
-"""The search for what one step waits for, single steps and ORs, all other steps as they are.
+"""ORs: the search for what one step waits for, single steps and ORs, with all other steps as they are.
 
-The score of what a step waits for is then a sum over choices (`BlockingGains`). Clauses are added greedily: the one
-that gains most, then the next one, where the step does not wait yet. An OR grows from each single step by the step
-that gains most. Then clauses are dropped, shrunk and enlarged while that gains.
+What a step waits for is a set of *clauses*: single steps, and ORs of which one step is enough. Given the other steps,
+its score is about a sum over choices (`BlockingGains`). Clauses are added greedily: the one that gains most, then the
+next one, where the step does not wait yet. An OR grows from each single step by the step that gains most. Then clauses
+are dropped, shrunk and enlarged while that gains.
 """
 
 from __future__ import annotations
@@ -13,10 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.inference.likelihood.blocking_gains import BlockingGains, Gains
-from msg2.inference.likelihood.pair_moves import MIN_GAIN
-from msg2.inference.likelihood.prior import or_cost
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.score import MIN_GAIN, BlockingGains, Gains, OrderScorer, ScoredOrder, or_cost
 
 Clause: TypeAlias = frozenset[int]
 """Steps of which one is enough."""
@@ -29,8 +27,8 @@ _SEEDS = 12
 
 def current_clauses(order: ScoredOrder, step: int) -> tuple[Clause, ...]:
     """Return what a step waits for under an order."""
-    singles = order.covering_pairs()[:, step].nonzero()[0].tolist()
-    return (*(frozenset({one}) for one in singles), *order.disjunctions_of(step))
+    singles = order.covering_pairs[:, step].nonzero()[0].tolist()
+    return (*(frozenset({single}) for single in singles), *order.disjunctions_of(step))
 
 
 def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
@@ -54,7 +52,7 @@ class ClauseSearch:
         here = np.ix_(self._possible, choices)
         self._not_begun, self._absent = gains.choices.not_begun[here], gains.choices.absent[here]
         self._blocking_at_all = gains.blocking_at_all[here]
-        self._place = {one: place for place, one in enumerate(self._possible.tolist())}
+        self._place = {step: place for place, step in enumerate(self._possible.tolist())}
         # Those that were begun before this step in many videos, and are still to come where waiting gains.
         most, places = scorer.options.alternatives, np.arange(len(self._possible))
         if len(places) > most:
@@ -76,29 +74,29 @@ class ClauseSearch:
         """
         lost = -float(np.minimum(self._gain, 0) @ self._waiting(self._current))
         wrong = lost > or_cost(2, self._size) or any(len(clause) > 1 for clause in self._current)
-        found, more = [], self._best_clause(self._current)
+        proposals, more = [], self._best_clause(self._current)
         if wrong or more[1] > MIN_GAIN or any(map(self._never_done, self._current)):
-            found.append(self.build(self._current, more))
+            proposals.append(self.build(self._current, more))
         if wrong:
-            found.append(self.build(()))
-        return [one for one in found if set(one) != set(self._current)]
+            proposals.append(self.build(()))
+        return [clauses for clauses in proposals if set(clauses) != set(self._current)]
 
     def build(self, clauses: tuple[Clause, ...], more: tuple[Clause, float] | None = None) -> tuple[Clause, ...]:
         """Add clauses that gain, then vary them while that gains more."""
-        found = list(clauses)
-        while len(found) < self._size:
-            clause, gain = self._best_clause(found) if more is None else more
+        built = list(clauses)
+        while len(built) < self._size:
+            clause, gain = self._best_clause(built) if more is None else more
             if gain <= MIN_GAIN:
                 break
-            found.append(clause)
+            built.append(clause)
             more = None
-        value = self._value(found, self._waiting(found))
-        while found:
-            most, best = max(self._variations(found), key=lambda one: round(one[0], 6))
+        value = self._value(built, self._waiting(built))
+        while built:
+            most, best = max(self._variations(built), key=lambda variation: round(variation[0], 6))
             if most <= value + MIN_GAIN:
                 break
-            value, found = most, best
-        return tuple(found)
+            value, built = most, best
+        return tuple(built)
 
     def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
         """The clauses without one of them, or with one that has an alternative less, more or other; with values."""
@@ -106,18 +104,18 @@ class ClauseSearch:
         for clause in clauses:
             rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
             waiting = np.minimum(times - waits, 1)
-            smaller = [clause - {one} for one in sorted(clause)] if len(clause) > 1 else []
-            changed = [*smaller, *(one | {self._best_alternative(one, waiting)} for one in smaller)]
-            if len(clause) < _LARGEST and (self._loses(waits) or self._never_done(clause)):
+            smaller = [clause - {member} for member in sorted(clause)] if len(clause) > 1 else []
+            changed = [*smaller, *(fewer | {self._best_alternative(fewer, waiting)} for fewer in smaller)]
+            ever_loses = (waits * self._gain < 0).any()  # it was begun where it should have waited
+            if len(clause) < _LARGEST and (ever_loses or self._never_done(clause)):
                 changed.append(clause | {self._best_alternative(clause, waiting)})
             yield self._value(rest, waiting), rest
-            for other in (one for one in changed if not self._says_nothing([*rest, one])):
-                yield self._value([*rest, other], np.maximum(waiting, self._waits_for(other))), [*rest, other]
-
-    def _says_nothing(self, clauses: Sequence[Clause]) -> bool:
-        """Whether there is an OR of which an alternative must come first anyway."""
-        before, _ = self._predecessors(clauses)
-        return any(before[[*clause]].any() for clause in clauses if len(clause) > 1)
+            for other in changed:
+                clauses_then = [*rest, other]
+                before, _ = self._predecessors(clauses_then)
+                # An OR of which an alternative must come first anyway says nothing.
+                if not any(before[[*group]].any() for group in clauses_then if len(group) > 1):
+                    yield self._value(clauses_then, np.maximum(waiting, self._waits_for(other))), clauses_then
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 
@@ -125,10 +123,6 @@ class ClauseSearch:
         """What is gained by waiting for these clauses, less what they cost."""
         ors = sum(or_cost(len(clause), self._size) for clause in clauses if len(clause) > 1)
         return float(self._gain @ waiting) - ors - self._predecessors(clauses)[1]
-
-    def _loses(self, waiting: Gains) -> bool:
-        """Whether the step was ever begun where it should have waited."""
-        return bool((waiting * self._gain < 0).any())
 
     def _never_done(self, clause: Clause) -> bool:
         """Whether none of the alternatives is ever done at some of the choices."""
@@ -233,4 +227,4 @@ class ClauseSearch:
 
     def _places(self, clause: Clause) -> list[int]:
         """The rows of the steps of a clause."""
-        return [self._place[one] for one in clause]
+        return [self._place[step] for step in clause]
