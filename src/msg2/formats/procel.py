@@ -56,7 +56,7 @@ def _read_task(file: Source) -> Task:
         return Task(name, grammar, videos)
 
 
-def _step_name(cell: Any, at: str) -> Step:
+def _step_name(cell: object, at: str) -> Step:
     if cell in ("", []):
         raise InputError("has a step without a name", where=at)
     if not isinstance(cell, str):
@@ -64,7 +64,7 @@ def _step_name(cell: Any, at: str) -> Step:
     return cell
 
 
-def _cell_segments(step: Step, cell: Any, at: str) -> list[Segment]:
+def _cell_segments(step: Step, cell: object, at: str) -> list[Segment]:
     rows = _cells(cell)
     if cell is None or not all(_is_span(row) for row in rows):
         raise InputError("is not an array of [start, end] rows", where=at)
@@ -88,7 +88,7 @@ def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> 
     ]
 
 
-def _read_sentence(text: Any, time: Any, at: str) -> Sentence:
+def _read_sentence(text: object, time: object, at: str) -> Sentence:
     numbers = [number for row in _cells(time) for number in _cells(row)]
     if not isinstance(text, str) or not _is_span(numbers):
         raise InputError("has a caption that is not a text with its start and end", where=at)
@@ -107,12 +107,12 @@ def _video_ids(file: Source, count: int) -> list[str]:
     return [f"{number:0{len(str(count))}}" for number in range(1, count + 1)]
 
 
-def _cells(value: Any) -> list[Any]:
+def _cells(value: object) -> list[Any]:
     """The cells of a cell array, or the rows of a matrix; none of what is neither."""
     return value if isinstance(value, list) else []
 
 
-def _is_span(row: Any) -> bool:
+def _is_span(row: object) -> bool:
     """Whether this is a start and an end."""
     return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in row)
 
