@@ -167,4 +167,4 @@ def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytes
 
 
 def _missing() -> None:
-    raise MissingExtraError("state prediction", "states")
+    raise MissingExtraError("state prediction", "video")

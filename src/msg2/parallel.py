@@ -117,7 +117,7 @@ def _interrupts_deferred() -> Iterator[None]:
 
 def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
     """Answer with (None, result) or (error, None), in a process of its own."""
-    _exit_with_parent()
+    exit_with_parent()
     with suppress(EOFError, BrokenPipeError):  # nobody is left to work for
         while True:
             answer: tuple[Exception | None, Result | None]
@@ -129,7 +129,7 @@ def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
             pipe.send(answer)
 
 
-def _exit_with_parent() -> None:
+def exit_with_parent() -> None:
     """End this process when the one that started it does: where that is killed, it would wait for work for ever."""
 
     def watch() -> None:

@@ -221,7 +221,7 @@ def test_what_is_no_sentence_encoder(minilm: Path, tmp_path: Path, monkeypatch: 
 
 def test_without_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         text_encoder(str(tmp_path))
     assert text_encoder("words").width == 512
     assert HashedWords(7).width == 7
