@@ -90,7 +90,7 @@ class LabelArrays:
 
     def segments(self) -> Iterator[tuple[tuple[str, str], Segment]]:
         """The task, the video and the segment of each row."""
-        nothing: list[None] = [None] * len(self.step.code)
+        nothing: list[float | None] = [None] * len(self.step.code)
         start, end = (nothing if times is None else times.tolist() for times in (self.start, self.end))
         sure: list[float | None] = [] if self.confidence is None else self.confidence.tolist()
         sure = [None if value is None or math.isnan(value) else value for value in sure] or nothing
@@ -153,13 +153,13 @@ def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_s
     tasks = []
     for name, (low, high) in zip(task.names, pairwise(borders), strict=True):
         videos, steps = (video, step) if len(task.names) == 1 else (video.part(low, high), step.part(low, high))
-        first, last = start[low:high], end[low:high]
+        first, last = (times[low:high].astype(np.float64, copy=False) for times in (start, end))
         if not is_timed:
             first = (np.arange(high - low) - np.searchsorted(videos.code, videos.code)).astype(np.float64)
-            last = first + 1
-        elif since_start:
-            origin = first[np.searchsorted(videos.code, videos.code)]
-            first, last = (first - origin) / 1e6, (last - origin) / 1e6
+            last = first + 1.0
+        elif since_start:  # subtracted as whole numbers, which are exact
+            origin = start[low:high][np.searchsorted(videos.code, videos.code)]
+            first, last = ((times[low:high] - origin).astype(np.float64) / 1e6 for times in (start, end))
         own = LabelColumns(videos.names, videos.code, steps.code, first, last, is_timed)
         tasks.append(Task.from_columns(name, steps.names, own, absent))
     return tasks
