@@ -114,7 +114,7 @@ def _cells(value: object) -> list[Any]:
 
 def _is_span(row: object) -> bool:
     """Whether this is a start and an end."""
-    return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in row)
+    return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in _cells(row))
 
 
 READER = Reader(
