@@ -68,8 +68,7 @@ RESUMED = ("train", "simulate", "render", "features", "run", "videos", "demo", "
 _PROGRAM = """
 import sys
 from pathlib import Path
-from msg2.cli import main
-from msg2.cli.interruption import end_at_once
+from msg2.cli import end_at_once, main
 
 end_at_once()
 if sys.argv[1] == "data":  # a set that lies here in place of the one on the network

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -15,27 +14,6 @@ from msg2.inference.constraints import Constraints, StepPair
 from msg2.sequences import Sequences
 from msg2.task import Task
 from msg2.text import short_repr
-
-Require: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--require", metavar="A<B", help="Step B needs A; A<<B: A comes first where both are done. May be repeated."
-    ),
-]
-Forbid: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--forbid", metavar="A<B", help="Step B does not need A; A<<B: nor has A to come first. May be repeated."
-    ),
-]
-ConstraintsFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--knowledge",
-        metavar="FILE",
-        help="A table of kind (require, forbid, require-order, forbid-order), before, after[, weight].",
-    ),
-]
 
 _KINDS = {
     "require": "required", "required": "required", "forbid": "forbidden", "forbidden": "forbidden",
@@ -136,12 +114,12 @@ def _read_relations(source: Source) -> Iterator[tuple[str, str, str, int | None,
         raise InputError("is empty", where=source.path, hint=_FORM)
 
 
-def _parse_weight(value: Any, where: str) -> int:
+def _parse_weight(value: object, where: str) -> int:
     """How many videos a hint is worth."""
     try:
-        if (weight := int(value)) >= 1 and not isinstance(value, float):
+        if isinstance(value, int | str) and (weight := int(value)) >= 1:
             return weight
-    except (TypeError, ValueError):
+    except ValueError:
         pass
     raise InputError(f"the weight is {short_repr(str(value))}, it must be a whole number of videos", where=where)
 
