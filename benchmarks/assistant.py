@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.likelihood import entangled_orders
 from msg2.assist import Assistant
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from msg2.inference import infer
 from msg2.task import Segment, Task, Video
 

@@ -24,10 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
-STARTING_SECONDS = 0.15
-"""Until then it is Python that starts, and its own way to end."""
-PATIENCE = 60
-"""Seconds that a program has to end after an interrupt."""
+from experiments.rendering import RenderOptions, write_videos
+from experiments.rendering.__main__ import read_simulation
+
+PATIENCE = 600
+"""Seconds after which a program that has been interrupted hangs, on however busy a machine."""
 COMMANDS = {
     "infer": "infer many.csv -o out/graphs --jobs 2 --stats out/stats.csv",
     "samples": "infer world/steps.csv -o out/graph.json --samples 20 --jobs 2",
@@ -46,7 +47,6 @@ COMMANDS = {
     "label": "label rendered/videos --steps steps.txt -o out/draft.csv",
     "features": "features rendered/videos -o out --jobs 2",
     "simulate": "simulate 'Make Coffee' --videos 40 --features -o out",
-    "render": "simulate 'Make Coffee' --videos 4 --render --jobs 2 -o out",
     "train": "states train world/steps.csv --features world/features -o out --epochs 3",
     "fill": "states fill model world/steps.csv --features world/features -o out/filled.csv",
     "plot": "states plot model world/steps.csv --features world/features --video v00001 -o out/video.svg",
@@ -59,18 +59,19 @@ COMMANDS = {
 folder with a table of several tasks and what `INPUTS` make."""
 INPUTS = {
     "world": "simulate 'Make Coffee' --videos 12 --features -o world",
-    "rendered": "simulate 'Make Coffee' --videos 3 --render --jobs 2 -o rendered",
+    "rendered": "simulate 'Make Coffee' --videos 3 -o rendered",
     "model": "states train world/steps.csv --features world/features -o model --epochs 3",
 }
 """Folder -> the command that makes it, for those that read it."""
-RESUMED = ("train", "simulate", "render", "features", "run", "videos", "demo", "data", "watch")
+RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "watch")
 """What they write on the way is more than the result."""
 _PROGRAM = """
-import sys
+import os, sys
 from pathlib import Path
 from msg2.cli import end_at_once, main
 
 end_at_once()
+os.close(int(os.environ.pop("BEGUN")))  # until now it was Python that starts, and its own way to end
 if sys.argv[1] == "data":  # a set that lies here in place of the one on the network
     from dataclasses import replace
     from msg2.formats import downloads
@@ -92,6 +93,8 @@ def prepare(folder: Path, arguments: str) -> None:
             _, said = run(making, folder).communicate()
             if not (folder / made).is_dir():
                 raise RuntimeError(f"msg2 {making}: {said}")
+    if (folder / "rendered").is_dir():
+        write_videos(folder / "rendered" / "videos", read_simulation(folder / "rendered"), RenderOptions(), seed=0)
     truth = json.loads((folder / "world" / "truth.json").read_text())
     steps: list[str] = truth["steps"]
     (folder / "other.json").write_text(json.dumps(truth | {"preconditions": {steps[-1]: steps[0]}, "order": []}))
@@ -104,12 +107,21 @@ def prepare(folder: Path, arguments: str) -> None:
 
 
 def run(arguments: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a command as a terminal does, in a group of processes of its own."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
+    """Start a command as a terminal does, in a group of processes of its own, and wait until it handles interrupts."""
+    ours, begun = os.pipe()
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "OMP_NUM_THREADS": "1",
+        "BEGUN": str(begun),
+    }
+    process = subprocess.Popen(
         ["bash", "-c", f'exec "$0" -c "$1" {arguments}', sys.executable, _PROGRAM], cwd=folder, env=environment,
-        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[begun],
     )  # fmt: skip
+    os.close(begun)
+    os.read(ours, 1)  # waits until the program closes its end
+    os.close(ours)
+    return process
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -160,15 +172,16 @@ def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root)
         prepare(folder, COMMANDS[name])
+        undisturbed = run(COMMANDS[name], folder)
         began = time.monotonic()
-        _, said = run(COMMANDS[name], folder).communicate()
+        _, said = undisturbed.communicate()
         seconds, expected = time.monotonic() - began, files(folder / "out")
         if not expected:
             yield f"{name}: writes nothing: {said[-300:]}"
             return
         for number in range(count):
             signum = (signal.SIGKILL, signal.SIGINT)[number % 2]
-            after = rng.uniform(STARTING_SECONDS, max(1.05 * seconds, 2 * STARTING_SECONDS))
+            after = rng.uniform(0, 1.05 * seconds)
             for problem in disturb(name, folder, signum, after, expected):
                 yield f"{name}: {signum.name} after {after:.2f} of {seconds:.2f} s: {problem}"
 

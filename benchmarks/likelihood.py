@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.graph_learning.runtime_scaling import growth_exponent
-from msg2.inference import always_before
+from msg2.inference.baselines import AlwaysBeforeOptions, learn_always_before
 from msg2.inference.bootstrap import bootstrap
 from msg2.inference.likelihood import LikelihoodOptions, learn
 from msg2.sequences import Sequences
@@ -137,7 +137,7 @@ def _learn(sequences: Sequences) -> None:
 
 
 def _learn_always_before(sequences: Sequences) -> None:
-    always_before.learn(replace(sequences), always_before.AlwaysBeforeOptions(0.8))
+    learn_always_before(replace(sequences), AlwaysBeforeOptions(0.8))
 
 
 def measure_bootstrap() -> None:

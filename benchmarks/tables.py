@@ -1,11 +1,11 @@
 """How fast tables of steps are read, and how much memory that takes: `python -m benchmarks.tables`.
 
-CSV and Parquet files of 10⁴ to 10⁷ rows, each read in a process of its own: by msg2, by pyarrow alone, row by row (as
-msg2 read everything before version 0.2, and still reads what is not plain), and, where MSG2_PM4PY names an environment
-with it, by pm4py, which also discovers a model (inductive miner). `--graph` also learns the graph of a million videos
-(Parquet, 42 million rows) by `likelihood`, reading included: from one file, from 100 parts by one process and by two,
-and by Ray with two workers; the graphs are compared byte by byte. Fails where reading grows more than linearly with the
-rows, or graphs differ.
+CSV and Parquet files of 10⁴ to 10⁷ rows, each read in a process of its own: by msg2, by pyarrow alone, CSV also row by
+row (as msg2 reads small files and those that Arrow refuses), and, where MSG2_PM4PY names an environment with it, by
+pm4py, which also discovers a model (inductive miner). Times are CPU times of all threads.
+`--graph` also learns the graph of a million videos (Parquet, 42 million rows) by `likelihood`, reading included: from
+one file, from 100 parts by one process and by two, and by Ray with two workers; the graphs are compared byte by byte.
+Fails where reading grows more than linearly with the rows, or graphs differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST = 1.15
 """Exponent of growth: linear, but for noise."""
 _TELL = """
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-print(json.dumps([time.perf_counter() - begin, peak / 2**20]))
+print(json.dumps([time.process_time() - begin, peak / 2**20]))
 """
 _READ = f"""
 import json, logging, re, sys, time
@@ -44,12 +44,10 @@ logging.disable(logging.WARNING)
 how, path = sys.argv[1:3]
 import pyarrow.csv, pyarrow.parquet
 import msg2.formats
-from msg2.formats import columnar_reader, step_table
+from msg2.formats import tables
 if how == "by rows":
-    def refuse(files):
-        raise columnar_reader.NotPlainError
-    step_table.read_plain_tables = refuse
-begin = time.perf_counter()
+    tables._read_csv_by_arrow = lambda *arguments: None
+begin = time.process_time()
 if how == "pyarrow":
     (pyarrow.csv.read_csv if path.endswith("csv") else pyarrow.parquet.read_table)(path)
 else:
@@ -59,7 +57,7 @@ _PM4PY = f"""
 import json, re, sys, time, warnings
 warnings.simplefilter("ignore")
 import pandas, pm4py
-begin = time.perf_counter()
+begin = time.process_time()
 path = sys.argv[2]
 table = pandas.read_csv(path) if path.endswith("csv") else pandas.read_parquet(path)
 table["start"] = pandas.to_datetime(table["start"], unit="s", utc=True)
@@ -69,7 +67,7 @@ if sys.argv[1] == "model":
 {_TELL}"""
 _GRAPH = f"""
 import json, re, resource, sys, time
-begin = time.perf_counter()
+begin = time.process_time()
 sys.argv[0] = "msg2"
 from msg2.cli import main
 try:
@@ -157,7 +155,8 @@ def measure_reading(folder: Path, suffix: str, pm4py: Path | None) -> tuple[list
         rows, size = videos * SHOWN, path.stat().st_size / 2**20
         found = {"msg2": measure(_READ, "msg2", path), "pyarrow": measure(_READ, "pyarrow", path)}
         if videos <= MOST_BY_ROWS:
-            found["msg2, row by row"] = measure(_READ, "by rows", path)
+            if suffix == "csv":
+                found["msg2, row by row"] = measure(_READ, "by rows", path)
             if pm4py is not None:
                 for way, what in (("pm4py", "read"), ("pm4py, with inductive miner", "model")):
                     found[way] = measure(_PM4PY, what, path, python=pm4py / "bin/python")

@@ -16,9 +16,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# A busy machine is no failure: examples have no deadline.
-hypothesis.settings.register_profile("msg2", deadline=None)
-hypothesis.settings.load_profile("msg2")
+# The same digits on any number of cores, whoever starts the tests: set before NumPy and PyTorch are imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A busy machine is no failure: examples have no deadline. They are the same every time, until a test is changed.
+hypothesis.settings.register_profile("fast", deadline=None, derandomize=True, max_examples=25)
+hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
+hypothesis.settings.load_profile("fast")  # `make test-slow` takes the other one, by --hypothesis-profile
 
 
 @pytest.fixture(scope="session")
@@ -34,15 +37,6 @@ def data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _interrupts_as_they_were() -> Iterator[None]:
-    """The command line takes over Ctrl-C, for its process; what a test starts inherits whether it is ignored."""
-    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    yield
-    signal.signal(signal.SIGINT, before)
-    sys.unraisablehook = hook
-
-
-@pytest.fixture(autouse=True)
 def _the_logger_as_it_was() -> Iterator[None]:
     """The command line takes over the logger of the package, for its process; in tests, for one test."""
     logger = logging.getLogger("msg2")
@@ -55,10 +49,10 @@ def _the_logger_as_it_was() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _interrupts_as_they_were() -> Iterator[None]:
     """The command line handles Ctrl-C for its process; in tests, for one test."""
-    before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     yield
-    signal.signal(signal.SIGINT, before[0])
-    sys.unraisablehook = before[1]
+    signal.signal(signal.SIGINT, before)
+    sys.unraisablehook = hook
 
 
 # -- processes --------------------------------------------------------------------------------------------------
@@ -79,8 +73,8 @@ class Apart:
         )  # fmt: skip
 
     def running(self, patience: float = 0) -> list[int]:
-        """Processes that are still there after so many seconds."""
-        end = time.monotonic() + patience
+        """Processes that are still there; with patience, those that a busy machine has not ended in minutes either."""
+        end = time.monotonic() + (max(patience, 300) if patience else 0)
         while found := [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if self._ours(path)]:
             if time.monotonic() >= end:
                 break

@@ -7,6 +7,7 @@ an intended change, `python tests/test_docs.py` writes the true outputs, and the
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import re
@@ -16,8 +17,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +30,8 @@ import msg2
 from experiments import EXPERIMENTS
 from experiments.__main__ import app as experiments_app
 from experiments.scripts.__main__ import app as scripts_app
-from msg2.cli.app import app
+from msg2.cli import console
+from msg2.cli.app import app, main
 from msg2.inference import METHODS
 from msg2.simulation.label_noise import NoiseOptions
 
@@ -57,6 +59,8 @@ GUIDES = (
     "tutorial",
 )
 RUN = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES), *TUTORIALS]
+LONG = {"media.md", "states.md", "videos.md"}
+"""Pages that render videos or train models: minutes."""
 PICTURES = sorted((ROOT / "docs/images").iterdir())
 HOME = "/home/you/msg2"
 """Stands for the folder in which the pages are run."""
@@ -92,27 +96,91 @@ def _commands(body: str) -> list[str]:
 
 
 def _output(command: str, folder: Path) -> str:
-    """What a command prints; setting up is left to make and pip."""
+    """What a command prints; setting up is left to make and pip.
+
+    `msg2` and Python scripts run in this process, and what they are piped to runs after them: the order of two streams
+    does not depend on which program is faster. Messages that go past a pipe come after what comes out of it.
+    """
     if command.startswith(("make ", "pip ")):
         return ""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {
-        **os.environ,
-        "PATH": path,
-        "COLUMNS": "100",
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": "1",
-        "MPLCONFIGDIR": str(folder / ".matplotlib"),
-    }
-    done = subprocess.run(
-        ["bash", "-c", command.replace(".venv/bin/", "")],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    lines = done.stdout.replace(str(folder.resolve()), HOME).splitlines()
+    before, ours, after = _split_pipe(command.replace(".venv/bin/", ""))
+    text, messages = _run_shell(before, folder), ""
+    if ours:
+        text, messages = _run_here(ours, folder, text, piped=bool(after))
+    if after:
+        text = _run_shell(after, folder, text)
+    lines = (text + messages).replace(str(folder.resolve()), HOME).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def _split_pipe(command: str) -> tuple[str, str, str]:
+    """What feeds `msg2` or a script, that command with its redirections, and what it is piped to; each may be empty."""
+    parts = re.split(r""" \| (?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", command)
+    for number, part in enumerate(parts):
+        if re.match(r"msg2 |python \w+\.py", part):
+            return " | ".join(parts[:number]), part, " | ".join(parts[number + 1 :])
+    return command, "", ""
+
+
+def _run_shell(line: str, folder: Path, stdin: str = "") -> str:
+    """What other programs print."""
+    if not line:
+        return ""
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "COLUMNS": "100",
+    }
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment, input=stdin, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ).stdout  # fmt: skip
+
+
+def _run_here(line: str, folder: Path, stdin: str, *, piped: bool) -> tuple[str, str]:
+    """The two streams of a command that runs in this process; without a pipe or redirection they are one."""
+    words = shlex.split(line)
+    streams: dict[str, io.StringIO] = {"out": io.StringIO()}
+    targets: dict[str, Path] = {}
+    merged = not piped
+    for sign in ("<", "2>&1", "2>", ">"):
+        if sign not in words:
+            continue
+        place = words.index(sign)
+        words.pop(place)
+        if sign == "2>&1":
+            merged = True
+            continue
+        file = folder / words.pop(place)
+        if sign == "<":
+            stdin = file.read_text(encoding="utf-8")
+        else:
+            targets["err" if sign == "2>" else "out"] = file
+            merged = False
+    streams["err"] = streams["out"] if merged else io.StringIO()
+    program, *arguments = words
+    with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(console.err, "_width", 100)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+        patch.setattr(sys, "argv", words if program == "msg2" else arguments)
+        with redirect_stdout(streams["out"]), redirect_stderr(streams["err"]), suppress(SystemExit):
+            if program == "msg2":
+                main()
+            else:
+                patch.syspath_prepend(folder)
+                runpy.run_path(str(folder / arguments[0]), run_name="__main__")
+    for name, file in targets.items():
+        file.write_text(streams[name].getvalue(), encoding="utf-8")
+    text, messages = ("" if name in targets else streams[name].getvalue() for name in ("out", "err"))
+    return text, "" if merged else messages
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else []) for page in RUN],
+)
 def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if page.name == "media.md" and not shutil.which("espeak-ng"):
         pytest.skip("espeak-ng is not installed, and the page is about videos with sound")
@@ -127,12 +195,6 @@ def test_shown_outputs_are_what_the_commands_print(page: Path, tmp_path: Path, r
 # -- what the pages speak of ------------------------------------------------------------------------------------
 
 
-@cache
-def program() -> Any:
-    """The commands of msg2; Typer has no public type for them."""
-    return get_command(app)
-
-
 def shown_commands() -> list[tuple[str, str]]:
     """(page, command) of every msg2 command in a console block."""
     return [
@@ -145,39 +207,39 @@ def shown_commands() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("page", "command"), shown_commands())
-def test_shown_commands_parse(page: str, command: str) -> None:
-    _, name, *arguments = shlex.split(command)
-    program().get_command(None, name).make_context(name, arguments)  # raises on bad usage
+@pytest.fixture(scope="module")
+def commands() -> dict[str, Any]:
+    """The commands of msg2 by name."""
+    program: Any = get_command(app)
+    return {name: program.get_command(None, name) for name in program.list_commands(None)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_options_in_running_text_exist(page: Path) -> None:
-    commands = {name: program().get_command(None, name) for name in program().list_commands(None)}
+def test_shown_commands_parse(commands: dict[str, Any]) -> None:
+    for _, command in shown_commands():
+        _, name, *arguments = shlex.split(command)
+        commands[name].make_context(name, arguments)  # raises on bad usage
+
+
+def test_commands_and_options_in_running_text_exist(commands: dict[str, Any]) -> None:
     roots = [*commands.values(), get_command(experiments_app), get_command(scripts_app)]
     every = [command for root in roots for command in (root, *getattr(root, "commands", {}).values())]
-    options = {
+    options = {"--version", "--help", "--install-completion"} | {
         option
         for command in (get_command(app), *every)
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    for code in re.findall(r"`((?:msg2 |--)[^`]+)`", text):
-        words = code.split()
-        if words[0] == "msg2":
-            assert words[1] in commands or words[1].startswith("--"), code
-        assert {word for word in words if word.startswith("--")} <= {
-            *options,
-            "--version",
-            "--help",
-            "--install-completion",
-        }, code
+    for page in PAGES:
+        for code in re.findall(r"`((?:msg2 |--)[^`]+)`", BLOCK.sub("", page.read_text(encoding="utf-8"))):
+            words = code.split()
+            if words[0] == "msg2":
+                assert words[1] in commands or words[1].startswith("--"), (page.name, code)
+            assert {word for word in words if word.startswith("--")} <= options, (page.name, code)
 
 
-def test_every_command_method_and_experiment_is_documented() -> None:
+def test_every_command_method_and_experiment_is_documented(commands: dict[str, Any]) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for name in program().list_commands(None):
+    for name in commands:
         assert f"msg2 {name}" in text
     for name in METHODS:
         assert f"**`{name}`**" in text or name == "msg2"
@@ -185,16 +247,15 @@ def test_every_command_method_and_experiment_is_documented() -> None:
         assert f'docs/results/{name}.md"' in text
 
 
-def test_the_pages_about_commands_are_what_the_help_says() -> None:
+def test_the_pages_about_commands_are_what_the_help_says(commands: dict[str, Any]) -> None:
     pages: dict[Path, str] = runpy.run_path(str(ROOT / "docs/commands.py"))["command_pages"]()
     assert set(pages) == {ROOT / "docs/commands.md", *(ROOT / "docs/commands").glob("*.md")}
     for page, text in pages.items():
         assert page.read_text(encoding="utf-8") == text, "if this is intended: python docs/commands.py"
     every = "".join(pages.values())
-    for name in program().list_commands(None):
-        command = program().get_command(None, name)
-        for each in getattr(command, "commands", {name: command}).values():
-            assert all(f"`{option}" in every for parameter in each.params for option in parameter.opts if "-" in option)
+    for name, command in commands.items():
+        for one in getattr(command, "commands", {name: command}).values():
+            assert all(f"`{option}" in every for parameter in one.params for option in parameter.opts if "-" in option)
 
 
 def test_every_public_name_is_on_the_overview_of_python() -> None:
@@ -362,18 +423,19 @@ def test_numbers_in_running_text_are_measured(name: str) -> None:
     assert set(NUMBER.findall(text)) - known == set()
 
 
-@pytest.mark.parametrize("experiment", RESULTS)
-def test_both_files_of_a_result_agree(experiment: str) -> None:
-    markdown = (ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")
-    for table in _results(experiment)["tables"]:
-        for row in table["rows"]:
-            cells = ["N/A" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in row]
-            assert f"| {' | '.join(cells)} |" in markdown
+def test_both_files_of_a_result_agree() -> None:
+    for experiment in RESULTS:
+        markdown = (ROOT / f"docs/results/{experiment}.md").read_text(encoding="utf-8")
+        for table in _results(experiment)["tables"]:
+            for row in table["rows"]:
+                cells = ["N/A" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in row]
+                assert f"| {' | '.join(cells)} |" in markdown, experiment
 
 
 # -- the site ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # it runs the notebooks
 def test_the_site_builds_without_a_warning_from_any_folder(tmp_path: Path) -> None:
     options = ["--strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(tmp_path / "site")]
     command = [sys.executable, "-m", "mkdocs", "build", *options]

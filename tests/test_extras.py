@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -83,75 +84,85 @@ def test_a_module_of_msg2_that_is_missing_is_no_missing_extra() -> None:
 
 # -- the commands -----------------------------------------------------------------------------------------------
 
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """Labels of two videos, and their features."""
-    (tmp_path / "steps.csv").write_text("video,step,start,end\nv1,a,0,1\nv1,b,1,2\nv2,a,0,1\nv2,b,1,2\n")
-    features = VideoFeatures(np.arange(3.0), np.ones((3, 2)), np.array([[0.0, 1.0]]), np.ones((1, 2)))
-    write_store(tmp_path / "features", dict.fromkeys([(None, "v1"), (None, "v2")], features), Encoders("x", "y", 2, 2))
-    return tmp_path
-
-
-def environment(packages: Path) -> dict[str, str]:
-    """One where these packages are found first."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])}
-
-
-def run(folder: Path, *arguments: str) -> list[str]:
-    """The error of a command that finds the packages in `folder`/packages first: it fails, in at most three lines."""
-    done = subprocess.run(
-        [Path(sys.executable).with_name("msg2"), *arguments], cwd=folder, check=False, capture_output=True, text=True,
-        env=environment(folder / "packages"), timeout=120,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, ""), done
-    assert done.stderr.startswith("msg2: ")
-    assert len(done.stderr.splitlines()) <= 3
-    return done.stderr.splitlines()
-
-
-TRAIN = ("states", "train", "steps.csv", "--features", "features", "-o", "model")
 MISSING = "raise ModuleNotFoundError('No module named \\'{name}\\'', name='{name}_of_nobody')"
+TRAIN = "states train steps.csv --features features -o model"
+CASES = [
+    ("torch", BROKEN["a library"][0], TRAIN),
+    ("torch", BROKEN["another version"][0], TRAIN),
+    ("torch", MISSING, TRAIN),
+    ("torch", BROKEN["a library"][0], "run steps.csv --features features -o out"),
+    ("torch", MISSING, "run steps.csv --features features -o out"),
+    ("fastapi", BROKEN["a library"][0], "serve"),
+    ("fastapi", MISSING, "serve"),
+    ("safetensors", MISSING, TRAIN),
+]
+"""A package, what happens when it is imported, and a command that needs it."""
+PROGRAM = """
+import contextlib, importlib, io, json, shlex, sys
+from pathlib import Path
+
+answers = []
+for number, (package, code, command) in enumerate(json.load(sys.stdin)):
+    folder = Path("packages", str(number)).resolve()
+    (folder / package).mkdir(parents=True)
+    (folder / package / "__init__.py").write_text(code)
+    sys.path.insert(0, str(folder))
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("msg2", package)]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    sys.argv = ["msg2", *shlex.split(command)]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            importlib.import_module("msg2.cli").main()
+        except SystemExit as ended:
+            answers.append((ended.code, out.getvalue(), err.getvalue()))
+    sys.path.remove(str(folder))
+print(json.dumps(answers))
+"""
 
 
-@pytest.mark.parametrize("kind", ["a library", "another version"])
-def test_training_with_a_broken_torch_says_what_torch_says(work: Path, kind: str) -> None:
-    code, expected = BROKEN[kind]
-    install(work / "packages", "torch", code)
-    first, *rest = run(work, *TRAIN)
-    assert first.endswith(f"state prediction needs a package that is installed but cannot be imported: {expected}")
-    assert not any("pip install" in line for line in rest)
-    assert not (work / "model").exists()
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], list[str]]:
+    """What the commands say, one after the other in one process, each with its package in the place of the real one."""
+    folder = tmp_path_factory.mktemp("extras")
+    (folder / "steps.csv").write_text("video,step,start,end\nv1,a,0,1\nv1,b,1,2\nv2,a,0,1\nv2,b,1,2\n")
+    features = VideoFeatures(np.arange(3.0), np.ones((3, 2)), np.array([[0.0, 1.0]]), np.ones((1, 2)))
+    write_store(folder / "features", dict.fromkeys([(None, "v1"), (None, "v2")], features), Encoders("x", "y", 2, 2))
+    cases = [(package, code.replace("{name}", package), command) for package, code, command in CASES]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(cases), cwd=folder, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for case, (code, out, err) in zip(CASES, json.loads(done.stdout), strict=True):
+        assert (code, out) == (1, ""), err
+        assert err.startswith("msg2: ")
+        found[case] = err.splitlines()
+    assert {path.name for path in folder.iterdir()} == {"steps.csv", "features", "packages"}
+    return found
 
 
-@pytest.mark.parametrize("package", ["torch", "safetensors", "scipy"])
-def test_training_without_a_package_says_what_to_install(work: Path, package: str) -> None:
-    install(work / "packages", package, MISSING)
-    assert run(work, *TRAIN) == [
-        "msg2: state prediction needs an optional part of msg2 that is not installed",
-        "  pip install 'msg2[states]'",
-    ]
+def test_a_command_with_a_broken_package_says_what_the_package_says(
+    answers: dict[tuple[str, str, str], list[str]],
+) -> None:
+    for kind in ("a library", "another version"):
+        code, expected = BROKEN[kind]
+        for package, how, command in CASES:
+            if how == code:
+                said = answers[package, how, command]
+                assert f"needs a package that is installed but cannot be imported: {expected}" in " ".join(said)
+                assert "pip install" not in " ".join(said)
+                assert len(said) <= 3
 
 
-@pytest.mark.parametrize(
-    ("package", "arguments"),
-    [
-        ("pyarrow", ("describe", "steps.parquet")),
-        ("fastapi", ("serve",)),
-        ("torch", ("run", "steps.csv", "--features", "features", "-o", "out")),
-        ("scipy", ("label", "said", "--steps", "steps.csv", "-o", "draft.csv")),
-        ("scipy", ("describe", "data.mat")),
-    ],
-)
-def test_other_commands_tell_broken_from_missing_too(work: Path, package: str, arguments: tuple[str, ...]) -> None:
-    (work / "steps.parquet").write_bytes(b"PAR1\x00\x00PAR1")
-    (work / "data.mat").write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM")
-    install(work / "packages", package, BROKEN["a library"][0])
-    said = " ".join(run(work, *arguments))
-    assert CUDA in said
-    assert "pip install" not in said
-    (work / "packages" / package / "__init__.py").write_text(MISSING.replace("{name}", package))
-    assert "pip install 'msg2[" in run(work, *arguments)[-1]
+def test_a_command_without_a_package_says_what_to_install(answers: dict[tuple[str, str, str], list[str]]) -> None:
+    for package, how, command in CASES:
+        if how == MISSING:
+            first, last = answers[package, how, command]
+            assert first.endswith("needs an optional part of msg2 that is not installed")
+            assert last.startswith("  pip install 'msg2[")
 
 
 def test_state_models_without_a_transformer_do_without_its_package(tmp_path: Path) -> None:
@@ -169,10 +180,10 @@ try:
 except MissingExtraError as error:
     print(error)
 """
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path}
     )
-    assert done.stdout.splitlines() == [
-        "a model with a transformer needs an optional part of msg2 that is not installed",
-        "  pip install 'msg2[states]'",
-    ]
+    first, last = done.stdout.splitlines()
+    assert first == "a model with a transformer needs an optional part of msg2 that is not installed"
+    assert last.startswith("  pip install 'msg2[")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import Distribution
 
 import pytest
 
@@ -17,29 +18,34 @@ from benchmarks.licences import (
     stated_licence,
 )
 
-FOUND = run_time_distributions()
 CORE = {"numpy", "networkx", "pygraphviz", "rich", "typer"}
 TEXT, _, TABLES = PAGE.read_text(encoding="utf-8").partition("## Tables")
 
 
-@pytest.mark.parametrize("name", FOUND)
-def test_a_distribution_is_free_to_use_and_on_the_page(name: str) -> None:
-    statement = stated_licence(FOUND[name])
-    assert licences_of(statement) <= PERMISSIVE | WEAK_COPYLEFT
-    (row,) = [line for line in TABLES.splitlines() if line.startswith(f"| {statement} |")]
-    assert name in row.split("|")[2].replace(",", "").split()
+@pytest.fixture(scope="module")
+def found() -> dict[str, Distribution]:
+    """What is installed here of all that msg2 needs."""
+    return run_time_distributions()
 
 
-def test_all_parts_are_looked_at() -> None:
-    assert set(FOUND) >= CORE
-    if "av" not in FOUND:
+def test_distributions_are_free_to_use_and_on_the_page(found: dict[str, Distribution]) -> None:
+    for name, distribution in found.items():
+        statement = stated_licence(distribution)
+        assert licences_of(statement) <= PERMISSIVE | WEAK_COPYLEFT, name
+        (row,) = [line for line in TABLES.splitlines() if line.startswith(f"| {statement} |")]
+        assert name in row.split("|")[2].replace(",", "").split()
+
+
+def test_all_parts_are_looked_at(found: dict[str, Distribution]) -> None:
+    assert set(found) >= CORE
+    if "av" not in found:
         pytest.skip("not all optional parts are installed")
-    assert set(FOUND) >= {"torch", "scipy", "spacy", "fastapi", "ray", "pyarrow", "matplotlib", "pandas"}
-    assert not {"pytest", "mypy", "pm4py", "mkdocs"} & set(FOUND)
+    assert set(found) >= {"torch", "scipy", "spacy", "fastapi", "ray", "pyarrow", "matplotlib", "pandas"}
+    assert not {"pytest", "mypy", "pm4py", "mkdocs"} & set(found)
 
 
-def test_libraries_inside_wheels_are_known_and_on_the_page() -> None:
-    for name, distribution in FOUND.items():
+def test_libraries_inside_wheels_are_known_and_on_the_page(found: dict[str, Distribution]) -> None:
+    for name, distribution in found.items():
         for library in bundled_libraries(distribution):
             assert library in BUNDLED, f"{name} carries {library}: look up its licence"
             assert any(
@@ -58,7 +64,7 @@ def test_of_alternatives_a_permissive_one_is_taken() -> None:
     assert licences_of("MIT AND GPL-3.0") == {"MIT", "GPL-3.0"}
 
 
-def test_the_checks_can_fail() -> None:
+def test_the_checks_can_fail(found: dict[str, Distribution]) -> None:
     assert not licences_of("GPL-3.0-only") <= PERMISSIVE | WEAK_COPYLEFT
     if sys.platform == "linux":
-        assert "libjbig" in bundled_libraries(FOUND["pygraphviz"])
+        assert "libjbig" in bundled_libraries(found["pygraphviz"])

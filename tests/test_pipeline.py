@@ -150,7 +150,7 @@ def test_the_demonstration_holds_together(tmp_path: Path, monkeypatch: pytest.Mo
         assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("complete", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if complete:
         pytest.importorskip("torch")
@@ -167,4 +167,4 @@ def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytes
 
 
 def _missing() -> None:
-    raise MissingExtraError("state prediction", "states")
+    raise MissingExtraError("state prediction", "video")

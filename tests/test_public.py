@@ -15,43 +15,43 @@ import pytest
 import msg2
 
 OPTIONAL = (
-    "av", "fastapi", "faster_whisper", "matplotlib", "pandas", "pyarrow", "pygraphviz", "ray", "safetensors", "scipy",
-    "sklearn", "spacy", "torch", "transformers",
+    "av", "fastapi", "faster_whisper", "matplotlib", "pandas", "ray", "safetensors", "sklearn", "spacy", "torch",
+    "transformers",
 )  # fmt: skip
-HEAVY = ("numpy", "networkx", "typer", "rich", *OPTIONAL)
+HEAVY = ("numpy", "networkx", "pyarrow", "pydantic", "pygraphviz", "rich", "scipy", "typer", *OPTIONAL)
+STAGES = (
+    "import msg2.cli",
+    "import msg2; msg2.Task; msg2.InputError",
+    "; ".join(f"msg2.{name}" for name in msg2.__all__),
+    "msg2.infer([['a', 'b'], ['a', 'b']])",
+    "from msg2.cli import app",
+)
 
 
-def imported_by(code: str) -> set[str]:
-    """Which of the heavy packages a fresh interpreter has imported after `code`."""
-    asked = f"import sys\n{code}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
-    return set(subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split())
+@pytest.fixture(scope="module")
+def imported() -> dict[str, set[str]]:
+    """Which heavy packages a fresh interpreter has imported after each stage, one after the other."""
+    asked = "".join(f"{stage}\nprint(*(name for name in {HEAVY} if name in sys.modules))\n" for stage in STAGES)
+    done = subprocess.run([sys.executable, "-c", f"import sys\n{asked}"], capture_output=True, text=True, check=True)
+    return {stage: set(line.split()) for stage, line in zip(STAGES, done.stdout.splitlines(), strict=True)}
 
 
-def test_importing_msg2_imports_nothing_heavy() -> None:
-    assert imported_by("import msg2") == set()
-    assert imported_by("import msg2; msg2.Task; msg2.InputError") == set()
-    assert imported_by("import msg2; msg2.infer; msg2.read") <= {"numpy", "networkx"}
+def test_importing_msg2_imports_nothing_heavy(imported: dict[str, set[str]]) -> None:
+    assert imported[STAGES[0]] == set(), "so that Ctrl-C is handled from the first moment on"
+    assert imported[STAGES[1]] == set()
 
 
-def test_no_public_name_imports_an_optional_package() -> None:
-    names = "; ".join(f"msg2.{name}" for name in msg2.__all__)
-    assert imported_by(f"import msg2; {names}") & set(OPTIONAL) == set()
-    assert imported_by("import msg2; msg2.infer([['a', 'b'], ['a', 'b']])") & set(OPTIONAL) == set()
+def test_neither_a_public_name_nor_the_command_line_imports_an_optional_package(imported: dict[str, set[str]]) -> None:
+    assert imported[STAGES[-1]] & set(OPTIONAL) == set()
 
 
-def test_the_command_line_imports_no_more_than_it_needs() -> None:
-    needed = {"numpy", "networkx", "typer", "rich"}
-    assert imported_by("from msg2.cli import app") <= needed
-    assert imported_by("import msg2.cli") == set()
-
-
-@pytest.mark.parametrize("name", msg2.__all__)
-def test_a_public_name_is_documented_with_an_example(name: str) -> None:
-    found = getattr(msg2, name)
-    assert inspect.getdoc(found)
-    if inspect.isclass(found) or inspect.isfunction(found):
-        assert found.__module__.startswith("msg2.")
-        assert doctest.DocTestFinder(recurse=False).find(found)[0].examples, f"{name} has no example"
+def test_public_names_are_documented_with_an_example() -> None:
+    for name in msg2.__all__:
+        value = getattr(msg2, name)
+        assert inspect.getdoc(value), name
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__module__.startswith("msg2.")
+            assert doctest.DocTestFinder(recurse=False).find(value)[0].examples, f"{name} has no example"
 
 
 def test_the_names_are_found(capsys: pytest.CaptureFixture[str]) -> None:

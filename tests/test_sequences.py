@@ -55,11 +55,10 @@ def expected_rows(task: Task, target: Step) -> list[tuple[str, dict[Step, int]]]
 
 
 def rows_of(sequences: Sequences, target: Step) -> list[tuple[str, dict[Step, int]]]:
-    rows = sequences.observations(sequences.steps.index(target))
-    assert (rows.completed == (rows.gap > 0)).all()
+    runs, rows = sequences.observations(sequences.steps.index(target))
     return [
         (video, {name: int(gap) for name, gap in zip(sequences.steps, gaps, strict=True) if gap})
-        for run, weight, gaps in zip(rows.run, rows.weight, rows.gap, strict=True)
+        for run, weight, gaps in zip(runs, sequences.weight[runs], rows, strict=True)
         for video in _videos_of(sequences, run, weight)
     ]
 
@@ -172,4 +171,4 @@ def test_nothing_at_all() -> None:
         assert sequences.before.shape == (len(task.steps), len(task.steps))
         assert not sequences.before.any()
         assert sequences.occurrences().tolist() == [0] * len(task.steps)
-        assert all(len(sequences.observations(index).run) == 0 for index in range(len(task.steps)))
+        assert all(len(sequences.observations(index)[0]) == 0 for index in range(len(task.steps)))

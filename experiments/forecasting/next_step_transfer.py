@@ -17,7 +17,7 @@ from msg2.assist import Ranker, bigram, fit_forecaster, recency, train_test_spli
 from msg2.assist.next_step_evaluation import next_step_predictions
 from msg2.formats import read_all
 from msg2.inference import infer
-from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.likelihood.score import NameEncoder
 from msg2.media.encoders import text_encoder
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.progress import Progress

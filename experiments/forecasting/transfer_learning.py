@@ -38,7 +38,7 @@ from msg2.assist.learned_forecaster import (
 )
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
-from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.likelihood.score import NameEncoder
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task
 from msg2.text import short_repr

@@ -24,15 +24,14 @@ from msg2.graph.closure import Relation
 from msg2.graph.reduction import necessary_steps
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
-from msg2.inference.likelihood.model import Disjunction
-from msg2.inference.likelihood.run_variants import Variants
+from msg2.inference.likelihood.choices import Disjunction
 from msg2.inference.likelihood.search import find_order
 from msg2.progress import Progress
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Step
 
 

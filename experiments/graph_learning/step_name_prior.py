@@ -12,7 +12,7 @@ from experiments.result_tables import Dot, Result, Table, Value
 from msg2 import metrics
 from msg2.formats import read_all
 from msg2.inference import infer
-from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.likelihood.score import NameEncoder
 from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.simulation import household_worlds, simulate

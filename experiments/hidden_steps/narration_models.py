@@ -23,8 +23,8 @@ from msg2.task import Sentence, Task, Video
 
 if TYPE_CHECKING:
     from msg2.states.checkpoint import ModelCard
+    from msg2.states.label_filling import StatePrediction
     from msg2.states.network import StateModel
-    from msg2.states.prediction import StatePrediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _train_model(
 
 def _predict_states(card: ModelCard, model: StateModel, task: Task, encode: CachedTextEncoder) -> list[StatePrediction]:
     from msg2.states.dataset import build_dataset
-    from msg2.states.prediction import predict_states
+    from msg2.states.label_filling import predict_states
 
     seen = build_dataset(task, _features(task, encode).get, text_only=True)
     return list(predict_states(model, seen, range(len(seen)), card.sampling))

@@ -13,8 +13,8 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.mistake_detection.annotated_mistakes import Recipe, read_recipes
 from experiments.result_tables import Result, Table, Value
 from msg2.assist import ACCUSED, check
-from msg2.assist.deviations import DeviationDetector, DeviationKind
-from msg2.assist.online_monitoring import THRESHOLD, fit_monitor
+from msg2.assist.following import MistakeKind, Run
+from msg2.assist.monitoring import THRESHOLD, fit_monitor
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.metrics.detection import DetectionScores, ScoredStep, detection_auc, detection_scores
@@ -22,7 +22,7 @@ from msg2.progress import Progress
 from msg2.task import Step, Task, Video
 
 LEARNERS = [name for name in ("msg2", "always-before", "likelihood") if name in METHODS]
-DEVIATION_KINDS: Sequence[DeviationKind] = ("premature", "out of order", "repeated", "never seen")
+DEVIATION_KINDS: Sequence[MistakeKind] = ("need", "order", "repeated", "unknown step")
 
 
 MistakeDetector: TypeAlias = Callable[[Video], Sequence[float]]
@@ -144,8 +144,8 @@ def mistake_detectors(
 
     def deviation_detector(graph: SubtaskGraph) -> MistakeDetector:
         def detect(video: Video) -> list[float]:
-            detector = DeviationDetector(graph)
-            found = [{deviation.kind for deviation in detector.detect(segment)} for segment in video.segments]
+            run = Run(graph)
+            found = [{deviation.kind for deviation in run.step(segment)} for segment in video.segments]
             return [float(not of_segment.isdisjoint(DEVIATION_KINDS[:2])) for of_segment in found]
 
         return detect

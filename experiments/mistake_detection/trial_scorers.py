@@ -17,7 +17,7 @@ from experiments.logistic_regression import Numbers, RegressionData, fit_cross_v
 from experiments.mistake_detection.assembly_experience import EvidenceWeights, Experience
 from experiments.mistake_detection.assembly_trials import Trial
 from experiments.mistake_detection.trial_mistake_model import EVIDENCE, OPTIONS
-from msg2.assist.online_monitoring import OnlineMonitor, fit_monitor
+from msg2.assist.monitoring import OnlineMonitor, fit_monitor
 from msg2.inference import infer
 from msg2.task import Step, Task
 

@@ -71,7 +71,7 @@ def train(
     from experiments.scripts.proscript import read_scripts
 
     scripts = read_scripts(files)
-    with optional_dependency(_DOING, "states"):
+    with optional_dependency(_DOING, "video"):
         from experiments.scripts import script_training
     with console.stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
         card = script_training.train(scripts, output, options, interruptible(progress))
@@ -109,7 +109,7 @@ def order(
     paths = _output_paths(tasks, output)
     if any(path.exists() and path.samefile(data) for path in paths):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
-    with optional_dependency(_DOING, "states"):
+    with optional_dependency(_DOING, "video"):
         from experiments.scripts.script_model import ScriptModel
     held = ScriptModel(model)
     graphs = []

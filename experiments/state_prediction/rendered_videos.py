@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiments.experiment_options import ExperimentOptions
+from experiments.rendering.scenes import RenderOptions
+from experiments.rendering.video_writer import write_videos
 from experiments.result_cache import Measurement, measure_in_parallel
 from experiments.result_tables import Result, Table, Value
 from experiments.state_prediction.state_cells import LABELS, ORACLE, PROBE, StateCell, StateStudyOptions, measure_row
@@ -28,8 +30,6 @@ from msg2.media.video_files import find_video_files
 from msg2.progress import Progress, collect_logs
 from msg2.simulation import household_world, household_worlds, simulate
 from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.rendering.scenes import RenderOptions
-from msg2.simulation.rendering.video_writer import write_videos
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 

@@ -301,13 +301,13 @@ def train_predictor(
     TrainedStateModel
         With the videos that it has learned from.
     """
-    with optional_dependency("state prediction", "states"):
+    with optional_dependency("state prediction", "video"):
         import torch
 
         from msg2.states.checkpoint import load_checkpoint
         from msg2.states.configuration import get_variant
-        from msg2.states.cross_fitting import calibrate_model
         from msg2.states.dataset import build_dataset
+        from msg2.states.fill_calibration import calibrate_model
         from msg2.states.trained_model import TrainedStateModel
         from msg2.states.training import train_model
 
@@ -327,8 +327,8 @@ def train_predictor(
 
 def _predictor_scores(model: TrainedStateModel, simulation: Simulation, options: StateStudyOptions) -> Measurement:
     """Completion on held-out videos; of all videos the added labels, the presence of absent steps, and the graphs."""
-    from msg2.states.prediction import true_completion
     from msg2.states.tokens_and_targets import COMPLETED
+    from msg2.states.trained_model import true_completion
 
     steps, performed, threshold = simulation.task.steps, simulation.performed, model.card.model.threshold
     held_out = model.predict(model.held_out())

@@ -96,13 +96,10 @@ class SubtaskGraphEstimator:
         SubtaskGraphEstimator
             Itself.
         """
-        from msg2.formats.conversion import to_task
-
-        task = to_task(X)
-        settings: dict[str, Any] = {**self.get_params(deep=False), **(self.options or {})}
+        settings = {**self.get_params(deep=False), **(self.options or {})}
         del settings["options"]
-        self.graph_ = run_inference(task, **settings).graph
-        self.steps_, self.n_videos_ = self.graph_.steps, len(task)
+        result = run_inference(X, **settings)
+        self.graph_, self.steps_, self.n_videos_ = result.graph, result.graph.steps, len(result.sequences.videos)
         return self
 
     def predict(self, X: Iterable[Sequence[Step]]) -> list[Step | None]:

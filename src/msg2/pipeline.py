@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from msg2.drawing.page_parts import comparison_section, filling_section
 from msg2.drawing.plots import order_by_completion, timeline
 from msg2.errors import InputError, MissingExtraError
 from msg2.files import write_together
-from msg2.formats import read_all, read_graph
+from msg2.formats import read_graph
 from msg2.formats.captions import CAPTION_SUFFIXES
+from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, METHODS, infer, make_options
-from msg2.labelling import label
+from msg2.labelling import LabelResult, label
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import FeatureStore, open_store
 from msg2.media.video_files import MEDIA_SUFFIXES, require_video_files
@@ -40,12 +42,12 @@ DEMO_WORLD = "Make Coffee"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The pipeline (`msg2 run`, `msg2 demo`): a state predictor that trains in seconds, then the usual inference."""
+    """The pipeline (`msg2 run`, `msg2 demo`): a state model that trains in seconds, then the usual inference."""
 
     variant: str = "evidence"
     """A name in `msg2.states.configuration.VARIANTS`."""
     encoder: str | None = None
-    """The transformer, in the place of the variant's own."""
+    """The transformer, instead of the variant's own."""
     epochs: int = 60
     warmup: int = 10
     """Steps; so short a training has no time for more."""
@@ -78,18 +80,22 @@ class TaskRun:
     files: Mapping[str, Path]
     """What each file holds."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain numbers; N/A is None."""
         return {
             "task": self.filled.name,
             "videos": len(self.filled),
-            "labels": sum(len(video.segments) for video in self.filled) - self.added,
+            "labels": _count_labels(self.filled) - self.added,
             "added": self.added,
             "note": self.note,
             "edges": {"before": len(self.before.edges()), "after": len(self.after.edges())},
-            "scores": {name: found.to_json() for name, found in self.scores.items()},
+            "scores": {name: scores.to_json() for name, scores in self.scores.items()},
             "additions": None if self.additions is None else self.additions.to_json(),
         }
+
+
+def _count_labels(task: Task) -> int:
+    return sum(len(video.segments) for video in task)
 
 
 def run_task(
@@ -104,11 +110,11 @@ def run_task(
     progress: Progress = no_progress,
     **inference: Any,
 ) -> TaskRun:
-    """Train a state predictor on one task, fill in its labels, and learn its graph before and after."""
+    """Train a state model on one task, fill in its labels, and learn its graph before and after."""
     states.require_torch()
-    make_options(options.method, inference)  # what the method does not take is refused before the work, not after it
+    make_options(options.method, inference)  # refuse unknown options before the work, not after it
     addresses = None if media is None else drawing.find_video_links(task, media, folder / _PAGE)
-    if truth is not None:  # so is a truth about something else
+    if truth is not None:  # the same for a truth about something else
         metrics.match_step_names(SubtaskGraph(task.name, task.steps, {}), truth)
     training = TrainingOptions(epochs=options.epochs, warmup=options.warmup, seed=options.seed)
     states.train_task(
@@ -121,31 +127,30 @@ def run_task(
         name: infer(labels.with_first_labels(), options.method, seed=options.seed, **inference)
         for name, labels in (("before", task), ("after", filled))
     }
-    added = sum(len(video.segments) for video in filled) - sum(len(video.segments) for video in task)
-    scores = {} if truth is None else {name: metrics.score_graph(one, truth, task) for name, one in graphs.items()}
-    judged = None if performed is None else additions(filled, performed)
-    note = trained.note or str(trained.calibration)
-    done = TaskRun(filled, added, graphs["before"], graphs["after"], scores, judged, note, {})
-    return replace(done, files=_write_files(done, folder, truth, performed, addresses))
-
-
-def _write_files(
-    done: TaskRun, folder: Path, truth: SubtaskGraph | None, performed: Task | None, media: Mapping[str, str] | None
-) -> dict[str, Path]:
-    true = None if truth is None else metrics.match_step_names(truth, done.after)
-    sections = filling_section(done.filled, performed) + comparison_section(drawing.svg(done.before), done.scores)
+    scores = {} if truth is None else {name: metrics.score_graph(graphs[name], truth, task) for name in graphs}
+    result = TaskRun(
+        filled, _count_labels(filled) - _count_labels(task), graphs["before"], graphs["after"], scores,
+        None if performed is None else additions(filled, performed), trained.note or str(trained.calibration), {},
+    )  # fmt: skip
+    true = None if truth is None else metrics.match_step_names(truth, result.after)
+    sections = filling_section(filled, performed) + comparison_section(drawing.svg(result.before), scores)
     contents = {
-        "labels": ("filled.csv", to_csv([done.filled])),
-        "before": ("before.json", done.before.dumps()),
-        "after": ("after.json", done.after.dumps()),
-        "numbers": ("summary.json", json.dumps(done.to_json(), ensure_ascii=False, indent=1) + "\n"),
+        "labels": ("filled.csv", to_csv([filled])),
+        "before": ("before.json", result.before.dumps()),
+        "after": ("after.json", result.after.dumps()),
+        "numbers": ("summary.json", json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"),
     }
     if true is not None:
-        contents["compared"] = ("compared.svg", drawing.svg(done.after, compare=true))
-    page = drawing.html_page(done.after, done.filled, compare=true, media=media, sections=sections)
-    contents["page"] = (_PAGE, page)
+        contents["compared"] = ("compared.svg", drawing.svg(result.after, compare=true))
+    page = drawing.html_page(result.after, filled, compare=true, media=addresses, sections=sections)
+    files = _write_files(folder, contents | {"page": (_PAGE, page)})
+    return replace(result, files={"model": folder / "model", **files})
+
+
+def _write_files(folder: Path, contents: Mapping[str, tuple[str, str]]) -> dict[str, Path]:
+    """Write the file of each kind, given its name and content; return where they are."""
     write_together({folder / name: content for name, content in contents.values()})
-    return {"model": folder / "model", **{kind: folder / name for kind, (name, _) in contents.items()}}
+    return {kind: folder / name for kind, (name, _) in contents.items()}
 
 
 def plot_completion(
@@ -175,23 +180,23 @@ def plot_completion(
 class RunInputs:
     """The labels of a run, and what lies beside them; None where there is no such thing."""
 
-    labels: Path
-    features: Path | None
-    videos: Path | None
-    truth: Path | None
-    performed: Path | None
+    labels: Demonstrations
+    features: Path | None = None
+    videos: Path | None = None
+    truth: Path | None = None
+    performed: Path | None = None
 
     @staticmethod
     def at(data: Path) -> RunInputs:
-        """Find all that `msg2 simulate -o DATA` writes with --features or --render, or only the labels at `data`."""
+        """Find what `msg2 simulate --features -o DATA` writes, and videos beside it; or only the labels at `data`."""
         beside = [data / name for name in ("features", "videos", "truth.json", "truth/performed.csv")]
         labels = data / "steps.csv"
         return RunInputs(labels if labels.exists() else data, *(path if path.exists() else None for path in beside))
 
 
 def run(
-    data: str | Path,
-    labels: str | Path | None = None,
+    data: Demonstrations,
+    labels: Demonstrations | None = None,
     out: str | Path = "msg2-run",
     *,
     steps: str | Path | None = None,
@@ -205,15 +210,16 @@ def run(
     progress: Progress = no_progress,
     **inference: Any,
 ) -> list[TaskRun]:
-    """Run the whole pipeline: features, the state predictor, filled labels, graphs before and after, a page.
+    """Run the whole pipeline: features, the state model, filled labels, graphs before and after, a page.
 
     Parameters
     ----------
-    data : path
-        Videos, with `labels`; or labels, with features or videos beside them as `msg2 simulate` leaves them; or labels
-        alone, with `captions`; or narrated videos or captions alone, whose labels are drafted.
-    labels : path, optional
-        The labels, where `data` are the videos.
+    data : path, Task, data frame, iterable or mapping
+        A folder of videos, with `labels`; or labels (whatever `msg2.infer` takes) with `features` or `captions`, or
+        with features or videos beside them as `msg2 simulate` leaves them; or a folder of narrated videos or captions
+        alone, whose labels are drafted.
+    labels : path, Task, data frame, iterable or mapping, optional
+        The labels, where `data` are the videos: whatever `msg2.infer` takes.
     out : path
         The folder of the results; with several tasks, of a folder each. An interrupted run is resumed there.
     steps : path, optional
@@ -231,9 +237,9 @@ def run(
     extraction : ExtractionOptions, optional
         How videos become features.
     jobs : int
-        Videos whose features are extracted at a time.
+        Number of videos whose features are extracted at the same time.
     progress : Progress
-        Is told after every video and every epoch.
+        Called after every video and every epoch.
     **inference
         Options of the method that learns the graphs.
 
@@ -250,39 +256,48 @@ def run(
     >>> (coffee,) = run("videos", labels="steps.csv", out="result", delta=0.9)  # doctest: +SKIP
     >>> coffee.after.show("graph.html")  # doctest: +SKIP
     """
-    if labels is None and (steps is not None or _is_narration_only(Path(data))):
-        drafted = _run_drafts(
-            data, Path(out), steps=steps, captions=captions, task=task, options=options or RunOptions(),
-            extraction=extraction or ExtractionOptions(), progress=progress, **inference,
+    options, out = options or RunOptions(), Path(out)
+    extraction = extraction or ExtractionOptions()
+    folder = Path(data) if isinstance(data, str | PathLike) else None
+    if folder is not None and labels is None and (steps is not None or _is_narration_only(folder)):
+        drafted = label(
+            folder, steps, task=task, captions=captions, text_encoder=extraction.text_encoder or "words",
+            speech_model=extraction.speech_model, phrase_model=extraction.phrase_model, progress=progress,
         )  # fmt: skip
-        return [drafted]
-    inputs = RunInputs.at(Path(data)) if labels is None else RunInputs(Path(labels), None, Path(data), None, None)
-    found = read_all(inputs.labels, repeats="keep")
-    tasks = found if task is None else [choose_task(found, task, inputs.labels)]
+        return [_run_drafts(drafted, out, options, inference)]
+    inputs = RunInputs(data) if folder is None else RunInputs.at(folder)
+    if labels is not None:
+        inputs = RunInputs(labels, videos=folder)
+    where = inputs.labels if isinstance(inputs.labels, str | Path) else "the labels"
+    tasks = to_tasks_with_repeats(inputs.labels)
+    if task is not None:
+        tasks = [choose_task(tasks, task, where)]
     graphs = _read_truths(Path(truth) if truth is not None else inputs.truth, tasks)
-    really_done = [] if inputs.performed is None else read_all(inputs.performed, repeats="keep")
-    performed = {one.name: one for one in really_done}
+    really_done = [] if inputs.performed is None else to_tasks_with_repeats(inputs.performed)
+    performed = {each.name: each for each in really_done}
     states.require_torch()
-    make_options((options or RunOptions()).method, inference)
+    make_options(options.method, inference)
     known, videos = features or inputs.features, inputs.videos or captions
     if known is None:
         if videos is None:
             hint = "give videos with --labels, a store with --features, or captions with --captions"
-            raise InputError("there are neither features nor videos beside the labels", where=data, hint=hint)
-        known, labelled = Path(out) / "features", [video.id for one in tasks for video in one]
+            raise InputError(
+                "there are neither features nor videos beside the labels", where=folder or where, hint=hint
+            )
+        known, labelled = out / "features", [video.id for each in tasks for video in each]
         files = require_video_files(Path(videos), None if captions is None else Path(captions), labelled, None)
-        for video in extract_features(files, known, extraction or ExtractionOptions(), jobs=jobs, progress=progress):
+        for video in extract_features(files, known, extraction, jobs=jobs, progress=progress):
             if video.failure is not None:
                 LOGGER.warning("%s has no features: %s", video.video, video.failure)
-    store = open_store(Path(known))
-    folders = dict(zip([one.name for one in tasks], states.task_folders(tasks, Path(out)), strict=True))
+    store = open_store(known)
+    folders = dict(zip([each.name for each in tasks], states.task_folders(tasks, out), strict=True))
     results = []
-    for one in states.trainable_tasks(tasks, store):
-        show = progress if len(tasks) == 1 else prefix_messages(progress, one.name)
+    for each in states.trainable_tasks(tasks, store):
+        show = progress if len(tasks) == 1 else prefix_messages(progress, each.name)
         with quiet_logs() if len(tasks) > 1 else nullcontext():
             result = run_task(
-                one, store, folders[one.name], options or RunOptions(), truth=graphs.get(one.name),
-                performed=performed.get(one.name), media=inputs.videos, progress=show, **inference,
+                each, store, folders[each.name], options, truth=graphs.get(each.name),
+                performed=performed.get(each.name), media=inputs.videos, progress=show, **inference,
             )  # fmt: skip
         results.append(result)
     return results
@@ -296,33 +311,17 @@ def _is_narration_only(data: Path) -> bool:
     return bool(names) and all(name.endswith((*CAPTION_SUFFIXES, *MEDIA_SUFFIXES)) for name in names)
 
 
-def _run_drafts(
-    data: str | Path,
-    out: Path,
-    *,
-    steps: str | Path | None,
-    captions: str | Path | None,
-    task: str | None,
-    options: RunOptions,
-    extraction: ExtractionOptions,
-    progress: Progress,
-    **inference: Any,
-) -> TaskRun:
-    """Draft the labels from the narration, and learn the graph of the drafts."""
-    drafted = label(
-        data, steps, task=task, captions=captions, text_encoder=extraction.text_encoder or "words",
-        speech_model=extraction.speech_model, phrase_model=extraction.phrase_model, progress=progress,
-    )  # fmt: skip
+def _run_drafts(drafted: LabelResult, out: Path, options: RunOptions, inference: Mapping[str, Any]) -> TaskRun:
+    """Learn the graph of drafted labels, and write both."""
     LOGGER.info(
         "there are no labels: they were drafted from %s; correct them in labels.csv, then: msg2 infer", drafted.way
     )
     for note in drafted.notes:
         LOGGER.info("%s", note)
     graph = infer(drafted.for_graph(), options.method, seed=options.seed, **inference)
+    page = drawing.html_page(graph, drafted.task)
     contents = {"labels": ("labels.csv", to_csv([drafted.task])), "after": ("graph.json", graph.dumps())}
-    contents["page"] = (_PAGE, drawing.html_page(graph, drafted.task))
-    write_together({out / name: content for name, content in contents.values()})
-    files = {kind: out / name for kind, (name, _) in contents.items()}
+    files = _write_files(out, contents | {"page": (_PAGE, page)})
     return TaskRun(drafted.task, drafted.drafted, graph, graph, {}, None, " ".join(drafted.notes), files)
 
 

@@ -1,23 +1,17 @@
-"""Names of array types.
-
-Equal runs are counted once: moments in the place of times, and which runs are the same.
-
-Both go through the labels a few million at a time, whole runs each, so that the memory on the way is bounded.
-
-Label sequences as arrays: what had been completed, in which order, whenever a step began (D_n, Eq. dataset).
+"""Label sequences as arrays: the distinct runs of a task, and how many videos show each.
 
 Videos that show the same steps in the same order are one *run*, counted once: only who came before whom matters, not
-when. So a run has *moments* in the place of times: its starts and ends in their order, counted from 0, equal times
-being one moment.
+when. So a run has *moments* in the place of times: its starts and ends in their order, counted from 0, where equal
+times are one moment. `Sequences` keeps all that a run shows, repetitions included (D_n, Eq. dataset). `Variants` keeps
+only the partial order of the first occurrences, which is what the default learner needs, and counts those.
 
-A step has one observation per labelled occurrence. It keeps the order of the completed steps as *gaps*, since recency
-(App. B.b) depends on it: a bag of bits is not enough.
+Everything goes through the labels a few million at a time, so that memory stays bounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
@@ -31,154 +25,24 @@ from msg2.text import short_repr
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+Ranks: TypeAlias = NDArray[np.int16]
 
 _COUNTED_AT_ONCE = 2_000_000
 """Labels that are looked at together, about."""
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 """Odd numbers with about as many ones as zeros."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RunLabels:
-    """The labels of `count` runs, one entry each, sorted by run, start, end and step; times are moments."""
-
-    run: NDArray[np.int32]
-    step: NDArray[np.int32]
-    start: NDArray[np.int32]
-    end: NDArray[np.int32]
-    count: int
-
-    @property
-    def first(self) -> NDArray[np.intp]:
-        """The first label of each run, and the number of all labels; shape (runs + 1,)."""
-        return np.searchsorted(self.run, np.arange(self.count + 1))
-
-    def select(self, chosen: NDArray[np.intp]) -> RunLabels:
-        """Some of the runs, in this order."""
-        if len(chosen) == self.count and (chosen == np.arange(self.count)).all():
-            return self
-        first = self.first
-        length = np.diff(first)[chosen]
-        run = np.repeat(np.arange(len(chosen), dtype=np.int32), length)
-        begin = np.cumsum(length) - length
-        places = np.arange(len(run)) + np.repeat(first[chosen] - begin, length)
-        return RunLabels(run, self.step[places], self.start[places], self.end[places], len(chosen))
-
-
-def read_moments(columns: LabelColumns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Turn the times of labels into moments: the places of all starts and ends of a video in their order."""
-    start, end = (np.empty(len(columns.video), np.int32) for _ in range(2))
-    first = np.searchsorted(columns.video, np.arange(len(columns.videos) + 1))
-    for low, high in _blocks(first):
-        part = slice(low, high)
-        start[part], end[part] = _moments(columns.video[part], columns.start[part], columns.end[part])
-    return start, end
-
-
-def first_equal_run(labels: RunLabels) -> NDArray[np.intp]:
-    """Find the runs that are equal."""
-    first = labels.first
-    code = np.zeros(labels.count, np.uint64)
-    for low, high in _blocks(first):
-        # A sum is enough: labels are sorted, so that runs with the same labels are the same.
-        np.add.at(code, labels.run[low:high], _mix(labels, slice(low, high)))
-    _, index, inverse = np.unique(code, return_index=True, return_inverse=True)
-    same: NDArray[np.intp] = index[inverse]
-    if len(index) < labels.count and not _are_equal(labels, first, same):  # two have one code by chance
-        return _count_exactly(labels, first)
-    return same
-
-
-def _moments(
-    video: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The moments of the labels of whole videos."""
-    times, owner = np.stack([start, end], axis=1).ravel(), np.repeat(video, 2)
-    same = owner[1:] == owner[:-1]
-    order: NDArray[np.intp] | slice = slice(None)
-    if (same & (times[1:] < times[:-1])).any():  # labels overlap
-        order = np.lexsort((times, owner))
-        times = times[order]
-    later = np.zeros(len(times), np.int32)
-    later[1:] = same & (times[1:] > times[:-1])
-    count = np.cumsum(later, dtype=np.int32)
-    begins = np.flatnonzero(np.append(True, ~same)[: len(times)])
-    count -= np.repeat(count[begins], np.diff(np.append(begins, len(times))))
-    moment = np.empty_like(count)
-    moment[order] = count
-    return moment[0::2], moment[1::2]
-
-
-def _mix(labels: RunLabels, part: slice) -> NDArray[np.uint64]:
-    """A number for each label that tells it from others of another step or at other moments (as SplitMix64 does)."""
-    code = np.zeros(len(labels.run[part]), np.uint64)
-    for values, factor in zip((labels.step, labels.start, labels.end), _FACTORS, strict=True):
-        code += (values[part].astype(np.uint64) + np.uint64(1)) * factor
-        code ^= code >> np.uint64(31)
-    code *= _FACTORS[1]
-    return code ^ (code >> np.uint64(29))
-
-
-def _are_equal(labels: RunLabels, first: NDArray[np.intp], same: NDArray[np.intp]) -> bool:
-    """Whether every run has the labels of the one that it is said to be equal to."""
-    length = np.diff(first)
-    if not (length == length[same]).all():
-        return False
-    away = first[same] - first[:-1]
-    for low, high in _blocks(first):
-        other = np.arange(low, high) + away[labels.run[low:high]]
-        for values in (labels.step, labels.start, labels.end):
-            if not (values[low:high] == values[other]).all():
-                return False
-    return True
-
-
-def _count_exactly(labels: RunLabels, first: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The same as `first_equal_run`, run by run."""
-    seen: dict[tuple[bytes, ...], int] = {}
-    arrays = (labels.step, labels.start, labels.end)
-    found = (
-        seen.setdefault(tuple(values[low:high].tobytes() for values in arrays), number)
-        for number, (low, high) in enumerate(zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
-    )
-    return np.fromiter(found, np.intp, labels.count)
-
-
-def _blocks(first: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Part labels where runs begin; `first` is the first label of each, and the number of all."""
-    low, last = 0, int(first[-1])
-    while low < last:
-        high = int(first[np.searchsorted(first, min(low + _COUNTED_AT_ONCE, last))])
-        yield low, high
-        low = high
-
-
 _NEVER = np.iinfo(np.int32).max
 """The moment of what does not happen."""
 _BLOCK = 4_000_000
 """Cells of a matrix of occurrences and steps that are made at a time."""
+_NO_END = np.iinfo(np.int16).max
+"""The end of a step that a variant does not show; its start is -1. So it is neither before nor after anything."""
+_PAIRS_AT_ONCE = 2_000_000
+"""Pairs of steps that are compared at a time; more do not fit into the cache of a processor."""
 
 
 class RepeatedVideoError(InputError):
     """A video is in two files."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepObservations:
-    """D_n of one step, one row per labelled occurrence in a run."""
-
-    run: NDArray[np.int32]
-    """Index of the run, shape (rows,)."""
-    weight: NDArray[np.int64]
-    """How many videos show that run, shape (rows,)."""
-    gap: NDArray[np.int32]
-    """0 for a step that was not completed, else the number of completed steps from that one to the start of the target:
-    1 is the step completed immediately before. Shape (rows, steps)."""
-
-    @property
-    def completed(self) -> NDArray[np.bool_]:
-        """Completion vectors ĉ, shape (rows, steps)."""
-        return self.gap > 0
 
 
 @dataclass(frozen=True)
@@ -214,30 +78,14 @@ class Sequences:
         >>> sequences.weight.tolist(), sequences.before.tolist()
         ([2], [[0, 2], [0, 0]])
         """
-        found = task.columns
-        start, end = read_moments(found)
-        each = np.arange(len(found.videos))
-        arrays = (found.video, found.step, start, end)
-        return Sequences(task.steps, found.videos, each, *arrays, task.name, task.absent)._merge_equal_runs()
+        columns = task.columns
+        each, moments = np.arange(len(columns.videos)), read_moments(columns)
+        arrays = (each, columns.video, columns.step, *moments)
+        return Sequences(task.steps, columns.videos, *arrays, task.name, task.absent)._merge_equal_runs()
 
     @staticmethod
     def join(parts: Sequence[Sequences]) -> Sequences:
-        """The runs of videos that were read part by part.
-
-        Parameters
-        ----------
-        parts : sequence of Sequences
-            Of one task, at least one; their order does not matter.
-
-        Returns
-        -------
-        Sequences
-            The same as of all videos at once.
-
-        Raises
-        ------
-        RepeatedVideoError
-            Where a video is in two parts.
+        """Join the videos of one task that were read part by part; the order of the parts does not matter.
 
         >>> from msg2.task import Segment, Video
         >>> one, two = (Sequences.from_task(Task("t", "ab", [Video(name, [Segment("a")])])) for name in "vw")
@@ -249,10 +97,10 @@ class Sequences:
         names = [name for part in parts for name in part.videos]
         order = sorted(range(len(names)), key=names.__getitem__)
         videos = tuple(names[place] for place in order)
-        for one, other in pairwise(videos):
-            if one == other:
+        for video, following in pairwise(videos):
+            if video == following:
                 raise RepeatedVideoError(
-                    f"the video {short_repr(one)} of task {short_repr(parts[0].name)} is in two files",
+                    f"the video {short_repr(video)} of task {short_repr(parts[0].name)} is in two files",
                     hint="give every video one file, or put all rows in one table",
                 )
         first = np.cumsum([0, *(len(part.weight) for part in parts)])
@@ -298,17 +146,18 @@ class Sequences:
     @cached_property
     def rank(self) -> NDArray[np.int32]:
         """How many steps of the run had ended by then, the step included; shape (runs, steps)."""
-        return _ranks(self.ended)
+        rank = np.zeros(self.ended.shape, np.int32)
+        for ended in self.ended.T:
+            rank += ended[:, None] <= self.ended
+        return rank
 
     def select(self, chosen: NDArray[np.intp]) -> Sequences:
         """The sequences of some of the videos, given by index; a video may be chosen several times."""
         used, run_of_video = np.unique(self.run_of_video[chosen], return_inverse=True)
         position = np.full(len(self.weight), -1, dtype=np.int32)
         position[used] = np.arange(len(used), dtype=np.int32)
-        kept = position[self.run] >= 0
         names = tuple(self.videos[index] for index in chosen.tolist())
-        arrays = (position[self.run][kept], self.step[kept], self.start[kept], self.end[kept])
-        return Sequences(self.steps, names, run_of_video, *arrays, self.name, self.absent)
+        return replace(self._with_labels(position[self.run] >= 0, position), videos=names, run_of_video=run_of_video)
 
     def resample(self, times: NDArray[np.int64]) -> Sequences:
         """The sequences with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
@@ -323,32 +172,43 @@ class Sequences:
     def concatenate(self, other: Sequences) -> Sequences:
         """The videos of both; `other` has the same steps."""
         runs = len(self.weight)
-        run = np.concatenate([self.run, other.run + np.int32(runs)])
-        step, start, end = (
-            np.concatenate([ours, theirs])
-            for ours, theirs in ((self.step, other.step), (self.start, other.start), (self.end, other.end))
+        return replace(
+            self,
+            videos=self.videos + other.videos,
+            run_of_video=np.concatenate([self.run_of_video, other.run_of_video + runs]),
+            run=np.concatenate([self.run, other.run + np.int32(runs)]),
+            step=np.concatenate([self.step, other.step]),
+            start=np.concatenate([self.start, other.start]),
+            end=np.concatenate([self.end, other.end]),
         )
-        run_of_video = np.concatenate([self.run_of_video, other.run_of_video + runs])
-        videos = self.videos + other.videos
-        return Sequences(self.steps, videos, run_of_video, run, step, start, end, self.name, self.absent)
 
     def first_occurrences(self) -> Sequences:
         """Only the first occurrence of each step in each run: counts then are counts of videos."""
-        keys = self.run * np.int64(len(self.steps)) + self.step
-        first = np.unique(keys, return_index=True)[1]  # occurrences are in the order of their start
-        if len(first) == len(keys):
-            return self
-        kept = np.sort(first)
-        arrays = (self.run[kept], self.step[kept], self.start[kept], self.end[kept])
-        return Sequences(self.steps, self.videos, self.run_of_video, *arrays, self.name, self.absent)
+        again = self.is_again
+        return self._with_labels(~again) if again.any() else self
 
-    def observations(self, step: int) -> StepObservations:
-        """D_n of the step with this index."""
+    @property
+    def is_again(self) -> NDArray[np.bool_]:
+        """Whether each occurrence repeats a step of its run, shape (occurrences,)."""
+        keys = self.run * np.int64(len(self.steps)) + self.step
+        again = np.ones(len(keys), dtype=np.bool_)
+        again[np.unique(keys, return_index=True)[1]] = False  # occurrences are in the order of their start
+        return again
+
+    def observations(self, step: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """D_n of the step with this index, one row per occurrence: the run, shape (rows,), and gaps (rows, steps).
+
+        The gap of a completed step is the number of completed steps from that one to the start of the target: 1 is the
+        step completed immediately before, steps completed at the same moment share one gap, and 0 is a step that was
+        not completed. Recency (App. B.b) depends on the order, so a bag of bits is not enough.
+        """
         chosen = np.flatnonzero(self.step == step)
-        gap = self._gaps(chosen)
+        run, completed = self.run[chosen], self._completed_at(chosen)
+        done = completed.sum(axis=1, dtype=np.int32)[:, None]
+        # rank counts the steps of the run that ended no later, all of them completed here too.
+        gap = np.where(completed, np.maximum(done - self.rank[run] + 1, 1), np.int32(0))
         gap[:, step] = 0
-        run = self.run[chosen]
-        return StepObservations(run, self.weight[run], gap)
+        return run, gap
 
     def completed(self) -> NDArray[np.bool_]:
         """What was completed at the start of every occurrence, shape (occurrences, steps)."""
@@ -357,16 +217,8 @@ class Sequences:
     def completed_at(self, step: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
         """What was completed at the start of the occurrences of a step, some of them at a time.
 
-        Parameters
-        ----------
-        step : int
-            Its index.
-
-        Yields
-        ------
-        (array, array)
-            The runs of the occurrences, shape (rows,), and their completion vectors, shape (rows, steps), in which the
-            step itself is not completed.
+        Yields the runs of the occurrences, shape (rows,), and their completion vectors, shape (rows, steps), in which
+        the step itself is not completed.
         """
         chosen = np.flatnonzero(self.step == step)
         rows = max(1, _BLOCK // len(self.steps))
@@ -391,20 +243,7 @@ class Sequences:
         return count_weighted(self.shown, self.weight)
 
     def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Shuffle the videos and part them into folds; each video is held out once.
-
-        Parameters
-        ----------
-        count : int
-            Number of folds.
-        seed : int
-            Of the permutation.
-
-        Yields
-        ------
-        (array, array)
-            Indices of the training videos and of the held-out videos.
-        """
+        """Shuffle the videos and split them into folds; yields the indices of training and of held-out videos."""
         shuffled = np.random.default_rng(seed).permutation(len(self.videos))
         for fold in range(count):
             held_out = np.arange(len(shuffled)) % count == fold
@@ -412,15 +251,26 @@ class Sequences:
 
     def _merge_equal_runs(self) -> Sequences:
         """Count equal runs once; runs are in the order of the first video that shows them."""
-        labels = RunLabels(self.run, self.step, self.start, self.end, len(self.weight))
-        which = first_equal_run(labels)[self.run_of_video]
-        found, first, inverse = np.unique(which, return_index=True, return_inverse=True)
-        by_video = np.argsort(first)
-        place = np.empty(len(found), np.intp)
-        place[by_video] = np.arange(len(found))
-        kept = labels.select(found[by_video])
-        arrays = (kept.run, kept.step, kept.start, kept.end)
-        return Sequences(self.steps, self.videos, place[inverse], *arrays, self.name, self.absent)
+        first = np.searchsorted(self.run, np.arange(len(self.weight) + 1))
+        which = _first_equal_run(self.run, (self.step, self.start, self.end), first)[self.run_of_video]
+        kept, first_video, inverse = np.unique(which, return_index=True, return_inverse=True)
+        by_video = np.argsort(first_video)
+        place = np.empty(len(kept), np.intp)
+        place[by_video] = np.arange(len(kept))
+        if len(kept) == len(self.weight) and (kept[by_video] == np.arange(len(kept))).all():
+            return replace(self, run_of_video=place[inverse])
+        # The labels of the kept runs, in the order of their videos.
+        length = np.diff(first)[kept[by_video]]
+        run = np.repeat(np.arange(len(kept), dtype=np.int32), length)
+        labels = np.arange(len(run)) + np.repeat(first[kept[by_video]] - np.cumsum(length) + length, length)
+        return replace(self._with_labels(labels), run_of_video=place[inverse], run=run)
+
+    def _with_labels(
+        self, kept: NDArray[np.bool_] | NDArray[np.intp], run: NDArray[np.int32] | None = None
+    ) -> Sequences:
+        """Some of the labels, with other numbers for the runs where `run` gives them."""
+        number = self.run[kept] if run is None else run[self.run[kept]]
+        return replace(self, run=number, step=self.step[kept], start=self.start[kept], end=self.end[kept])
 
     def _completed_at(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
         """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""
@@ -432,13 +282,114 @@ class Sequences:
             completed &= ~(same & self.instant[run] & instants[:, None])
         return completed
 
-    def _gaps(self, occurrences: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Gaps of what was completed at each occurrence; steps completed at the same moment share one gap."""
-        completed = self._completed_at(occurrences)
-        done = completed.sum(axis=1, dtype=np.int32)[:, None]
-        # rank counts the steps of the run that ended no later, all of them completed here too.
-        gap = np.maximum(done - self.rank[self.run[occurrences]] + 1, 1)
-        return np.where(completed, gap, np.int32(0))
+
+@dataclass(frozen=True, eq=False)
+class Variants:
+    """V variants of runs of N steps: videos that show the same steps in the same partial order, counted once.
+
+    `start` and `end` have shape (V, N). `start` is how many steps had ended when this one began, and `end` the `start`
+    of the first that began after it had ended: a came before b where end[a] ≤ start[b], and videos with the same
+    partial order have the same numbers. `weight` (V,): the videos of each variant. `repeated` (N,): the videos that
+    show a step more than once. The order of the variants does not depend on that of the videos.
+    """
+
+    steps: tuple[Step, ...]
+    start: Ranks
+    end: Ranks
+    weight: NDArray[np.int64]
+    repeated: NDArray[np.int64]
+
+    @staticmethod
+    def from_sequences(sequences: Sequences) -> Variants:
+        """Count the variants of the first occurrences of the steps.
+
+        >>> from msg2.task import Segment, Task, Video
+        >>> runs = [["boil", "pour"], ["boil", "pour"], ["pour"]]
+        >>> videos = [Video(str(n), [Segment(step) for step in run]) for n, run in enumerate(runs)]
+        >>> variants = Variants.from_sequences(Sequences.from_task(Task("tea", ["boil", "pour"], videos)))
+        >>> sorted(zip(variants.start.tolist(), variants.weight.tolist()))
+        [([-1, 0], 1), ([0, 1], 2)]
+        """
+        size, count = len(sequences.steps), len(sequences.weight)
+        first = np.searchsorted(sequences.run, np.arange(count + 1))
+        start, end = np.empty((2, count, size), dtype=np.int16)
+        repeated = np.zeros(size, dtype=np.int64)
+        for low, high in _row_blocks(count, size):
+            part = slice(first[low], first[high])
+            cell = (sequences.run[part] - low) * size + sequences.step[part]
+            again = np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1
+            repeated += count_weighted(again, sequences.weight[low:high])
+            began, ended = np.full((high - low, size), -np.inf), np.full((high - low, size), np.inf)
+            # Occurrences are in the order of their start: written from the last to the first, the first one stays.
+            began.flat[cell[::-1]], ended.flat[cell[::-1]] = sequences.start[part][::-1], sequences.end[part][::-1]
+            earlier = ended[:, :, None] <= began[:, None, :]  # [row, a, b]: a had ended when b began
+            earlier &= ~earlier.transpose(0, 2, 1)  # not instants at the same time, nor an instant and itself
+            start[low:high] = earlier.sum(axis=1, dtype=np.int16)
+            last = np.int16(size)
+            end[low:high] = np.where(earlier, start[low:high, None, :], last).min(axis=2, initial=last)
+            absent = np.isinf(ended)
+            start[low:high][absent], end[low:high][absent] = -1, _NO_END
+        chosen, inverse = _unique_rows(start, end)
+        weight = np.bincount(inverse, sequences.weight).astype(np.int64)
+        return Variants(sequences.steps, start[chosen], end[chosen], weight, repeated)
+
+    @property
+    def videos(self) -> int:
+        """How many videos there are in all."""
+        return int(self.weight.sum())
+
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """Which steps a variant shows, shape (V, N)."""
+        return np.asarray(self.start >= 0)
+
+    def presence(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Count the sets of steps that videos show: which steps, shape (P, N), and the videos of each, shape (P,)."""
+        chosen, inverse = _unique_rows(self.shown)
+        weight = np.zeros(len(chosen), dtype=np.int64)
+        np.add.at(weight, inverse, self.weight)
+        return self.shown[chosen], weight
+
+    @cached_property
+    def before(self) -> NDArray[np.int64]:
+        """[a, b]: the videos in which a came before b, shape (N, N)."""
+        counts = np.zeros((len(self.steps), len(self.steps)), dtype=np.int64)
+        for low, high in _row_blocks(len(self.weight), len(self.steps)):
+            earlier = self.end[low:high, :, None] <= self.start[low:high, None, :]
+            counts += np.tensordot(self.weight[low:high].astype(np.float64), earlier, axes=1).astype(np.int64)
+        return counts
+
+    def sample(self, labels: int) -> Variants:
+        """Take an evenly spread sample of videos with about this many labels, or everything if there are no more."""
+        if self.shown.sum() <= labels:
+            return self
+        ends, most = np.cumsum(self.weight), max(1, self.videos * labels // int(self.weight @ self.shown.sum(axis=1)))
+        places = np.searchsorted(ends, (np.arange(most) + 0.5) * ends[-1] / most, side="right")
+        chosen, weight = np.unique(places, return_counts=True)
+        return Variants(self.steps, self.start[chosen], self.end[chosen], weight, self.repeated)
+
+
+def read_moments(columns: LabelColumns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Turn the times of labels into moments: the places of all starts and ends of a video in their order."""
+    moments = np.empty((2, len(columns.video)), np.int32)
+    first = np.searchsorted(columns.video, np.arange(len(columns.videos) + 1))
+    for low, high in _blocks(first):
+        times = np.stack([columns.start[low:high], columns.end[low:high]], axis=1).ravel()
+        owner = np.repeat(columns.video[low:high], 2)
+        same = owner[1:] == owner[:-1]
+        order: NDArray[np.intp] | slice = slice(None)
+        if (same & (times[1:] < times[:-1])).any():  # labels overlap
+            order = np.lexsort((times, owner))
+            times = times[order]
+        later = np.zeros(len(times), np.int32)
+        later[1:] = same & (times[1:] > times[:-1])
+        count = np.cumsum(later, dtype=np.int32)
+        begins = np.flatnonzero(np.append(True, ~same)[: len(times)])
+        count -= np.repeat(count[begins], np.diff(np.append(begins, len(times))))
+        moment = np.empty_like(count)
+        moment[order] = count
+        moments[:, low:high] = moment.reshape(-1, 2).T
+    return moments[0], moments[1]
 
 
 def count_weighted(flags: NDArray[np.bool_], weight: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -448,18 +399,63 @@ def count_weighted(flags: NDArray[np.bool_], weight: NDArray[np.int64]) -> NDArr
     return np.asarray(np.einsum("rc,r->c", flags, weight, dtype=np.int64, casting="unsafe"))
 
 
-def _ranks(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """For every value the number of values in its row that are no larger; shape (rows, columns) in and out.
+def _blocks(first: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    """Split labels where runs begin; `first` is the first label of each, and the number of all."""
+    low, last = 0, int(first[-1])
+    while low < last:
+        high = int(first[np.searchsorted(first, min(low + _COUNTED_AT_ONCE, last))])
+        yield low, high
+        low = high
 
-    >>> _ranks(np.array([[3, 1, 3, 2]], np.int32)).tolist()
-    [[4, 1, 4, 2]]
+
+def _row_blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Split rows of N steps so that the pairs of steps of a block fit into the cache."""
+    rows = max(1, _PAIRS_AT_ONCE // max(1, size * size))
+    for low in range(0, count, rows):
+        yield low, min(low + rows, count)
+
+
+def _first_equal_run(
+    run: NDArray[np.int32], labels: tuple[NDArray[np.int32], ...], first: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """For every run the first one with the same labels (step, start and end), found by hash codes."""
+    code = np.zeros(len(first) - 1, np.uint64)
+    for low, high in _blocks(first):
+        mixed = np.zeros(high - low, np.uint64)
+        for values, factor in zip(labels, _FACTORS, strict=True):  # as SplitMix64 does
+            mixed += (values[low:high].astype(np.uint64) + np.uint64(1)) * factor
+            mixed ^= mixed >> np.uint64(31)
+        mixed *= _FACTORS[1]
+        # A sum is enough: labels are sorted, so runs with the same labels are the same.
+        np.add.at(code, run[low:high], mixed ^ (mixed >> np.uint64(29)))
+    _, index, inverse = np.unique(code, return_index=True, return_inverse=True)
+    same: NDArray[np.intp] = index[inverse]
+    length, away = np.diff(first), first[same] - first[:-1]
+
+    def is_equal(low: int, high: int) -> bool:
+        other = np.arange(low, high) + away[run[low:high]]
+        return all((values[low:high] == values[other]).all() for values in labels)
+
+    if len(index) == len(code) or (
+        (length == length[same]).all() and all(is_equal(*block) for block in _blocks(first))
+    ):
+        return same
+    seen: dict[tuple[bytes, ...], int] = {}  # two have one code by chance: compare the labels themselves
+    runs = ((tuple(values[low:high].tobytes() for values in labels)) for low, high in pairwise(first.tolist()))
+    return np.array([seen.setdefault(own, number) for number, own in enumerate(runs)], np.intp)
+
+
+def _unique_rows(*tables: NDArray[np.int16] | NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the first of each distinct row of tables of shape (rows, N), and for every row which of them it is.
+
+    The distinct rows are in the order of their hash codes, which does not depend on the order of the rows.
     """
-    rows, columns = values.shape
-    order = np.argsort(values, axis=1)
-    ascending = np.take_along_axis(values, order, axis=1)
-    place = np.tile(np.arange(1, columns + 1, dtype=np.int32), (rows, 1))
-    place[:, :-1][ascending[:, :-1] == ascending[:, 1:]] = columns  # not the last of its equals
-    last_of_equals = np.minimum.accumulate(place[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty_like(place)
-    np.put_along_axis(ranks, order, last_of_equals, axis=1)
-    return ranks
+    factors = np.random.default_rng(0).integers(1 << 62, size=(len(tables), tables[0].shape[1])) | 1
+    code = np.zeros(len(tables[0]), dtype=np.int64)
+    for table, table_factors in zip(tables, factors, strict=True):
+        for column, factor in enumerate(table_factors):  # not all at once: that would take four times the memory
+            code += table[:, column] * factor
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    if not all((table == table[first[inverse]]).all() for table in tables):  # two have one code by chance
+        _, first, inverse = np.unique(np.hstack(tables), axis=0, return_index=True, return_inverse=True)
+    return first, inverse

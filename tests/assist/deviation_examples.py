@@ -7,7 +7,7 @@ from itertools import permutations
 
 from hypothesis import strategies as st
 
-from msg2.assist.deviations import Deviation, DeviationDetector
+from msg2.assist.following import Deviation, Run
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 from msg2.task import Segment, Task, Video
 
@@ -32,8 +32,8 @@ def task(graph: SubtaskGraph, *sequences: Sequence[str]) -> Task:
 
 
 def deviations(graph: SubtaskGraph, video: Video) -> list[tuple[Deviation, ...]]:
-    detector = DeviationDetector(graph)
-    return [detector.detect(segment) for segment in video.segments]
+    run = Run(graph)
+    return [run.step(segment) for segment in video.segments]
 
 
 @st.composite

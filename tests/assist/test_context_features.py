@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from msg2.assist.following import RunStateTracker
 from msg2.assist.learned_forecaster import (
     COUNT_FEATURES,
     GraphFeatures,
@@ -16,7 +17,6 @@ from msg2.assist.learned_forecaster import (
     encode_contexts,
     similarity_features,
 )
-from msg2.assist.run_state import RunStateTracker
 from tests.assist.forecast_examples import GRAPH, NAMES
 
 

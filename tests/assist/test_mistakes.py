@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from msg2.assist import ACCUSED, CheckReport, Mistake, StepTotal, check
-from msg2.assist.absence import absent_meaning
+from msg2.assist.following import absent_meaning
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer

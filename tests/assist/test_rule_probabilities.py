@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
-from math import exp
+from math import exp, fsum, log
 
 import networkx
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import beta
 
-from msg2.assist.requirement_model import RequirementModel, mistake_probability
-from msg2.assist.rule_probabilities import LEAST_RARITY, RuleProbabilities
+from msg2.assist import rule_probabilities
+from msg2.assist.rule_probabilities import (
+    LEAST_RARITY,
+    PRIOR_MISTAKE_RATE,
+    EvidenceProbabilities,
+    RequirementModel,
+    mistake_probability,
+    sum_of_inverses,
+)
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 
 NAMES = "abcde"
@@ -41,14 +51,14 @@ def probability_by_enumeration(gains: list[float], cost: float) -> list[float]:
 
 @given(st.lists(GAINS, min_size=1, max_size=4), st.floats(-40, 2))
 def test_order_is_the_posterior_over_which_rules_are_real(gains: list[float], cost: float) -> None:
-    rules = RuleProbabilities(chain(*({"gain": gain} for gain in gains)))
+    rules = EvidenceProbabilities(chain(*({"gain": gain} for gain in gains)))
     expected = probability_by_enumeration(gains, cost)
     assert rules.order(PAIRS[: len(gains)], cost) == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.lists(GAINS, min_size=1, max_size=4))
 def test_a_video_that_the_graph_was_learned_from_has_paid_already(gains: list[float]) -> None:
-    rules = RuleProbabilities(chain(*({"gain": gain} for gain in gains)))
+    rules = EvidenceProbabilities(chain(*({"gain": gain} for gain in gains)))
     expected = [1 / (1 + exp(-gain)) for gain in gains]
     assert rules.order(PAIRS[: len(gains)], None) == pytest.approx(expected, abs=1e-9)
 
@@ -56,7 +66,7 @@ def test_a_video_that_the_graph_was_learned_from_has_paid_already(gains: list[fl
 @pytest.mark.parametrize("gain", [-1e9, -60.0, 60.0, 1e9])
 @pytest.mark.parametrize("cost", [-30.0, 0.0, None])
 def test_extreme_gains_are_certain_either_way(gain: float, cost: float | None) -> None:
-    (found,) = RuleProbabilities(chain({"gain": gain})).order(PAIRS[:1], cost)
+    (found,) = EvidenceProbabilities(chain({"gain": gain})).order(PAIRS[:1], cost)
     assert found == pytest.approx(float(gain > 0), abs=1e-6)
 
 
@@ -64,7 +74,7 @@ def test_without_evidence_the_graph_is_believed() -> None:
     free = SubtaskGraph(
         "t", NAMES, {"b": step("a"), "c": any_of([step("a"), step("b")])}, exclusive=["de"], order=["bd"]
     )
-    rules = RuleProbabilities(free)
+    rules = EvidenceProbabilities(free)
     for new in (True, False):
         cost = -50.0 if new else None
         assert rules.order([("a", "b"), ("b", "d")], cost) == [1.0, 1.0]
@@ -83,7 +93,7 @@ COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers((n + 1) // 2
 
 @given(st.lists(COUNTS, min_size=1, max_size=4), st.booleans())
 def test_a_rule_that_videos_break_is_less_of_one(counts: list[tuple[int, int]], new: bool) -> None:
-    rules = RuleProbabilities(chain(*({"before": before, "together": n} for before, n in counts)))
+    rules = EvidenceProbabilities(chain(*({"before": before, "together": n} for before, n in counts)))
     broken = [(n - before, n) for before, n in counts]
     model = RequirementModel.fit(broken, LEAST_RARITY, highest=0.5)
     for pair, (k, n) in zip(PAIRS, broken, strict=False):
@@ -105,12 +115,12 @@ def test_a_pair_that_follows_from_others_is_as_sure_as_its_weakest_part(edges: d
         paths = [list(pairwise(path)) for path in networkx.all_simple_paths(ways, a, b)] if a != b else []
         if paths:
             gain = max(min(edges[pair] for pair in path) for path in paths)
-            assert RuleProbabilities(graph).order([(a, b)], None) == pytest.approx([1 / (1 + exp(-gain))])
+            assert EvidenceProbabilities(graph).order([(a, b)], None) == pytest.approx([1 / (1 + exp(-gain))])
 
 
 def test_a_path_is_as_sure_as_all_its_parts() -> None:
     graph = chain({"before": 40, "together": 40}, {"before": 30, "together": 40})
-    rules = RuleProbabilities(graph)
+    rules = EvidenceProbabilities(graph)
     (first,), (second,), (both,) = (rules.order([pair], None) for pair in [("a", "b"), ("b", "c"), ("a", "c")])
     assert both == pytest.approx(first * second)
     assert second < first
@@ -118,7 +128,7 @@ def test_a_path_is_as_sure_as_all_its_parts() -> None:
 
 def test_both_of_an_exclusive_pair() -> None:
     evidence = {"a": {"videos": 20, "exclusive": {"b": 1}}, "b": {"videos": 30, "exclusive": {"a": 1}}}
-    rules = RuleProbabilities(SubtaskGraph("t", "abc", {}, {}, evidence, exclusive=["ab"]))
+    rules = EvidenceProbabilities(SubtaskGraph("t", "abc", {}, {}, evidence, exclusive=["ab"]))
     model = RequirementModel.fit([(1, 49)], LEAST_RARITY)
     assert rules.exclusive("a", "b", False) == pytest.approx(mistake_probability(1, 49, model))
     assert rules.exclusive("b", "a", True) == pytest.approx(mistake_probability(2, 50, model))
@@ -133,7 +143,7 @@ def test_a_need_that_is_not_met() -> None:
     }
     preconditions = {"b": step("a"), "c": any_of([step("a"), step("b")])}
     graph = SubtaskGraph("t", "abc", preconditions, {"videos": videos}, evidence, optional="bc")
-    rules, absences = RuleProbabilities(graph), RequirementModel.fit([(2, 50)], LEAST_RARITY)
+    rules, absences = EvidenceProbabilities(graph), RequirementModel.fit([(2, 50)], LEAST_RARITY)
     assert rules.need("b", step("a"), None) == pytest.approx(mistake_probability(3, 40, absences))
     assert rules.need("b", step("a"), 0.0) == pytest.approx(mistake_probability(4, 41, absences))
     assert rules.left_out("a", True) == pytest.approx(mistake_probability(3, 51, absences))
@@ -151,7 +161,7 @@ def test_all_of_an_exclusive_group_left_out(both: int, lacking: int) -> None:
     evidence = {"a": {"videos": 20, "exclusive": {"b": both}}, "b": {"videos": 30, "exclusive": {"a": both}},
                 "c": {"videos": 59}}  # fmt: skip
     method = {"videos": [f"v{number}" for number in range(60)]}
-    rules = RuleProbabilities(SubtaskGraph("t", "abc", {}, method, evidence, exclusive=["ab"]))
+    rules = EvidenceProbabilities(SubtaskGraph("t", "abc", {}, method, evidence, exclusive=["ab"]))
     model = RequirementModel.fit([(1, 60)], LEAST_RARITY)
     for new in (False, True):
         expected = mistake_probability(lacking + new, 60 + new, model)
@@ -160,7 +170,7 @@ def test_all_of_an_exclusive_group_left_out(both: int, lacking: int) -> None:
 
 def test_doing_a_step_again() -> None:
     evidence = {"a": {"videos": 40}, "b": {"videos": 40}}
-    rules = RuleProbabilities(SubtaskGraph("t", "ab", {}, {}, evidence, repeats={"a": 0.3}))
+    rules = EvidenceProbabilities(SubtaskGraph("t", "ab", {}, {}, evidence, repeats={"a": 0.3}))
     model = RequirementModel(0.5, LEAST_RARITY)
     assert rules.repeated("a", True) == pytest.approx(mistake_probability(13, 41, model))
     assert rules.repeated("b", True) == pytest.approx(mistake_probability(1, 41, model))
@@ -169,7 +179,102 @@ def test_doing_a_step_again() -> None:
 
 def test_an_edge_without_a_gain_beside_one_with() -> None:
     """An order that nobody measured is taken for real, whatever the rest of the graph says of itself."""
-    rules = RuleProbabilities(chain({"gain": -3.0}, {}))
+    rules = EvidenceProbabilities(chain({"gain": -3.0}, {}))
     measured, believed = rules.order(PAIRS[:2], -1.0)
     assert believed == 1
     assert measured < 0.1
+
+
+# -- the model of requirements ----------------------------------------------------------------------------------------
+
+
+MODELS = st.builds(RequirementModel, st.floats(0.01, 0.99), st.floats(1, 200), st.sampled_from([1.0, 0.5, 0.2]))
+COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+RULES = st.lists(COUNTS, max_size=8)
+
+
+def probability_by_integrals(k: int, n: int, model: RequirementModel, up_to: float = 1.0) -> float:
+    """The rate of a habit is uniform, with the density 1 / `highest`; that of a mistake is Beta(1, b)."""
+    w, b = model.genuine, model.rarity
+    peak = [k / n] if 0 < k < n and k / n < up_to else None
+    habit = quad(lambda x: x**k * (1 - x) ** (n - k), 0, up_to, points=peak)[0] / model.highest
+    mistake = quad(lambda x: x**k * (1 - x) ** (n - k) * beta.pdf(x, 1, b), 0, 1, points=[0.01, 0.1])[0]
+    return w * mistake / (w * mistake + (1 - w) * habit)
+
+
+@given(COUNTS, MODELS)
+def test_the_probability_is_that_of_the_two_integrals(counts: tuple[int, int], model: RequirementModel) -> None:
+    expected = probability_by_integrals(*counts, model)
+    assert mistake_probability(*counts, model) == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.integers(20, 80), st.floats(0, 0.25), st.floats(0.05, 0.95), st.floats(1, 200))
+def test_the_highest_rate_of_a_habit_cuts_off_what_hardly_counts(n: int, share: float, w: float, b: float) -> None:
+    """Where a rule is broken clearly less often than that, the integral up to it is the whole one."""
+    k, model = int(n * share), RequirementModel(w, b, highest=0.5)
+    exact = probability_by_integrals(k, n, model, up_to=0.5)
+    assert mistake_probability(k, n, model) == pytest.approx(exact, abs=0.005)
+
+
+@given(COUNTS, MODELS)
+def test_the_more_videos_have_it_the_less_it_is_a_mistake(counts: tuple[int, int], model: RequirementModel) -> None:
+    (k, n) = counts
+    probabilities = [mistake_probability(times, n, model) for times in range(n + 1)]
+    assert all(0 <= p <= 1 for p in probabilities)
+    assert all(one >= other - 1e-12 for one, other in pairwise(probabilities))
+    assert mistake_probability(k, n, model) <= mistake_probability(k, n + 1, model) + 1e-12  # one more without it
+
+
+@given(COUNTS, st.floats(0.01, 0.99), st.floats(1, 200))
+def test_a_habit_within_narrower_bounds_explains_more_of_what_is_rare(
+    counts: tuple[int, int], w: float, b: float
+) -> None:
+    chances = [mistake_probability(*counts, RequirementModel(w, b, highest)) for highest in (1.0, 0.5, 0.1)]
+    assert chances == sorted(chances, reverse=True)
+
+
+def log_posterior(model: RequirementModel, rules: list[tuple[int, int]]) -> float:
+    """Of the model, up to a constant: what expectation maximisation climbs."""
+    w, b, believed = model.genuine, model.rarity, 1 / PRIOR_MISTAKE_RATE - 1
+    grid = (np.arange(4000) + 0.5) / 4000
+    total = log(w) + log(1 - w) + log(b) - b / believed
+    for k, n in rules:
+        seen = grid**k * (1 - grid) ** (n - k)
+        total += log(np.mean(seen * (w * b * (1 - grid) ** (b - 1) + (1 - w) / model.highest)))
+    return total
+
+
+@given(RULES, st.sampled_from([1.0, 0.5]), st.sampled_from([1.0, 19.0]))
+def test_the_model_becomes_more_probable_with_every_round(
+    rules: list[tuple[int, int]], highest: float, least: float
+) -> None:
+    heights = []
+    for rounds in (1, 2, 3, 10, 50):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rule_probabilities, "EM_ROUNDS", rounds)
+            model = RequirementModel.fit(rules, least, highest)
+        assert model.rarity >= least
+        assert model.highest == highest
+        heights.append(log_posterior(model, rules))
+    assert all(later >= earlier - 1e-6 for earlier, later in pairwise(heights))
+
+
+def test_without_a_rule_it_is_what_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_probabilities, "PRIOR_MISTAKE_RATE", 0.1)
+    assert RequirementModel.fit([]) == RequirementModel(0.5, pytest.approx(9))
+
+
+def test_rules_that_nobody_breaks_are_real_and_those_that_half_break_are_not() -> None:
+    """What is broken more often than one time in 20 is no mistake."""
+    kept, broken = (RequirementModel.fit([(times, 50)] * 20, least_rarity=19) for times in (0, 25))
+    assert kept.genuine > 0.9 > 0.1 > broken.genuine
+    assert mistake_probability(1, 51, kept) > 0.9
+    assert mistake_probability(26, 51, broken) < 0.01
+    mixed = RequirementModel.fit([(0, 50)] * 10 + [(25, 50)] * 10, least_rarity=19)
+    assert mixed.genuine == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("first", [1.0, 1.5, 40.25, 1e5])
+@pytest.mark.parametrize("count", [1, 999, 1000, 1001, 50_000])
+def test_sums_of_inverses(first: float, count: int) -> None:
+    assert sum_of_inverses(first, count) == pytest.approx(fsum(1 / (first + j) for j in range(count)), rel=1e-12)

@@ -25,8 +25,8 @@ from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, st
 from msg2.inference import infer
 from msg2.metrics import score_graph
 from msg2.simulation import household_world, random_world, simulate
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import one_line
 

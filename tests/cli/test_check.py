@@ -10,7 +10,7 @@ import pytest
 
 import msg2 as package
 from msg2 import assist
-from msg2.assist.online_monitoring import fit_monitor
+from msg2.assist.monitoring import fit_monitor
 from tests.cli.conftest import Msg2
 
 
@@ -229,7 +229,7 @@ def test_without_training_each_video_is_judged_by_the_others(msg2: Msg2, usual_g
     data = steps_table(tmp_path / "mixed.csv", **usual, w=["dip", "whisk", "fry"])
     found = msg2("check", usual_graph, data, "--online", "--json").json["videos"]
     (finding,) = found["w"][1]["findings"]
-    assert (finding["kind"], finding["other"], finding["times"], finding["chances"]) == ("out of order", "dip", 0, 9)
+    assert (finding["kind"], finding["other"], finding["times"], finding["chances"]) == ("order", "dip", 0, 9)
     assert {video for video, verdicts in found.items() if any(verdict["mistake"] for verdict in verdicts)} == {"w"}
 
 

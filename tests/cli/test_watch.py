@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import msg2 as package
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from tests.cli.conftest import Msg2
 
 Watch = Callable[..., list[dict]]

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from experiments import EXPERIMENTS, __main__
+from experiments import EXPERIMENTS, Result, __main__
 from experiments.experiment_options import ExperimentOptions
 from msg2.cli.app import main
-
-ROOT = Path(__file__).parents[2]
+from msg2.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -71,13 +68,12 @@ def test_experiments_that_cannot_run(experiments, tmp_path: Path, monkeypatch: p
     assert "there is no folder 'crosstask'" in missing.err
 
 
-def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
-    arguments = [sys.executable, "-m", "experiments", "recovery", "-o", tmp_path / "out"]
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT
-    ) as process:
-        time.sleep(4)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert (process.returncode, out, err) == (130, "", "experiments: interrupted\n")
+def test_an_interrupt_is_one_line(experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(data: Path | None, options: ExperimentOptions, progress: Progress) -> Result:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("the signal is handled at the next line of Python")
+
+    interrupted = replace(EXPERIMENTS["recovery"], run=interrupt)
+    monkeypatch.setattr(__main__, "EXPERIMENTS", {"recovery": interrupted})
+    assert experiments("recovery", "-o", tmp_path / "out") == Ran(130, "", "experiments: interrupted\n")
     assert list(tmp_path.iterdir()) == []

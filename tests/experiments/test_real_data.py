@@ -14,6 +14,8 @@ from experiments.graph_learning import task_graph_edges
 from experiments.result_tables import Result
 from msg2.progress import no_progress
 
+pytestmark = pytest.mark.slow
+
 
 def column(result: Result, table: int, name: str) -> dict[Any, Any]:
     """First cell of every row -> its cell in this column."""

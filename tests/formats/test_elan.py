@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.formats import read, read_all
 from msg2.formats.elan import to_elan
+from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
 from msg2.formats.source import Source
-from msg2.formats.writing import WriteOptions
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulator import SimulationOptions

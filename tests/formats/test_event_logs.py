@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from benchmarks.xes import write_log
 from msg2.errors import InputError
 from msg2.formats import read, read_all, summarize
-from msg2.formats.events import events_to_segments, make_event, parse_timestamp
+from msg2.formats.event_log import events_to_segments, make_event
+from msg2.formats.times import parse_timestamp
 
 HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
 <log xes.version="1.0" xes.features="nested-attributes" xmlns="http://www.xes-standard.org/">

@@ -14,8 +14,8 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.formats import read, read_all, summarize
+from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
-from msg2.formats.writing import WriteOptions
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video

@@ -16,7 +16,7 @@ from msg2.errors import InputError
 from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl_problem
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.simulation import household_worlds, random_world
-from msg2.simulation.worlds import RandomWorldOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msg2.formats import read_all
+from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
-from msg2.formats.writing import WriteOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import name_fault
 

@@ -74,7 +74,7 @@ def test_recognising_and_reading_share_the_document(tmp_path: Path, parses: list
     path = tmp_path / "data.json"
     path.write_text(text := json.dumps(COIN))
     source = Source.at(path)
-    assert find_reader(source).DESCRIPTION == "COIN (JSON)"
+    assert find_reader(source).description == "COIN (JSON)"
     assert [task.name for task in read_all(source)] == ["toast"]
     assert parses == [len(text)]
 

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import logging
-import sys
 from pathlib import Path
 
 import pandas
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from msg2.errors import InputError, MissingExtraError
+from msg2.errors import InputError
 from msg2.formats import read, read_all
 from msg2.formats.dataframe import to_dataframe
 from msg2.formats.registry import WRITE_SUFFIXES, write
@@ -90,12 +89,6 @@ def test_parquet(tmp_path: Path) -> None:
     written(tmp_path / "broken.parquet", b"PAR1" + b"x" * 50)
     with pytest.raises(InputError, match="broken Parquet"):
         read(tmp_path / "broken.parquet")
-
-
-def test_parquet_without_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[parquet\]"):
-        read(written(tmp_path / "toast.parquet", b"PAR1 whatever PAR1"))
 
 
 def test_names_are_verbatim(tmp_path: Path) -> None:

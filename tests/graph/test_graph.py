@@ -133,9 +133,9 @@ def test_a_long_chain_is_no_recursion_problem() -> None:
 @pytest.mark.parametrize(
     ("steps", "preconditions", "words"),
     [
-        ("aba", {}, "has the step 'a' twice"),
-        ("a", {"b": step("a")}, "'b' is in a precondition but not among the steps"),
-        ("a", {"a": step("z")}, "'z' is in a precondition but not among the steps"),
+        ("aba", {}, "the graph has the step 'a' twice"),
+        ("a", {"b": step("a")}, "preconditions of 'b': 'b' is not among the steps"),
+        ("a", {"a": step("z")}, "preconditions of 'a': 'z' is not among the steps"),
     ],
 )
 def test_bad_steps_are_named(steps: str, preconditions: dict[str, Formula], words: str) -> None:

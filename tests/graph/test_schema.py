@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
+from msg2.graph.graph_file import graph_file_schema
 from msg2.text import name_fault
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -31,8 +32,10 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_that_of_the_model() -> None:
+    """The file in the package is `json.dumps(graph_file_schema(), indent=2, ensure_ascii=False)` and a line break."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert graph_file_schema() == SCHEMA
 
 
 @st.composite
@@ -60,7 +63,9 @@ def good_files(draw: st.DrawFn) -> dict[str, Any]:
     free = st.dictionaries(
         st.text(max_size=4), st.none() | st.integers() | st.lists(st.text(max_size=3), max_size=2), max_size=3
     )
-    optional = {key: draw(free) for key in ("method", "evidence") if draw(st.booleans())}
+    optional: dict[str, Any] = {"method": draw(free)} if draw(st.booleans()) else {}
+    if draw(st.booleans()):
+        optional["evidence"] = {name: {"videos": draw(st.integers(0, 9)), **draw(free)} for name in steps}
     task = draw(st.text(max_size=5))
     graph = {"task": task, "steps": steps, "preconditions": preconditions, **optional}
     if len(steps) < 2 or draw(st.booleans()):

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.graph import all_of, step
-from msg2.inference import always_before, infer
-from msg2.inference.always_before import AlwaysBeforeOptions
+from msg2.inference import infer
+from msg2.inference.baselines import AlwaysBeforeOptions, learn_always_before
 from msg2.sequences import Sequences
 from msg2.simulation import random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video
 from tests.inference.conftest import DELTAS, NAMES, critical_graph, tasks, times_before
 
@@ -23,7 +23,7 @@ from tests.inference.conftest import DELTAS, NAMES, critical_graph, tasks, times
 @given(tasks(repeats=True), DELTAS)
 def test_delta(task: Task, delta: float) -> None:
     hasse = networkx.transitive_reduction(critical_graph(task, delta)[0])
-    learnt = always_before.learn(Sequences.from_task(task), AlwaysBeforeOptions(delta=delta))
+    learnt = learn_always_before(Sequences.from_task(task), AlwaysBeforeOptions(delta=delta))
     assert learnt.preconditions == {name: all_of(map(step, hasse.predecessors(name))) for name in task.steps}
 
 
@@ -48,14 +48,14 @@ def test_strict_never_contradicts_a_video_unless_a_circle_was_broken(task: Task)
 
 
 def order_edges(task: Task) -> frozenset[tuple[str, str]]:
-    learnt = always_before.learn(Sequences.from_task(task), AlwaysBeforeOptions())
+    learnt = learn_always_before(Sequences.from_task(task), AlwaysBeforeOptions())
     return frozenset((parent, name) for name, formula in learnt.preconditions.items() for parent in formula.steps)
 
 
 def test_a_circle_is_broken_and_said() -> None:
     seen = ["ab", "ab", "bc", "bc", "ca"]
     task = Task("t", "abc", (Video(str(number), map(Segment, steps)) for number, steps in enumerate(seen)))
-    learnt = always_before.learn(Sequences.from_task(task), AlwaysBeforeOptions())
+    learnt = learn_always_before(Sequences.from_task(task), AlwaysBeforeOptions())
     assert learnt.preconditions == {"a": all_of([]), "b": step("a"), "c": step("b")}
     assert len(learnt.notes) == 1
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
 from msg2.inference import METHODS, Constraints, infer, run_inference
 from msg2.inference.bootstrap import GraphFrequencies, bootstrap
-from msg2.inference.clauses import Clauses
-from msg2.inference.result import LearnedPreconditions
+from msg2.inference.result import Clauses, LearnedPreconditions
 from msg2.sequences import Sequences
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
@@ -71,7 +70,7 @@ def test_a_sample_is_the_task_with_videos_repeated(task: Task, seed: int) -> Non
         expected = Sequences.from_task(Task("t", task.steps, copies))
         assert np.array_equal(sequences.before, expected.before)
         for index in range(len(task.steps)):
-            mine, theirs = sequences.observations(index).gap.tolist(), expected.observations(index).gap.tolist()
+            mine, theirs = sequences.observations(index)[1].tolist(), expected.observations(index)[1].tolist()
             assert sorted(mine) == sorted(theirs)
 
 

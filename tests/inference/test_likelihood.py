@@ -16,20 +16,16 @@ from msg2.graph import all_of, any_of, step
 from msg2.graph.closure import transitive_closure
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
-from msg2.inference.likelihood.name_similarity import log_subset_weights
-from msg2.inference.likelihood.noise import NoiseModel
-from msg2.inference.likelihood.precondition_moves import PreconditionMoves
-from msg2.inference.likelihood.presence_disjunctions import _log_dirichlet_integral, group_alternatives
-from msg2.inference.likelihood.prior import OrderPrior
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer
-from msg2.inference.likelihood.search import all_moves, climb, find_order, starting_orders
+from msg2.inference.likelihood.choices import NoiseModel
+from msg2.inference.likelihood.score import OrderPrior, OrderScorer, log_subset_weights
+from msg2.inference.likelihood.search import PreconditionMoves, all_moves, climb, find_order, starting_orders
+from msg2.inference.likelihood.structure import _log_dirichlet_integral, group_alternatives
 from msg2.media.encoders import HashedWords
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Segment, Task, Video
 
 OPTIONS = LikelihoodOptions()
@@ -225,7 +221,7 @@ def test_names_choose_among_the_usual_predecessors_not_how_many() -> None:
         for count in range(7):
             sets = [math.exp(sum(similarity[a, step_] for a in chosen)) for chosen in combinations(before, count)]
             assert math.exp(logs[step_, count]) == pytest.approx(sum(sets))
-    prior = OrderPrior(usual, similarity, logs)
+    prior = OrderPrior(usual, similarity, logs, math.log(6))
     empty = prior.log_probability(np.zeros((6, 6), dtype=bool))
     for count in range(int(usual[:, 4].sum()) + 1):
         chances = 0.0

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, are_equivalent, negation, simplify, step
-from msg2.inference import infer, msgi
-from msg2.inference.msgi import EligibilityExamples, MsgiOptions
+from msg2.inference import infer
+from msg2.inference.baselines import EligibilityExamples, MsgiOptions, fit_tree, fit_trees, learn_msgi, learn_msgi_plus
 from msg2.sequences import Sequences
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.label_noise import NoiseOptions
@@ -36,7 +36,7 @@ def vectors_of(steps: str, seen: Sequence[frozenset[Step]]) -> NDArray[np.bool_]
 
 def tree_of(steps: str, seen: Sequence[Example]) -> Formula:
     labels = np.array([label for _, label in seen], dtype=np.int64)
-    return msgi.fit_tree(
+    return fit_tree(
         list(steps), EligibilityExamples(vectors_of(steps, [state for state, _ in seen]), labels, 1 - labels)
     )
 
@@ -49,7 +49,7 @@ def decided(steps: str, truth: dict[Step, Formula]) -> dict[Step, Formula]:
         eligible = np.array([truth.get(steps[index], TRUE).evaluate(s) for s in everything], dtype=np.int64)
         return eligible, 1 - eligible
 
-    return msgi.fit_trees(tuple(steps), vectors_of(steps, everything), labels)
+    return fit_trees(tuple(steps), vectors_of(steps, everything), labels)
 
 
 # -- all vectors --------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_the_tree_fits_as_well_as_scikit_learn(seen: list[Example]) -> None:
 @settings(deadline=None)
 @given(tasks(repeats=True))
 def test_msgi_returns_null_on_demonstrations(task: Task) -> None:
-    learnt = msgi.learn_msgi(Sequences.from_task(task), MsgiOptions())
+    learnt = learn_msgi(Sequences.from_task(task), MsgiOptions())
     assert all(formula == TRUE for formula in learnt.preconditions.values())
     assert not infer(task, "msgi").preconditions
 
@@ -194,7 +194,7 @@ def separable(seen: list[Example], columns: set[Step]) -> bool:
 
 def check_msgi_plus(task: Task) -> int:
     """Number of preconditions, after comparing with the layer-wise definition."""
-    found = msgi.learn_msgi_plus(Sequences.from_task(task), MsgiOptions()).preconditions
+    found = learn_msgi_plus(Sequences.from_task(task), MsgiOptions()).preconditions
     seen = {name: moments(task, name) for name in task.steps}
     everything = set(task.steps)
     waiting = {

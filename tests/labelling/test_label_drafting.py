@@ -28,6 +28,7 @@ def test_planted_steps_are_recovered_without_labels(order: tuple[str, ...] | Non
     assert any("not checked" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_labels_help_where_names_are_never_said() -> None:
     truth = planted_truth(40, named=False)
     without = draft_labels(planted_task(40, named=False), None, ENCODE)

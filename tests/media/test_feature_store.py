@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
@@ -49,6 +49,7 @@ def content(folder: Path) -> dict[str, bytes]:
 keys = st.tuples(st.none() | st.text(max_size=3), st.text(min_size=1, max_size=4))
 
 
+@settings(max_examples=25)
 @given(st.dictionaries(keys, st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=5))
 def test_what_is_written_comes_back(tmp_path_factory: pytest.TempPathFactory, sizes: dict[Any, Any]) -> None:
     folders = [tmp_path_factory.mktemp("store") for _ in "ab"]
@@ -183,18 +184,18 @@ def test_tensors_that_are_wrong(store: Path, kind: str) -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "format": ("msg2.features/9", "$.format: is 'msg2.features/9', this version of msg2 reads 'msg2.features/1'"),
-    "encoder": (None, "$.encoder: is not an object"),
-    "encoder.frames": (7, "$.encoder.frames: is not text"),
-    "encoder.frame_width": (-1, "$.encoder.frame_width: is -1"),
-    "encoder.sentence_width": (True, "$.encoder.sentence_width: is not a whole number"),
-    "versions.numpy": (2, "$.versions.numpy: is not text"),
-    "videos": ({}, "$.videos: is not a list"),
-    "videos.0": ("v1", "$.videos[0].task: is missing"),
-    "videos.0.task": (1, "$.videos[0].task: is not text"),
-    "videos.0.video": (None, "$.videos[0].video: is not text"),
-    "videos.0.file": ("../v1.safetensors", "$.videos[0].file: '../v1.safetensors' is not the name of a feature file"),
-    "videos.0.frames": (1.5, "$.videos[0].frames: is not a whole number"),
+    "format": ("msg2.features/9", "$.format: Input should be 'msg2.features/1'"),
+    "encoder": (None, "$.encoder: Input should be an object"),
+    "encoder.frames": (7, "$.encoder.frames: Input should be a valid string"),
+    "encoder.frame_width": (-1, "$.encoder.frame_width: Input should be greater than or equal to 0"),
+    "encoder.sentence_width": (True, "$.encoder.sentence_width: Input should be a valid integer"),
+    "versions.numpy": (2, "$.versions.numpy: Input should be a valid string"),
+    "videos": ({}, "$.videos: Input should be a valid array"),
+    "videos.0": ("v1", "$.videos[0]: Input should be an object"),
+    "videos.0.task": (1, "$.videos[0].task: Input should be a valid string"),
+    "videos.0.video": (None, "$.videos[0].video: Input should be a valid string"),
+    "videos.0.file": ("../v1.safetensors", "$.videos[0].file: String should match pattern"),
+    "videos.0.frames": (1.5, "$.videos[0].frames: Input should be a valid integer"),
 }
 
 
@@ -211,14 +212,13 @@ def test_a_manifest_that_is_wrong(store: Path, place: str) -> None:
     path.write_text(json.dumps(document))
     with pytest.raises(InputError) as refused:
         open_store(store)
-    assert f"{path}, {expected}" in str(refused.value)
+    assert f"{path}: {expected}" in str(refused.value)
     assert refused.value.hint == "remove the folder and make the features again"
-    if isinstance(holder, dict) and place != "videos.0":
+    if place in ("format", "encoder", "videos", "videos.0.video", "videos.0.file"):
         del holder[last]
         path.write_text(json.dumps(document))
-        if place != "versions.numpy":
-            with pytest.raises(InputError, match="is missing"):
-                open_store(store)
+        with pytest.raises(InputError, match="Field required"):
+            open_store(store)
 
 
 def test_no_manifest(store: Path) -> None:
@@ -227,7 +227,7 @@ def test_no_manifest(store: Path) -> None:
     path.write_text(json.dumps({**document, "videos": document["videos"] * 2}))
     with pytest.raises(InputError, match="lists the video 'v1' twice"):
         open_store(store)
-    for text, what in (("", "is not a JSON object"), ("[]", "is not a JSON object"), ("{", "is not valid JSON")):
+    for text, what in (("", "Invalid JSON"), ("[]", "should be an object"), ("{", "Invalid JSON")):
         path.write_text(text)
         with pytest.raises(InputError, match=what):
             open_store(store)
@@ -242,7 +242,7 @@ def test_no_manifest(store: Path) -> None:
 def test_without_safetensors(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         open_store(store).features("t", "v1")
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         write_store(store, {(None, "v2"): some()}, ENCODERS)

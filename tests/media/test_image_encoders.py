@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -64,6 +64,7 @@ def test_they_are_the_formula(seed: int) -> None:
     assert np.abs(vector[224:] ** 2 - expected[224:] ** 2).sum() < 0.005
 
 
+@settings(max_examples=25)
 @given(st.lists(PICTURES, max_size=3))
 def test_any_picture_has_a_vector_of_length_one(images: list[np.ndarray]) -> None:
     vectors = ImageDescriptors()(images)

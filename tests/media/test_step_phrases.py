@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, power_divergence
 
@@ -43,6 +43,7 @@ def counted(task: Task, step: str, seconds: float) -> tuple[Counter[str], Counte
     return near, in_all, where
 
 
+@settings(max_examples=30)
 @given(tasks, st.sampled_from([0.0, 2.0, 5.5]))
 def test_counts_are_those_of_brute_force(task: Task, seconds: float) -> None:
     found = phrases_around_steps(task, seconds)
@@ -70,6 +71,7 @@ def g2(table: np.ndarray) -> float:
     return chi2_contingency(table, correction=False, lambda_="log-likelihood").statistic
 
 
+@settings(max_examples=30)
 @given(st.tuples(*[st.integers(0, 1000)] * 4))
 def test_g2_is_that_of_scipy(cells: tuple[int, int, int, int]) -> None:
     table = np.array(cells).reshape(2, 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -257,6 +257,7 @@ PIECES = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(PIECES, st.integers(1, 9))
 def test_chunks_hold_every_word_once(pieces: list[Sentence], longest: int) -> None:
     text = RunningText.join([*pieces, Sentence("a [Music] b", 30.0, 31.0)])
@@ -267,6 +268,7 @@ def test_chunks_hold_every_word_once(pieces: list[Sentence], longest: int) -> No
     assert words == [(word.start(), word[0]) for word in re.finditer(r"\S+", spoken)]
 
 
+@settings(max_examples=30)
 @given(PIECES)
 def test_words_are_spoken_within_their_piece_and_in_order(pieces: list[Sentence]) -> None:
     text = RunningText.join(pieces)

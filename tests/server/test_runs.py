@@ -17,7 +17,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from msg2.assist.assistant import Assistant
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from msg2.formats import read, read_graph
 from msg2.server.resident_process import ResidentPool, ResidentProcess, WorkerPlan
 from msg2.server.settings import ServerSettings

@@ -20,7 +20,7 @@ from msg2.metrics import compare_graphs
 from msg2.server.schemas import DatasetRecord, ReadSettings
 from msg2.server.settings import ServerSettings
 from msg2.server.workspace import Workspace
-from tests.formats.test_spreadsheet import workbook
+from tests.formats.test_excel import workbook
 from tests.server.conftest import TOAST, Open, finished, learnt, refused, uploaded
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.simulation import World, random_world
-from msg2.simulation.worlds import RandomWorldOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 
 
 @st.composite

@@ -7,11 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.states import cross_fitting
+from msg2.states import fill_calibration
 from msg2.states.checkpoint import load_checkpoint
 from msg2.states.configuration import SamplingOptions, TrainingOptions
-from msg2.states.cross_fitting import calibrate_model, extra_trainings
-from msg2.states.fill_calibration import FillCalibration, HeldOutScores, read_calibration
+from msg2.states.fill_calibration import (
+    FillCalibration,
+    HeldOutScores,
+    calibrate_model,
+    extra_trainings,
+    read_calibration,
+)
 from msg2.states.tokens_and_targets import FRAME, sample_without
 from msg2.states.training import train_model
 from tests.states.conftest import VARIANTS, tiny_dataset, tiny_task
@@ -24,10 +29,10 @@ def calibrate(
 ) -> tuple[FillCalibration, HeldOutScores, list[tuple[int, int]]]:
     """Train a model of six tiny videos and calibrate it; the scores that it is calibrated on, and the progress."""
     held, told, found = tiny_dataset(6), [], []
-    fit = cross_fitting.fit_calibration
-    monkeypatch.setattr(cross_fitting, "can_be_calibrated", lambda labels, videos: True)
+    fit = fill_calibration.fit_calibration
+    monkeypatch.setattr(fill_calibration, "can_be_calibrated", lambda labels, videos: True)
     monkeypatch.setattr(
-        cross_fitting, "fit_calibration", lambda scores, rate: found.append(scores) or fit(scores, rate)
+        fill_calibration, "fit_calibration", lambda scores, rate: found.append(scores) or fit(scores, rate)
     )
     card = train_model(held, folder, model=VARIANTS[name], sampling=SamplingOptions(), training=BRIEF)
     calibration = calibrate_model(tiny_task(6), held, folder, card, lambda done, total, _: told.append((done, total)))
@@ -43,7 +48,7 @@ def test_every_label_is_hidden_once(name: str, tmp_path: Path, monkeypatch: pyte
         read.append(card)
         return card, model
 
-    monkeypatch.setattr(cross_fitting, "load_checkpoint", load)
+    monkeypatch.setattr(fill_calibration, "load_checkpoint", load)
     calibration, scores, told = calibrate(name, tmp_path, monkeypatch)
     trainings = extra_trainings(held, VARIANTS[name])
     labels = [len(video.steps) for video in held.videos]
@@ -63,7 +68,7 @@ def test_every_label_is_hidden_once(name: str, tmp_path: Path, monkeypatch: pyte
 def test_only_the_evidence_model_needs_no_further_training(monkeypatch: pytest.MonkeyPatch) -> None:
     held = tiny_dataset(6)
     assert {extra_trainings(held, chosen) for chosen in VARIANTS.values()} == {0}, "there are too few labels anyway"
-    monkeypatch.setattr(cross_fitting, "can_be_calibrated", lambda labels, videos: True)
+    monkeypatch.setattr(fill_calibration, "can_be_calibrated", lambda labels, videos: True)
     for chosen in VARIANTS.values():
         alone = chosen.evidence and not chosen.context and not chosen.cooccurrence
         assert extra_trainings(held, chosen) == (0 if alone else 3)

@@ -31,11 +31,13 @@ def error(confidence: np.ndarray, done: np.ndarray) -> float:
     return sum(abs((confidence - done)[places == place].sum()) for place in range(10)) / len(done)
 
 
-@pytest.mark.parametrize("apart", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize(
+    "apart", [pytest.param(1.0, marks=pytest.mark.slow), 2.0, pytest.param(3.0, marks=pytest.mark.slow)]
+)
 def test_confidences_are_true(apart: float) -> None:
-    """Over ten simulations the error is below 5 percent, though nothing tells which unlabelled steps were done."""
+    """Over five simulations the error is below 5 percent, though nothing tells which unlabelled steps were done."""
     every = []
-    for seed in range(10):
+    for seed in range(5):
         held_out, done, absent_rate = planted(60, apart, seed)
         calibration = fit_calibration(held_out, absent_rate)
         assert calibration.note is None
@@ -46,7 +48,7 @@ def test_confidences_are_true(apart: float) -> None:
     assert error(confidence, done) < 0.05
     sure = confidence >= 0.9
     assert not sure.any() or done[sure].mean() > 0.85
-    assert error(expit(np.concatenate([planted(60, apart, seed)[0].unlabelled for seed in range(10)])), done) > 0.1
+    assert error(expit(np.concatenate([planted(60, apart, seed)[0].unlabelled for seed in range(5)])), done) > 0.1
 
 
 def test_confidences_rise_with_the_score_and_stay_below_one() -> None:
@@ -58,9 +60,9 @@ def test_confidences_rise_with_the_score_and_stay_below_one() -> None:
 
 def test_scores_that_tell_nothing_add_nothing() -> None:
     notes = [
-        fit_calibration(held_out, rate).note for held_out, _, rate in (planted(60, 0.0, seed) for seed in range(9))
+        fit_calibration(held_out, rate).note for held_out, _, rate in (planted(60, 0.0, seed) for seed in range(4))
     ]
-    assert sum(note is not None for note in notes) >= 8
+    assert sum(note is not None for note in notes) >= 3
     assert {note for note in notes if note} == {"no labels are added: the scores do not tell which steps were done"}
 
 

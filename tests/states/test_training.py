@@ -24,9 +24,9 @@ from msg2.states import training as training_module
 from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card, read_tensors
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, build_dataset, collate
+from msg2.states.label_filling import predict_states
 from msg2.states.network import StateModel
 from msg2.states.optimization import learning_rate
-from msg2.states.prediction import predict_states
 from msg2.states.tokens_and_targets import COMPLETED
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset, tiny_features, tiny_task
@@ -106,6 +106,7 @@ def accuracy_of(model: StateModel, held: StateDataset, seed: list[int] | None = 
     return right / count
 
 
+@pytest.mark.slow
 def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
     """With a frame every four seconds, so that segments have three frames in training as in testing.
 
@@ -129,10 +130,10 @@ def test_five_videos_are_learnt_by_heart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in VARIANTS if "direct" not in name])
 def test_every_variant_learns(name: str, tmp_path: Path) -> None:
     held = tiny_dataset(4, text_only=True) if "text" in name else tiny_dataset(4)
-    given = replace(SHORT, epochs=20, batch=4, learning_rate=3e-3, validation=0, validate_every=20)
+    given = replace(SHORT, epochs=8, batch=4, learning_rate=1e-2, validation=0, validate_every=8)
     seen: list[EpochReport] = []
     trained(tmp_path, given, VARIANTS[name], seen.append, held)
-    assert [one.epoch for one in seen] == list(range(1, 21))
+    assert [one.epoch for one in seen] == list(range(1, 9))
     assert seen[-1].loss < 0.95 * seen[0].loss
 
 
@@ -225,7 +226,7 @@ def test_the_learning_rate_of_the_paper() -> None:
 # --- killed and taken up ---
 
 
-@pytest.mark.parametrize("epochs", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("epochs", [1, 3, 6])
 def test_interrupted_and_taken_up(epochs: int, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, report=after(epochs, KeyboardInterrupt))
@@ -254,7 +255,7 @@ def test_killed_before_anything_was_saved(whole: Path, tmp_path: Path) -> None:
     assert_same(whole, tmp_path)
 
 
-@pytest.mark.parametrize(("given", "epochs"), [(OFTEN, 4), (SHORT, 2), (SHORT, 5)])
+@pytest.mark.parametrize(("given", "epochs"), [(OFTEN, 4), (SHORT, 5)])
 def test_the_log_has_every_validation_once(given: TrainingOptions, epochs: int, whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KilledError):
         trained(tmp_path, given, report=after(epochs, KilledError))
@@ -264,7 +265,7 @@ def test_the_log_has_every_validation_once(given: TrainingOptions, epochs: int, 
 
 
 def test_interrupted_many_times(whole: Path, tmp_path: Path) -> None:
-    for epochs in (1, 2, 4, 5):
+    for epochs in (2, 5):
         with pytest.raises(KeyboardInterrupt):
             trained(tmp_path, report=after(epochs, KeyboardInterrupt))
     trained(tmp_path)
@@ -323,10 +324,10 @@ def test_interrupted_when_patience_is_at_its_end(tmp_path: Path) -> None:
 
 
 def test_progress_goes_on_as_it_was(tmp_path: Path) -> None:
-    given = replace(SHORT, epochs=12, learning_rate=0.03, validate_every=2)
+    given = replace(SHORT, epochs=8, learning_rate=0.03, validate_every=2)
     seen: list[EpochReport] = []
     trained(tmp_path / "whole", given, report=seen.append)
-    for cut in (4, 6, 8, 10):
+    for cut in (4, 6):
         again: list[EpochReport] = []
         with pytest.raises(KeyboardInterrupt):
             trained(tmp_path / str(cut), given, report=after(cut, KeyboardInterrupt))
@@ -370,6 +371,7 @@ def hard_killed(folder: Path, *, epochs: int = 99, replaces: int = 10**9) -> Non
     assert done.returncode == 9
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed(whole: Path, tmp_path: Path) -> None:
     hard_killed(tmp_path, epochs=5)
     assert read_card(tmp_path).epoch == 4
@@ -377,7 +379,9 @@ def test_a_process_that_is_killed(whole: Path, tmp_path: Path) -> None:
     assert_same(whole, tmp_path)
 
 
-@pytest.mark.parametrize("replaces", range(12))
+@pytest.mark.parametrize(
+    "replaces", [0, 1, 2, 3, 4, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 12))]
+)
 def test_killed_between_the_files_of_a_checkpoint(
     replaces: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,10 +496,9 @@ def test_a_training_that_diverges_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         trained(tmp_path, OFTEN)
 
 
-@pytest.mark.parametrize("seed", [2**32, 2**64, 2**100])
-def test_any_seed(seed: int, tmp_path: Path) -> None:
-    trained(tmp_path, replace(SHORT, epochs=1, seed=seed))
-    assert read_card(tmp_path).training.seed == seed
+def test_any_seed(tmp_path: Path) -> None:
+    trained(tmp_path, replace(SHORT, epochs=1, seed=2**100))
+    assert read_card(tmp_path).training.seed == 2**100
 
 
 # --- validation ---

@@ -1,21 +1,18 @@
 """A graph at work: what comes next, what went wrong, what was left out. Pure: no files, no printing."""
 
-from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport
 from msg2.assist.assistant import Assistant, Observation
+from msg2.assist.events import MissingStep, NextStep, RunEnd, StepReport
 from msg2.assist.forecasting import (
-    GRAPH_RANKERS,
-    RANKERS,
     EndForecaster,
     Lookahead,
     NextStepForecast,
-    RankerFactory,
     fit_end_probability,
     forecast,
     look_ahead,
-    make_ranker,
 )
 from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.mistakes import ACCUSED, CheckReport, Mistake, StepTotal, check
+from msg2.assist.monitoring import OnlineMonitor, OnlineReport, StepAssessment, check_online, fit_monitor
 from msg2.assist.next_step_evaluation import (
     NextStepEvaluation,
     NextStepScore,
@@ -24,9 +21,19 @@ from msg2.assist.next_step_evaluation import (
     next_step_predictions,
     train_test_split,
 )
-from msg2.assist.online_monitoring import OnlineMonitor, OnlineReport, StepAssessment, check_online, fit_monitor
 from msg2.assist.planning import Plan, plan_steps
-from msg2.assist.rankers import RankedStep, Ranker, bigram, grprop, next_steps, recency
+from msg2.assist.rankers import (
+    GRAPH_RANKERS,
+    RANKERS,
+    RankedStep,
+    Ranker,
+    RankerFactory,
+    bigram,
+    grprop,
+    make_ranker,
+    next_steps,
+    recency,
+)
 from msg2.assist.time_left import TimeLeft, WaitingTime, fit_time_left, fit_waiting_times
 from msg2.assist.window_planning import fit_window_planner
 

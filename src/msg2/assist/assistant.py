@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msg2.assist.answers import MissingStep, NextStep, RunEnd, StepReport, explain_deviation, explain_next
-from msg2.assist.assistant_model import AssistantModel
-from msg2.assist.belief import Belief, Hypothesis
-from msg2.assist.online_monitoring import THRESHOLD
+from msg2.assist.belief import AssistantModel, Belief, Hypothesis
+from msg2.assist.events import MissingStep, NextStep, RunEnd, StepReport, explain_deviation, explain_next
+from msg2.assist.following import task_of_graph, unknown_step_error
+from msg2.assist.monitoring import THRESHOLD
 from msg2.assist.planning import Plan, plan_steps
 from msg2.assist.rankers import rank_steps
-from msg2.assist.run_state import unknown_step_error
+from msg2.assist.rule_probabilities import videos_learned_from
 from msg2.assist.time_left import TimeLeft
 from msg2.errors import InputError, errors_at, is_finite, require, require_count, require_probability
 from msg2.graph import SubtaskGraph
@@ -28,6 +28,9 @@ from msg2.text import short_repr
 
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
+
+GraphSource: TypeAlias = SubtaskGraph | str | PathLike[str] | Mapping[str, Any]
+"""A graph, its file, or the content of one."""
 
 FORMAT = "msg2.run/1"
 """Of a saved run."""
@@ -82,7 +85,7 @@ class Assistant:
 
     def __init__(
         self,
-        graph: SubtaskGraph | str | PathLike[str] | Mapping[str, Any],
+        graph: GraphSource,
         data: Demonstrations | None = None,
         *,
         threshold: float = THRESHOLD,
@@ -178,13 +181,8 @@ class Assistant:
     def accept(self, step: Step) -> None:
         """Say that a step is done after all: nobody saw it, or what seemed a mistake counts."""
         self._require_step(step)
-        hypotheses = []
-        for one in self._belief.hypotheses:
-            monitor = one.monitor.copy()
-            monitor.accept(step)
-            done = one.done if step in one.done else (*one.done, step)
-            hypotheses.append(replace(one, done=done, monitor=monitor))
-        self._add(Belief(tuple(hypotheses)), Observation({step: 1.0}, None, True, None))
+        accepted = tuple(hypothesis.accept(step) for hypothesis in self._belief.hypotheses)
+        self._add(Belief(accepted), Observation({step: 1.0}, None, True, None))
 
     def undo(self) -> None:
         """Take back what was told last; an error where nothing was."""
@@ -250,23 +248,23 @@ class Assistant:
         list of MissingStep
             The surest first.
         """
-        found: dict[Step, MissingStep] = {}
+        missing: dict[Step, MissingStep] = {}
         best = self._belief.best
         for observation in self._observations:
             for finding in observation.report.skipped if observation.report else ():
                 name = finding.deviation.other
                 if name is not None and name not in best.done:
-                    known = found.get(name)
+                    known = missing.get(name)
                     if known is None or known.probability < finding.probability:
-                        found[name] = MissingStep(name, finding.probability, explain_deviation(finding))
+                        missing[name] = MissingStep(name, finding.probability, explain_deviation(finding))
         for name in sorted(best.monitor.rejected):
-            found[name] = self._done_wrongly(name)
-        if ended:
-            for name in self.graph.steps:
-                if name in self.graph.required and name not in best.done and name not in found:
-                    reason = self._left_out_reason(name)
-                    found[name] = MissingStep(name, self._model.rules.left_out(name, new=True), reason)
-        return sorted(found.values(), key=lambda one: (-one.probability, one.step))
+            missing[name] = self._done_wrongly(name)
+        for deviation in best.monitor.run.left_out() if ended else ():
+            name = deviation.step
+            if deviation.clause is None and name not in missing:
+                probability = self._model.rules.left_out(name, new=True)
+                missing[name] = MissingStep(name, probability, self._left_out_reason(name))
+        return sorted(missing.values(), key=lambda step: (-step.probability, step.step))
 
     def time_left(self, now: float | None = None) -> TimeLeft | None:
         """How many seconds the run still takes.
@@ -284,7 +282,7 @@ class Assistant:
         require(now is None or is_finite(now), f"now is {short_repr(str(now))}, it must be a number of seconds")
         if self._model.time_left is None:
             return None
-        times = [one.at for one in self._observations if one.at is not None]
+        times = [observation.at for observation in self._observations if observation.at is not None]
         progress, expected = self.progress(), self._model.forecast(self.progress())
         rest = (*progress, max(expected, key=lambda name: (expected[name], name))) if expected else progress
         if not times:
@@ -334,7 +332,8 @@ class Assistant:
             return RunEnd(not left, None, left, open_steps)
         everything = len(best.progress) == len(self.graph.steps)
         probability = 1.0 if everything else sum(
-            one.probability * self._model.end_probability(one.progress) for one in self._belief.hypotheses
+            hypothesis.probability * self._model.end_probability(hypothesis.progress)
+            for hypothesis in self._belief.hypotheses
         )  # fmt: skip
         reason = f"judged by videos at a similar point, nothing more comes with {100 * probability:.0f} %; {open_steps}"
         return RunEnd(probability >= _LIKELY and not left, probability, left, reason)
@@ -349,7 +348,7 @@ class Assistant:
 
     # -- files --------------------------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The run as plain values: what was told, in order. What was learned is not in it."""
         events = [{"accept": next(iter(one.seen))} if one.accepted else {"saw": dict(one.seen), "at": one.at}
                   for one in self._observations]  # fmt: skip
@@ -364,7 +363,7 @@ class Assistant:
     @staticmethod
     def load(
         path: str | PathLike[str],
-        graph: SubtaskGraph | str | PathLike[str] | Mapping[str, Any],
+        graph: GraphSource,
         data: Demonstrations | None = None,
         **options: Any,
     ) -> Assistant:
@@ -456,10 +455,10 @@ class Assistant:
         return MissingStep(name, probability, f"it was done wrongly, and not again{why}")
 
     def _left_out_reason(self, name: Step) -> str:
-        videos, evidence = self.graph.method.get("videos"), self.graph.step_evidence(name)
-        if evidence.videos is None or not isinstance(videos, list | tuple) or not videos:
+        videos, evidence = videos_learned_from(self.graph), self.graph.step_evidence(name)
+        if evidence.videos is None or not videos:
             return "the graph says that every run does it"
-        return f"{evidence.videos} of {len(videos)} videos have it"
+        return f"{evidence.videos} of {videos} videos have it"
 
     def _require_step(self, name: Step) -> None:
         if not isinstance(name, str):
@@ -477,23 +476,22 @@ class Assistant:
 
 def _report(belief: Belief, seen: Mapping[Step, float], at: float | None) -> StepReport:
     """What is made of what was seen, by all hypotheses in which it was done."""
-    by_step: dict[Step, float] = {}
-    for one in belief.hypotheses:
-        if one.assessment is not None:
-            by_step[one.assessment.step] = by_step.get(one.assessment.step, 0.0) + one.probability
-    name = max(by_step, key=lambda step: (by_step[step], step)) if by_step else max(seen, key=lambda step: seen[step])
-    same = [one for one in belief.hypotheses if one.assessment is not None and one.assessment.step == name]
-    if not same:
-        return StepReport(name, at, 0.0, False, 0.0, (), (), (), "probably nothing was done")
-    weight = by_step[name]
-    found = [(one.probability / weight, one.assessment) for one in same if one.assessment is not None]
-    probability = sum(share * assessment.probability for share, assessment in found)
-    best = found[0][1]
-    mistake = weight * sum(share for share, assessment in found if assessment.mistake) >= _LIKELY
+    assessed = [(one.probability, one.assessment) for one in belief.hypotheses if one.assessment is not None]
+    weights: dict[Step, float] = {}
+    for share, assessment in assessed:
+        weights[assessment.step] = weights.get(assessment.step, 0.0) + share
+    if not weights:
+        return StepReport(max(seen, key=seen.__getitem__), at, 0.0, False, 0.0, (), (), (), "probably nothing was done")
+    name = max(weights, key=lambda step: (weights[step], step))
+    weight = weights[name]
+    same = [(share / weight, assessment) for share, assessment in assessed if assessment.step == name]
+    probability = sum(share * assessment.probability for share, assessment in same)
+    mistake = weight * sum(share for share, assessment in same if assessment.mistake) >= _LIKELY
+    best = same[0][1]
     findings = tuple(sorted(best.findings, key=lambda finding: -finding.probability))
     reasons = [explain_deviation(finding) for finding in findings]
     if best.corrects:
-        reasons.append(f"it makes good {' and '.join(f'{one!r}' for one in best.corrects)}")
+        reasons.append(f"it makes good {' and '.join(f'{step!r}' for step in best.corrects)}")
     reason = "; ".join(reasons) or "nothing speaks against it"
     return StepReport(name, at, min(weight, 1.0), mistake, probability, findings, best.corrects, best.skipped, reason)
 
@@ -506,7 +504,7 @@ def _probability(name: Step, fit: object) -> float:
     return float(fit)
 
 
-def _load_graph(graph: SubtaskGraph | str | PathLike[str] | Mapping[str, Any]) -> SubtaskGraph:
+def _load_graph(graph: GraphSource) -> SubtaskGraph:
     if isinstance(graph, SubtaskGraph):
         return graph
     if isinstance(graph, Mapping):
@@ -520,13 +518,7 @@ def _load_videos(graph: SubtaskGraph, data: Demonstrations | None) -> Task | Non
     """The videos, with repeated steps; of several tasks that of the graph."""
     if data is None:
         return None
-    from msg2.formats.conversion import to_task, to_tasks
-
-    if isinstance(data, Task):
-        task = data
-    else:
-        tasks = to_tasks(data, repeats="keep")
-        task = tasks[0] if len(tasks) == 1 else to_task(tasks, graph.task)
+    task = task_of_graph(graph, data, repeats="keep")
     for name in task.steps:
         if name not in graph.steps:
             raise unknown_step_error(name, graph, where=f"the data of task {short_repr(task.name)}")

@@ -9,13 +9,13 @@ differ in their features φ. λ_T and λ_w have the highest likelihood on held-o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.lbfgs import minimize_lbfgs
 from msg2.sequences import FloatArray
 
 _TIE = 1e-6
@@ -104,8 +104,29 @@ def fit_conditional_logit(
 
     start = start or ConditionalLogit(np.zeros(shape), prior)
     minimum = minimize_lbfgs(loss_and_gradient, np.concatenate([start.terms.ravel(), start.weights]), tolerance)
-    found = minimum.round(_DECIMALS) + 0.0
-    return ConditionalLogit(found[:size].reshape(shape), found[size:])
+    coefficients = minimum.round(_DECIMALS) + 0.0  # no −0
+    return ConditionalLogit(coefficients[:size].reshape(shape), coefficients[size:])
+
+
+def minimize_lbfgs(
+    loss_and_gradient: Callable[[FloatArray], tuple[float, FloatArray]], start: FloatArray, tolerance: float
+) -> FloatArray:
+    """Minimise a smooth function by SciPy's L-BFGS-B, which is imported only where something is fitted."""
+    from scipy.optimize import minimize
+
+    options = {"ftol": tolerance, "gtol": 1e-5, "maxiter": 500}
+    with _one_blas_thread():
+        return np.asarray(minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x)
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Keep BLAS to one thread: on matrices this small several only wait for each other (scipy/scipy#22438)."""
+    try:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 def best_penalty(
@@ -130,5 +151,8 @@ def best_penalty(
 def concatenate_choices(parts: Sequence[ObservedChoices]) -> ObservedChoices:
     """All choices, one after the other."""
     sets = [part.choice_sets for part in parts]
-    together = (np.concatenate([getattr(one, name) for one in sets]) for name in ("context", "features", "available"))
+    together = (
+        np.concatenate([getattr(choice_sets, name) for choice_sets in sets])
+        for name in ("context", "features", "available")
+    )
     return ObservedChoices(ChoiceSets(*together), np.concatenate([part.chosen for part in parts]))

@@ -29,12 +29,11 @@ from msg2.assist.learned_forecaster import (
     PENALTIES,
     StepIndices,
     encode_contexts,
-    fit_forecaster,
     k_fold_split,
     step_indices,
     training_sequences,
 )
-from msg2.assist.rankers import RankedStep, Ranker, bigram, grprop, next_steps, recency
+from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER, RANKERS, RankedStep, Ranker, make_ranker, next_steps
 from msg2.assist.time_left import WaitingTime, fit_waiting_times
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
@@ -198,64 +197,6 @@ def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> Obser
 def _end_choice_sets(prefixes: Sequence[StepIndices], graph: SubtaskGraph) -> ChoiceSets:
     context = encode_contexts(prefixes, len(graph.steps)).context
     return ChoiceSets(context, np.zeros((len(prefixes), 2, 0)), np.ones((len(prefixes), 2), dtype=np.bool_))
-
-
-@dataclass(frozen=True, slots=True)
-class RankerFactory:
-    """A way to rank next steps: `make(graph, task)`, and which of the two it needs."""
-
-    make: Callable[[SubtaskGraph, Task], Ranker]
-    needs_graph: bool = True
-    needs_videos: bool = False
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether its numbers are probabilities, or only rank the steps: videos alone tell how often a step is next."""
-        return self.needs_videos
-
-
-RANKERS: Mapping[str, RankerFactory] = {
-    "recency": RankerFactory(lambda graph, task: recency(graph)),
-    "grprop": RankerFactory(lambda graph, task: grprop(graph)),
-    "bigram": RankerFactory(lambda graph, task: bigram(task), needs_graph=False, needs_videos=True),
-    "learned": RankerFactory(fit_forecaster, needs_videos=True),
-}
-"""All rankers, by name."""
-DEFAULT_RANKER = "recency"
-"""Of a graph alone."""
-LEARNED_RANKER = "learned"
-"""The default of a graph with videos."""
-GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.needs_videos)
-"""Rankers that need a graph only."""
-
-
-def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ranker:
-    """Make the ranker of this name.
-
-    Parameters
-    ----------
-    name : str
-        A key of `RANKERS`.
-    graph : SubtaskGraph
-        What the steps need.
-    task : Task, optional
-        Videos to learn from; some rankers need them.
-
-    Returns
-    -------
-    Ranker
-
-    Raises
-    ------
-    InputError
-        For a name that is unknown, or a ranker that needs videos without any.
-    """
-    usable = GRAPH_RANKERS if task is None else tuple(RANKERS)
-    if name not in RANKERS:
-        raise InputError(f"there is no ranker {name!r}", hint=f"there are {', '.join(usable)}")
-    if name not in usable:
-        raise InputError(f"the ranker {name!r} learns from videos", hint=f"without any, there are {', '.join(usable)}")
-    return RANKERS[name].make(graph, task if task is not None else Task(graph.task, graph.steps, []))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
+from msg2.assist.following import RunStateTracker, unknown_step_error
 from msg2.assist.rankers import RHO
-from msg2.assist.run_state import RunStateTracker, unknown_step_error
 from msg2.errors import require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.sequences import FloatArray

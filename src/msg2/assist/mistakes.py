@@ -1,6 +1,7 @@
 """What went wrong: needs that were not met, steps in the wrong order, both of an exclusive pair, steps left out.
 
-A mistake has a probability, from the videos that the graph was learned from (see `msg2.assist.rule_probabilities`).
+A video is replayed through the engine that follows a run (`msg2.assist.following`), and judged in hindsight. A mistake
+has a probability, from the videos that the graph was learned from (`rule_probabilities.EvidenceProbabilities`).
 Overlapping steps are in no order, and what may only lack a label is not seen, which is no mistake.
 """
 
@@ -9,29 +10,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from msg2.assist.absence import absent_meaning
-from msg2.assist.rule_probabilities import RuleProbabilities
-from msg2.assist.run_state import unknown_step_error
-from msg2.assist.sequence_likelihood import SequenceLikelihood, earlier_pairs
-from msg2.graph import Formula, SubtaskGraph, any_of, step
+from msg2.assist.following import (
+    Deviation,
+    MistakeKind,
+    Run,
+    absent_meaning,
+    begun_during,
+    task_of_graph,
+    unknown_step_error,
+)
+from msg2.assist.rule_probabilities import EvidenceProbabilities
+from msg2.assist.sequence_likelihood import SequenceLikelihood
+from msg2.graph import Formula, SubtaskGraph, step
 from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
-from msg2.task import Absent, Segment, Step, Task, Video
+from msg2.task import Absent, Step, Task, Video
 from msg2.text import short_repr
 
-MistakeKind: TypeAlias = Literal["need", "order", "exclusive", "left out", "repeated"]
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
+
 ACCUSED = 0.5
 """A video is accused of a mistake from this probability on."""
 _VIDEOS_AT_ONCE = 2_000
-"""Videos that a process checks before it tells what it has found."""
+"""Videos that a process checks before it reports."""
 _MOST_REMEMBERED = 100_000
 """Runs whose mistakes are remembered, for those that run alike."""
 
@@ -58,7 +67,7 @@ class Mistake:
     position: int | None
     """Of the segment in its video, 1 is the first; None for a step that was not done."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values; formulas as in a graph file."""
         return fields_to_json(self)
 
@@ -76,6 +85,8 @@ class Mistake:
                 return f"without {what}" if self.unmet else f"without '{self.step}'"
             case "repeated":
                 return f"'{self.step}' again"
+            case "unknown step":
+                return f"'{self.step}', which is no step of the graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +116,9 @@ class CheckReport:
     @property
     def accused(self) -> tuple[str, ...]:
         """The videos with at least one mistake that is more probable than not."""
-        return tuple(dict.fromkeys(one.video for one in self.mistakes if one.probability >= ACCUSED))
+        return tuple(dict.fromkeys(mistake.video for mistake in self.mistakes if mistake.probability >= ACCUSED))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         return fields_to_json(self) | {"accused": list(self.accused)}
 
@@ -125,7 +136,7 @@ class CheckReport:
 
 def check(
     graph: SubtaskGraph,
-    data: Video | Task,
+    data: Video | Demonstrations,
     absent: Absent | None = None,
     *,
     jobs: int = 1,
@@ -138,7 +149,7 @@ def check(
     ----------
     graph : SubtaskGraph
         What the steps need, in which order they come, and the evidence for it.
-    data : Video or Task
+    data : Video, Task or anything that `msg2.infer` takes
         One video, or all videos of a task. Repetitions count where the data keep them.
     absent : "unknown" or "skipped", optional
         Whether a step without a label may only lack the label; by default as the graph was learned, else as the data
@@ -165,46 +176,36 @@ def check(
     >>> [mistake.to_english() for mistake in report.mistakes]
     ["'dip' after 'fry'", "without 'whisk'"]
     """
+    if not isinstance(data, Video):
+        data = task_of_graph(graph, data)
     meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
-    checker = _Checker(graph, meaning, SequenceLikelihood(graph))
-    found: list[Mistake] = []
-    occurrences: Counter[Step] = Counter()
-    fit: dict[str, float] = {}
+    checker = _Checker(graph, meaning)
+    everything = _CheckedVideos([], Counter(), {})
     # The first videos are checked here: what the rules are worth is then known, and travels to the others.
-    parts = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
+    parts: list[list[Video] | Task] = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
     total = sum(map(len, parts))
-    first = (_check_part(part, checker) for part in parts[:1])
-    for part in chain(first, parallel_map(partial(_check_part, checker=checker), parts[1:], jobs, engine)):
-        found += part.found
-        occurrences += part.occurrences
-        fit |= part.fit
-        progress(len(fit), total, "")
-    mistakes = tuple(one for one in found if meaning == "skipped" or one.position is not None)
-    not_seen = tuple(one for one in found if meaning == "unknown" and one.position is None)
-    sure = [one for one in mistakes if one.probability >= ACCUSED]
-    wrong = Counter(one.step for one in sure if one.kind != "left out")
-    left_out = Counter(one.step for one in sure if one.kind == "left out")
-    totals = tuple(StepTotal(n, occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
-    return CheckReport(len(fit), mistakes, not_seen, totals, fit)
+    first = map(checker.check_all, parts[:1])
+    for part in chain(first, parallel_map(checker.check_all, parts[1:], jobs, engine)):
+        everything.mistakes.extend(part.mistakes)
+        everything.occurrences.update(part.occurrences)
+        everything.fit.update(part.fit)
+        progress(len(everything.fit), total, "")
+    seen = [mistake for mistake in everything.mistakes if meaning == "skipped" or mistake.position is not None]
+    not_seen = [mistake for mistake in everything.mistakes if meaning == "unknown" and mistake.position is None]
+    sure = [mistake for mistake in seen if mistake.probability >= ACCUSED]
+    wrong = Counter(mistake.step for mistake in sure if mistake.kind != "left out")
+    left_out = Counter(mistake.step for mistake in sure if mistake.kind == "left out")
+    totals = tuple(StepTotal(n, everything.occurrences[n], wrong[n], left_out[n]) for n in graph.steps)
+    return CheckReport(len(everything.fit), tuple(seen), tuple(not_seen), totals, everything.fit)
 
 
 @dataclass(frozen=True, slots=True)
-class _CheckedPart:
+class _CheckedVideos:
     """What was found in some videos: mistakes, how often each step was done, and log p of each video."""
 
-    found: list[Mistake]
+    mistakes: list[Mistake]
     occurrences: Counter[Step]
     fit: dict[str, float]
-
-
-def _check_part(videos: Iterable[Video], checker: _Checker) -> _CheckedPart:
-    part = _CheckedPart([], Counter(), {})
-    for video in videos:
-        mistakes, fit = checker.check(video)
-        part.found.extend(mistakes)
-        part.occurrences.update(segment.step for segment in video.segments)
-        part.fit[video.id] = fit
-    return part
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,15 @@ class _Checker:
 
     graph: SubtaskGraph
     absent: Absent
-    likelihood: SequenceLikelihood
+
+    def check_all(self, videos: Iterable[Video]) -> _CheckedVideos:
+        """Check some videos."""
+        checked = _CheckedVideos([], Counter(), {})
+        for video in videos:
+            mistakes, checked.fit[video.id] = self.check(video)
+            checked.mistakes.extend(mistakes)
+            checked.occurrences.update(segment.step for segment in video.segments)
+        return checked
 
     def check(self, video: Video) -> tuple[list[Mistake], float]:
         """All mistakes of a video, and log p of it; what runs alike is looked at once."""
@@ -221,65 +230,67 @@ class _Checker:
         if key not in self._checked:
             if len(self._checked) >= _MOST_REMEMBERED:
                 self._checked.clear()
-            self._checked[key] = self._find(video), self.likelihood.log_probability(video)
-        found, fit = self._checked[key]
+            self._checked[key] = self._find(video), self._likelihood.log_probability(video)
+        mistakes, fit = self._checked[key]
         starts = [None, *(segment.start for segment in video.segments)]
-        return [replace(one, video=video.id, start=starts[one.position or 0]) for one in found], fit
+        return [replace(one, video=video.id, start=starts[one.position or 0]) for one in mistakes], fit
 
     def _find(self, video: Video) -> list[Mistake]:
         """All mistakes of a video: in the order of time, then what it lacks."""
         for segment in video.segments:
             if segment.step not in self._known:
                 raise unknown_step_error(segment.step, self.graph, where=f"video {short_repr(video.id)}")
-        run = _Run.of(video, new=video.id not in self._learned_from)
-        found = [*self._order(run), *self._exclusive(run), *self._needs(run), *self._repeated(run)]
-        found.sort(key=lambda one: (one.position is None, one.position or 0, one.step))
-        return [*found, *(self._left_out(run) if run.first else ())]
+        new = video.id not in self._learned_from
+        run, deviations = Run(self.graph), list[tuple[int, Deviation]]()
+        for position, segment in enumerate(video.segments, start=1):
+            for deviation in run.step(segment, begun_during(video.segments, position)):
+                deviations.append((position, deviation))
+        mistakes = list(self._order(video, run, new))
+        for kind in ("exclusive", "need", "repeated"):
+            for position, deviation in deviations:
+                if deviation.kind == kind and (mistake := self._judge(video, run, position, deviation)):
+                    mistakes.append(mistake)
+        mistakes.sort(key=lambda one: (one.position is None, one.position or 0, one.step))
+        return [*mistakes, *(self._left_out(run, new) if video.segments else ())]
 
-    def _order(self, run: _Run) -> Iterator[Mistake]:
-        """The pairs of steps, of those that the video shows, that are the wrong way round and follow from no others."""
-        shown = [name for name in self.graph.steps if name in run.first]
-        before = self.graph.pair_kinds.among(shown)
-        wrong = before & run.earlier(shown).T
-        # A pair that follows from others is told by them, if one of these is the wrong way round: overlaps are not.
-        chain = before.astype(np.float32)
-        follows = wrong @ chain + chain @ wrong > 0
-        reversed_pairs = [(shown[a], shown[b]) for a, b in np.argwhere(wrong & ~follows).tolist()]
-        for pairs in _connected(reversed_pairs):
-            cost = self.likelihood.violation_cost(run.video, self._broken(pairs, run)) if run.new else None
+    def _order(self, video: Video, run: Run, new: bool) -> Iterator[Mistake]:
+        """The reversed pairs; those that hang together are judged together."""
+        for pairs in _connected(run.reversed_pairs()):
+            names = list(dict.fromkeys(name for pair in pairs for name in pair))
+            related = np.argwhere(self.graph.pair_kinds.among(names)).tolist()
+            # Those that follow from others as well.
+            broken = [(names[a], names[b]) for a, b in related if run.is_before(names[b], names[a])]
+            cost = self._likelihood.violation_cost(video, broken) if new else None
             for (late, early), probability in zip(pairs, self._rules.order(pairs, cost), strict=True):
-                yield run.mistake(late, "order", probability, step(early))
+                yield _mistake(late, "order", probability, (step(early),), run.first[late][0])
 
-    def _broken(self, pairs: Sequence[tuple[Step, Step]], run: _Run) -> Iterator[tuple[Step, Step]]:
-        """All pairs of the steps in `pairs` that are the wrong way round, those that follow from others as well."""
-        names = list(dict.fromkeys(name for pair in pairs for name in pair))
-        for a, b in np.argwhere(self.graph.pair_kinds.among(names)).tolist():
-            if run.is_before(names[b], names[a]):
-                yield names[a], names[b]
+    def _judge(self, video: Video, run: Run, position: int, deviation: Deviation) -> Mistake | None:
+        """What a deviation is in hindsight; None for what is told elsewhere, or is no mistake any more."""
+        name, clause, new = deviation.step, deviation.clause, video.id not in self._learned_from
+        match deviation.kind:
+            case "exclusive" if deviation.other is not None and clause is not None:
+                return _mistake(
+                    name, "exclusive", self._rules.exclusive(name, deviation.other, new), (clause,), position
+                )
+            case "repeated" if self.graph.repeats:
+                return _mistake(name, "repeated", self._rules.repeated(name, new), (), position)
+            case "need" if clause is not None and position == run.first[name][0]:
+                if self._is_told(clause, name, run):
+                    return None
+                cost = self._likelihood.unmet_cost(video, name) if new and clause.kind != "step" else 0.0
+                probability = self._rules.need(name, clause, cost if new else None)
+                sure = self.absent == "skipped" or not self._may_be_unseen(clause, name, run)
+                return _mistake(name, "need", probability, (clause,), position if sure else None)
+        return None
 
-    def _exclusive(self, run: _Run) -> Iterator[Mistake]:
-        """Both of a pair of which a run does only one."""
-        for name, (position, _) in run.first.items():
-            for other in sorted(self.graph.partners(name) & run.first.keys()):
-                if run.first[other][0] < position:
-                    yield run.mistake(name, "exclusive", self._rules.exclusive(name, other, run.new), step(other))
+    def _may_be_unseen(self, clause: Formula, name: Step, run: Run) -> bool:
+        """Whether steps that only lack their labels may have met a clause."""
+        others = run.first.keys() - {name}
+        done = {other for other in others if not run.is_before(name, other)}
+        unseen = {one for one in clause.steps - others if self.graph.partners(one).isdisjoint(run.first)}
+        return clause.evaluate(done | unseen)
 
-    def _needs(self, run: _Run) -> Iterator[Mistake]:
-        """Clauses that are not met by anything done before or at the same time; what came too late is told as order."""
-        names = list(run.first)
-        for name, later in zip(names, run.earlier(names), strict=True):
-            others = run.first.keys() - {name}
-            done = others.difference(names[place] for place in np.flatnonzero(later))
-            for clause in self.graph.precondition(name).clauses():
-                if clause.evaluate(done) or self._is_told(clause, name, run):
-                    continue
-                cost = self.likelihood.unmet_cost(run.video, name) if run.new and clause.kind != "step" else 0.0
-                mistake = run.mistake(name, "need", self._rules.need(name, clause, cost if run.new else None), clause)
-                unseen = {one for one in clause.steps - others if self.graph.partners(one).isdisjoint(run.first)}
-                sure = self.absent == "skipped" or not clause.evaluate(done | unseen)
-                yield mistake if sure else replace(mistake, start=None, position=None)
-
-    def _is_told(self, clause: Formula, name: Step, run: _Run) -> bool:
+    def _is_told(self, clause: Formula, name: Step, run: Run) -> bool:
         """Whether it is said elsewhere that a clause was not met in time: once is enough."""
         graph, shown = self.graph, run.first.keys()
         absent = clause.steps - shown
@@ -296,26 +307,14 @@ class _Checker:
         ]
         return bool(alike) and min(alike) < run.first[name][0]
 
-    def _repeated(self, run: _Run) -> Iterator[Mistake]:
-        """Steps that are done again, where the graph says how usual that is."""
-        for position, segment in enumerate(run.video.segments, start=1):
-            if self.graph.repeats and position != run.first[segment.step][0]:
-                probability = self._rules.repeated(segment.step, run.new)
-                yield Mistake(run.video.id, segment.step, "repeated", probability, (), segment.start, position)
-
-    def _left_out(self, run: _Run) -> Iterator[Mistake]:
+    def _left_out(self, run: Run, new: bool) -> Iterator[Mistake]:
         """The required steps, and the groups of which one is required, that the video does not show."""
-        for name in self.graph.steps:
-            if name in self.graph.required and name not in run.first:
-                probability = self._rules.left_out(name, run.new)
-                yield Mistake(run.video.id, name, "left out", probability, (), None, None)
-        told: set[Step] = set()
-        for group in self._needed_groups:
-            if run.first.keys().isdisjoint(group) and told.isdisjoint(group):  # a step of two groups is left out once
-                told.update(group)
-                usual = max(group, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
-                probability = self._rules.all_left_out(group, run.new)
-                yield Mistake(run.video.id, usual, "left out", probability, (any_of(map(step, group)),), None, None)
+        for deviation in run.left_out():
+            if deviation.clause is None:
+                yield _mistake(deviation.step, "left out", self._rules.left_out(deviation.step, new), (), None)
+            else:
+                probability = self._rules.all_left_out(sorted(deviation.clause.steps), new)
+                yield _mistake(deviation.step, "left out", probability, (deviation.clause,), None)
 
     @cached_property
     def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
@@ -331,8 +330,12 @@ class _Checker:
         return frozenset(self.graph.steps)
 
     @cached_property
-    def _rules(self) -> RuleProbabilities:
-        return RuleProbabilities(self.graph)
+    def _rules(self) -> EvidenceProbabilities:
+        return EvidenceProbabilities(self.graph)
+
+    @cached_property
+    def _likelihood(self) -> SequenceLikelihood:
+        return SequenceLikelihood(self.graph)
 
     @cached_property
     def _learned_from(self) -> frozenset[str]:
@@ -340,35 +343,11 @@ class _Checker:
         return frozenset(map(str, videos)) if isinstance(videos, list | tuple) else frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A video, the position and first segment of each of its steps, and whether the graph was learned without it."""
-
-    video: Video
-    first: Mapping[Step, tuple[int, Segment]]
-    new: bool
-
-    @staticmethod
-    def of(video: Video, new: bool) -> _Run:
-        first: dict[Step, tuple[int, Segment]] = {}
-        for position, segment in enumerate(video.segments, start=1):
-            first.setdefault(segment.step, (position, segment))
-        return _Run(video, first, new)
-
-    def is_before(self, one: Step, other: Step) -> bool:
-        (place, segment), (other_place, other_segment) = self.first[one], self.first[other]
-        return segment.before(other_segment) if segment.is_timed else place < other_place
-
-    def earlier(self, names: Sequence[Step]) -> NDArray[np.bool_]:
-        """`is_before` of all pairs, shape (names, names)."""
-        found = [self.first[name] for name in names]
-        return earlier_pairs(
-            [(one.start or 0.0, one.end or 0.0) if one.is_timed else (place, place + 1) for place, one in found]
-        )
-
-    def mistake(self, name: Step, kind: MistakeKind, probability: float, unmet: Formula) -> Mistake:
-        position, segment = self.first[name]
-        return Mistake(self.video.id, name, kind, probability, (unmet,), segment.start, position)
+def _mistake(
+    name: Step, kind: MistakeKind, probability: float, unmet: tuple[Formula, ...], position: int | None
+) -> Mistake:
+    """A mistake of any video that runs alike: whose, and when, is filled in later."""
+    return Mistake("", name, kind, probability, unmet, None, position)
 
 
 def _order_of_labels(video: Video) -> tuple[object, ...]:

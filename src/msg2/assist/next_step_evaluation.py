@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msg2.assist.forecasting import DEFAULT_RANKER, RANKERS, make_ranker
-from msg2.assist.rankers import Ranker
+from msg2.assist.rankers import DEFAULT_RANKER, RANKERS, Ranker, make_ranker
 from msg2.errors import InputError, require
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, infer

@@ -17,8 +17,8 @@ from heapq import heappop, heappush, nsmallest
 from itertools import chain
 from typing import Any
 
+from msg2.assist.following import unknown_step_error
 from msg2.assist.rankers import Ranker
-from msg2.assist.run_state import unknown_step_error
 from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.task import Step

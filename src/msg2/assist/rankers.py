@@ -32,8 +32,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.run_state import RunState, RunStateTracker
-from msg2.errors import require
+from msg2.assist.following import RunState, RunStateTracker
+from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.formula import unmet_clauses
 from msg2.task import Step, Task
@@ -288,3 +288,70 @@ def _soften(formula: Formula, soft: Mapping[Step, _Soft], raw: Mapping[Step, _So
             weights /= weights.sum()
             mean = float(weights @ values)
             return _Soft(mean, (weights * (1 + OR_SHARPNESS * (values - mean))) @ slopes)
+
+
+# -- rankers by name ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RankerFactory:
+    """A way to rank next steps: `make(graph, task)`, and which of the two it needs."""
+
+    make: Callable[[SubtaskGraph, Task], Ranker]
+    needs_graph: bool = True
+    needs_videos: bool = False
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its numbers are probabilities, or only rank the steps: videos alone tell how often a step is next."""
+        return self.needs_videos
+
+
+def _learned(graph: SubtaskGraph, task: Task) -> Ranker:
+    from msg2.assist.learned_forecaster import fit_forecaster  # which builds on this module
+
+    return fit_forecaster(graph, task)
+
+
+RANKERS: Mapping[str, RankerFactory] = {
+    "recency": RankerFactory(lambda graph, task: recency(graph)),
+    "grprop": RankerFactory(lambda graph, task: grprop(graph)),
+    "bigram": RankerFactory(lambda graph, task: bigram(task), needs_graph=False, needs_videos=True),
+    "learned": RankerFactory(_learned, needs_videos=True),
+}
+"""All rankers, by name."""
+DEFAULT_RANKER = "recency"
+"""Of a graph alone."""
+LEARNED_RANKER = "learned"
+"""The default of a graph with videos."""
+GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.needs_videos)
+"""Rankers that need a graph only."""
+
+
+def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ranker:
+    """Make the ranker of this name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `RANKERS`.
+    graph : SubtaskGraph
+        What the steps need.
+    task : Task, optional
+        Videos to learn from; some rankers need them.
+
+    Returns
+    -------
+    Ranker
+
+    Raises
+    ------
+    InputError
+        For a name that is unknown, or a ranker that needs videos without any.
+    """
+    usable = GRAPH_RANKERS if task is None else tuple(RANKERS)
+    if name not in RANKERS:
+        raise InputError(f"there is no ranker {name!r}", hint=f"there are {', '.join(usable)}")
+    if name not in usable:
+        raise InputError(f"the ranker {name!r} learns from videos", hint=f"without any, there are {', '.join(usable)}")
+    return RANKERS[name].make(graph, task if task is not None else Task(graph.task, graph.steps, []))

@@ -11,7 +11,7 @@ little of each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.assist.following import earlier_pairs
 from msg2.graph import SubtaskGraph
 from msg2.graph.reduction import necessary_steps
 from msg2.sequences import FloatArray
@@ -34,12 +35,6 @@ _LEAST_RATE = 1e-4
 def _any_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """[r, c]: whether anything is marked both in row r and in column c."""
     return np.asarray(rows.astype(np.float32) @ columns.astype(np.float32) > 0)
-
-
-def earlier_pairs(spans: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
-    """[a, b]: whether a ended no later than b starts, as `Segment.before` says."""
-    start, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
-    return np.asarray((end[:, None] <= start) & ~(end <= start[:, None]))
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,17 @@ other videos (cross-fitting); they may be learned from many tasks together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.lbfgs import minimize_lbfgs
+from msg2.assist.conditional_logit import minimize_lbfgs
+from msg2.assist.following import unknown_step_error
 from msg2.assist.learned_forecaster import StepIndices, k_fold_split
-from msg2.assist.line_search import Objective
 from msg2.assist.planning import Plan
-from msg2.assist.run_state import unknown_step_error
 from msg2.errors import InputError, require
 from msg2.graph import SubtaskGraph
 from msg2.sequences import FloatArray
@@ -147,7 +146,7 @@ def fit_window_weights(tasks: Sequence[Task], length: int) -> FloatArray:
     observed = [part for part in parts if part is not None]
     if not observed:
         return np.array(DEFAULT_PRIOR)
-    return minimize_lbfgs(penalised_loss(_concatenate_windows(observed)), DEFAULT_PRIOR)
+    return minimize_lbfgs(penalised_loss(_concatenate_windows(observed)), DEFAULT_PRIOR, 2.2e-9)
 
 
 def count_windows(sequences: Sequence[StepIndices], size: int, length: int) -> WindowCounts:
@@ -238,7 +237,7 @@ class ObservedWindows:
     """How often each candidate came, shape (R,)."""
 
 
-def penalised_loss(observed: ObservedWindows) -> Objective:
+def penalised_loss(observed: ObservedWindows) -> Callable[[FloatArray], tuple[float, FloatArray]]:
     """−Σ log P + λ/2 |w − w₀|², a function of the weights that also gives its gradient."""
     sizes = np.diff(observed.starts, append=len(observed.seen))
     question = np.repeat(np.arange(len(sizes)), sizes)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2 import assist, drawing
-from msg2.assist.online_monitoring import DeviationAssessment
+from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console
 from msg2.cli.shared_options import Data, EngineName, GivenOptions, GraphFile, Json, read_as_recorded, reads_data
 from msg2.formats import read_graph
@@ -117,9 +117,9 @@ def _format_reason(finding: DeviationAssessment) -> str:
     deviation = finding.deviation
     like = f" (as in {finding.times} of {finding.chances} videos)"
     match deviation.kind:
-        case "premature" if deviation.clause is not None:
+        case "need" if deviation.clause is not None:
             return f"before {deviation.clause.to_english()}{like}"
-        case "out of order":
+        case "order":
             return f"after '{deviation.other}', which should come later{like}"
         case "exclusive":
             return f"as well as '{deviation.other}'{like}"

@@ -9,9 +9,9 @@ import typer
 
 from msg2.cli import console
 from msg2.cli.shared_options import Data, GivenOptions, TaskName, read_tasks, reads_data, refuse_clashes
+from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
-from msg2.formats.writing import WriteOptions
 
 _DEFAULT = WriteOptions()
 

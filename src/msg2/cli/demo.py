@@ -50,7 +50,7 @@ def demo(
     if made.run is None or made.run.additions is None:
         extra = "fills in the steps that nobody labelled, and learns again"
         console.print_line(f"page     {made.files['page'].resolve()}")
-        console.print_note(f"With pip install 'msg2[states]', the demonstration also {extra}.")
+        console.print_note(f"With pip install 'msg2[video]', the demonstration also {extra}.")
         return
     found = made.run.additions
     console.print_line(

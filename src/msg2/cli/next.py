@@ -17,8 +17,8 @@ from msg2.assist import (
     evaluate_next_step,
     forecast,
 )
-from msg2.assist.forecasting import DEFAULT_RANKER, LEARNED_RANKER
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
+from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER
 from msg2.cli import console
 from msg2.cli.shared_options import (
     GivenOptions,

@@ -15,10 +15,9 @@ from msg2.metrics.graph_accuracy import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
 from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.rendering import RenderOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 
 
 @takes_fields(NoiseOptions, "rates", [rate.name for rate in fields(NoiseOptions)], panel="Noise")
@@ -38,15 +37,6 @@ def simulate(
     features: Annotated[
         bool, typer.Option("--features", help="Also what the videos show and say, as a feature store: OUT/features.")
     ] = False,
-    render: Annotated[
-        bool,
-        typer.Option(
-            "--render", help="Also the videos themselves, drawn, with captions and (with espeak-ng) sound: OUT/videos."
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="--render: videos that are drawn at a time.")
-    ] = None,
     *,
     shape: GivenOptions,
     rates: GivenOptions,
@@ -66,8 +56,6 @@ def simulate(
         return
     if output is None:
         raise typer.BadParameter("say where to write with -o OUT")
-    if jobs is not None and not render:
-        raise typer.BadParameter("--jobs goes with --render")
     with console.usage_errors():
         noise = NoiseOptions(**rates)
         options = SimulationOptions(noise=noise, **({} if videos is None else {"videos": videos}))
@@ -78,11 +66,7 @@ def simulate(
         else:
             chosen = household_world(name.replace("-", " "))  # shells complete a word without spaces
     simulation = simulate_world(chosen, options, seed)
-    drawn = RenderOptions() if render else None
-    with console.progress_bar("drawing videos") as show:
-        written = write_simulation(
-            output, simulation, seed, features=features, render=drawn, jobs=jobs or 1, progress=show
-        )
+    written = write_simulation(output, simulation, seed, features=features)
     rate = violation_rate(simulation.task, simulation.graph)
     console.print_line(
         f"{len(simulation.task)} videos of '{chosen.name}'; {rate:.1%} of the labels violate the true graph."

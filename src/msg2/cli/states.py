@@ -25,10 +25,9 @@ from msg2.drawing.plots import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
 from msg2.formats import read_graph
-from msg2.formats.reading import choose_task
+from msg2.formats.reading import WriteOptions, choose_task
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
-from msg2.formats.writing import WriteOptions
 from msg2.media.feature_store import open_store
 from msg2.pipeline import plot_completion
 from msg2.states.configuration import VARIANT, VARIANTS, FillOptions, StateModelOptions, TrainingOptions, get_variant

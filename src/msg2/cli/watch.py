@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from msg2.assist import Assistant
-from msg2.assist.online_monitoring import THRESHOLD
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
+from msg2.assist.monitoring import THRESHOLD
 from msg2.cli import console
 from msg2.cli.shared_options import GivenOptions, GraphFile, read_as_recorded, reads_data, refuse
 from msg2.errors import InputError

@@ -119,8 +119,10 @@ def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> d
 def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
     """Count the videos that leave out a step which may be left out."""
     evidence, videos = graph.step_evidence(step), graph.method.get("videos")
-    if evidence.optional is not None or step not in graph.optional:
-        return evidence.optional
+    if evidence.optional is not None:
+        return evidence.optional.without, evidence.optional.videos
+    if step not in graph.optional:
+        return None
     if evidence.videos is None or not isinstance(videos, list) or evidence.videos > len(videos):
         return None
     return len(videos) - evidence.videos, len(videos)

@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from msg2.errors import InputError
-from msg2.formats.delimited_reader import first_cells, read_headerless_rows, read_records
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, parse_frame, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, parse_frame, timed_segment
 from msg2.formats.source import Source
+from msg2.formats.tables import first_cells, read_headerless_rows, read_records
 from msg2.task import Segment
 
 DESCRIPTION = "Assembly101 (fine-grained CSV, coarse labels, or mistakes)"
@@ -102,3 +102,6 @@ def _read_mistakes(file: Source) -> SegmentsByVideo:
 def _segment(step: str, first: str, last: str, where: str) -> Segment:
     start, end = (parse_frame(frame, where) / _RATE for frame in (first, last))
     return timed_segment(step, start, end, where)
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text",))

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, count_unsorted, timed_segment
+from msg2.formats.reading import (
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    build_tasks,
+    count_unsorted,
+    timed_segment,
+)
 from msg2.formats.source import Source
 from msg2.graph import END, START, SubtaskGraph, all_of
 from msg2.graph import step as literal
@@ -140,3 +148,6 @@ def parse_task_graph(document: Any, source: Source) -> SubtaskGraph:
     preconditions = {name: all_of([literal(parent) for parent in sorted(needed)]) for name, needed in parents.items()}
     with errors_at(source.path):
         return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("JSON",))

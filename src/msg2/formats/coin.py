@@ -9,7 +9,7 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 
 DESCRIPTION = "COIN (JSON)"
@@ -56,3 +56,6 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
 
 def _is_coin(document: Any) -> bool:
     return isinstance(document, dict) and {"class", "annotation"} <= keys_of_first(document.get("database"))
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("JSON",))

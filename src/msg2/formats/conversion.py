@@ -8,26 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from msg2.errors import InputError
-from msg2.formats.dataframe import from_dataframe
+from msg2.formats.dataframe import ArrowTable, is_table, read_frame
 from msg2.formats.reading import ReadOptions, choose_task
 from msg2.formats.registry import read_all
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import short_repr
 
-
-class DataFrame(Protocol):
-    """What is typed of a `pandas.DataFrame`: pandas is optional, and is not imported for it."""
-
-    columns: Any
-    """The names of the columns."""
-
-
 _Steps: TypeAlias = Iterable[Step | Segment]
 Demonstrations: TypeAlias = (
-    Task | str | PathLike[str] | DataFrame | Iterable[Task | Video | _Steps] | Mapping[str, _Steps]
+    Task | str | PathLike[str] | ArrowTable | Iterable[Task | Video | _Steps] | Mapping[str, _Steps]
 )
 """What `to_task` accepts: tasks, a file or folder, a data frame, videos or the steps of each, video id -> its steps."""
 
@@ -102,6 +94,11 @@ def to_tasks(data: Demonstrations, **options: Any) -> list[Task]:
     return _read_tasks(data, None, options)
 
 
+def to_tasks_with_repeats(data: Demonstrations) -> list[Task]:
+    """All tasks from data of any accepted kind, with every label of a repeated step."""
+    return to_tasks([data] if isinstance(data, Task) else data, repeats="keep")
+
+
 def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list[Task]:
     if isinstance(data, str | PathLike):
         if data == "":
@@ -116,9 +113,8 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
         if options:
             raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
         return [data]
-    if _is_pandas(data):
-        named = task is not None or "task" in getattr(data, "columns", ())
-        return from_dataframe(data, task if named else DEFAULT_NAME, repeats=chosen.repeats, overlap=chosen.overlap)
+    if is_table(data):
+        return read_frame(data, task, DEFAULT_NAME, chosen)
     if isinstance(data, Iterator):
         data = list(data)
     if isinstance(data, list | tuple) and any(isinstance(item, Task) for item in data):
@@ -170,8 +166,3 @@ def _to_segment(step: object, video: str, place: int) -> Segment:
     if not step:
         raise InputError(f"step {place} of video {short_repr(video)} has an empty name")
     return Segment(str(step))  # of NumPy, too, a text becomes Python's own
-
-
-def _is_pandas(data: object) -> bool:
-    """Whether this is an object of pandas, which is not imported for it."""
-    return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(data).__mro__)

@@ -5,16 +5,23 @@ Rows of an annotation are `number of the step, start, end`; numbers count from 1
 
 from __future__ import annotations
 
-import csv
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
-from msg2.formats.delimited_reader import read_cells
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, count_unsorted, timed_segment
+from msg2.formats.reading import (
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    build_tasks,
+    count_unsorted,
+    timed_segment,
+)
 from msg2.formats.source import Source
+from msg2.formats.tables import read_headerless_rows
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
@@ -118,9 +125,7 @@ def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
 
 
 def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
-    for row, cells in enumerate(read_cells(file, csv.reader(list(file.lines()))), start=1):
-        if not cells:
-            continue
+    for row, cells in read_headerless_rows(file, ",", None):
         if len(cells) != 3:
             hint = "a row is: number of the step, start, end"
             raise InputError(f"the row has {len(cells)} fields, not three", where=file.row(row), hint=hint)
@@ -141,7 +146,7 @@ def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: Se
     if file is None:
         return
     listed: set[tuple[str, str]] = set()
-    for row, cells in enumerate(read_cells(file, csv.reader(list(file.lines()))), start=1):
+    for row, cells in read_headerless_rows(file, ",", None):
         if len(cells) >= 2 and cells[0] in entries:
             video = (entries[cells[0]].name, cells[1])
             if video in listed:
@@ -150,3 +155,6 @@ def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: Se
     missing = len(listed - labels.keys())
     if missing:
         _log.info("%s: %d of the %d listed videos have no annotation", release.path, missing, len(listed))
+
+
+READER = Reader(DESCRIPTION, can_read, read, ())

@@ -12,7 +12,15 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from msg2.errors import InputError
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, merge_labels, parse_frame, timed_segment
+from msg2.formats.reading import (
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    merge_labels,
+    parse_frame,
+    timed_segment,
+)
 from msg2.formats.source import Source
 from msg2.formats.xml_parser import parse_xml, require_attribute, root_name
 from msg2.task import Step
@@ -160,3 +168,6 @@ def _spans(frames: _CvatFrames, frame_step: int, only_key_frames: bool) -> Itera
         last = number
     if start is not None:
         yield start, last + frame_step
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("XML",))

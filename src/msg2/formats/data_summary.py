@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.formats.column_roles import format_columns
+from msg2.formats.columns import format_columns
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
@@ -156,7 +156,7 @@ def summarize(
         rows = _count_noun(sum(result.unsorted.values()), "row")
         findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
     tasks = tuple(summarize_task(task) for task in result.tasks)
-    return DataSummary(reader.DESCRIPTION, tasks, result.unsorted, tuple(findings), result.assumptions)
+    return DataSummary(reader.description, tasks, result.unsorted, tuple(findings), result.assumptions)
 
 
 def summarize_task(task: Task) -> TaskSummary:

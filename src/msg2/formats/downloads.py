@@ -1,25 +1,18 @@
-"""Public annotation sets: a catalogue of them, and their download from their home pages.
+"""The public annotation sets that msg2 reads, and their download from their home pages.
 
-The public annotation sets that msg2 reads: where their home is, under which licence, and what is fetched of them.
-
-Zip archives from elsewhere: nothing outside the folder is written, and nothing endless unpacked.
-
-Download one file over HTTP; a transfer that broke off is resumed.
-
-What has come lies in a hidden file beside the target, and beside that the server's name for this version of the file
-(its ETag, or the date of its last change). The rest is asked for under that condition, so that no file is ever made of
-two versions.
-
-Download public annotation sets from their home pages.
+The catalogue says where the home of a set is, under which licence it is, and what is fetched of it. A transfer that
+broke off is resumed: what has come lies in a hidden file beside the target, and beside that the server's name for this
+version of the file (its ETag, or the date of its last change). The rest is asked for under that condition, so that no
+file is ever made of two versions.
 
 The SHA-256 of every file is recorded at its first download and holds from then on: a set that its authors have changed,
 or that has been damaged, is not taken for the one that earlier results are from. A file that was put in its place by
-hand counts as downloaded.
+hand counts as downloaded. Zip archives are unpacked beside themselves: nothing outside the folder is written, and
+nothing endless unpacked.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import stat
@@ -27,15 +20,12 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from typing import NamedTuple, TypedDict
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
-from msg2.files import temporary_path, write_whole
+from msg2.files import file_sha256, temporary_path, write_whole
 from msg2.progress import Progress, no_progress
 from msg2.text import short_repr
 
@@ -209,6 +199,8 @@ class PartialFile(NamedTuple):
 
 def download_file(url: str, target: Path, progress: Progress) -> PartialFile:
     """Download a whole file, in several attempts where the connection breaks off."""
+    import httpx
+
     partial = PartialFile.of(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     reason = ""
@@ -218,56 +210,71 @@ def download_file(url: str, target: Path, progress: Progress) -> PartialFile:
         try:
             _resume(url, partial, lambda done, total: progress(done, total, f"bytes of {target.name}"))
             return partial
-        except HTTPError as error:
-            error.close()
-            if error.code == 416:  # there is no such rest: the file is another one by now
+        except httpx.HTTPStatusError as error:
+            code = error.response.status_code
+            if code == 416:  # there is no such rest: the file has changed
                 partial.remove()
-            elif error.code not in _PASSING:
-                raise InputError(f"the server answers {error.code} ({error.reason})", where=url) from None
-            reason = f"the server answers {error.code}"
-        except (OSError, HTTPException) as error:  # no such host, no answer, cut off
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
-    come = partial.content.stat().st_size if partial.content.exists() else 0
-    kept = f"; {come:,} bytes have come and are kept" if come else ""
+            elif code not in _PASSING:
+                raise InputError(f"the server answers {code} ({error.response.reason_phrase})", where=url) from None
+            reason = f"the server answers {code}"
+        except (httpx.HTTPError, OSError) as error:  # no such host, no answer, cut off
+            reason = str(error) or type(error).__name__
+    received = partial.content.stat().st_size if partial.content.exists() else 0
+    kept = f"; {received:,} bytes have come and are kept" if received else ""
     raise InputError(f"cannot be downloaded ({reason}){kept}", where=url)
 
 
 def _resume(url: str, partial: PartialFile, report: Callable[[int, int | None], None]) -> None:
-    """One connection; ends when all has come."""
+    """Ask for the rest of a file over one connection; return when all of it is there."""
+    import httpx
+
     version = partial.version.read_text("ascii") if all(path.exists() for path in partial) else ""
     have = partial.content.stat().st_size if version else 0
     headers = {"User-Agent": "msg2", "Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": version}
-    with urlopen(Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:
-        if url.startswith("https:") and not response.url.startswith("https:"):
+    with httpx.stream("GET", url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+        if url.startswith("https:") and response.url.scheme != "https":
             raise InputError("leads to a place that is not secure", where=url)
-        if response.status == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+        response.raise_for_status()
+        if response.status_code == 206 and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             partial.remove()
             raise ConnectionError("the server sent another part than was asked for")
-        if response.status != 206:
+        if response.status_code != 206:
             have = 0
-        length = response.headers.get("Content-Length")
-        total = have + int(length) if length is not None and length.isdigit() else None
+        length = response.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdigit() else None
         partial.version.write_text(_version(response.headers), "ascii")
-        with partial.content.open("ab" if have else "wb") as file:
-            while chunk := response.read(_CHUNK):
-                have += len(chunk)
-                if max(have, total or 0) > MAX_BYTES:
-                    file.close()
-                    partial.remove()
-                    raise InputError(f"is larger than {MAX_BYTES:,} bytes", where=url)
-                file.write(chunk)
-                report(have, total)
-    if total is not None and have < total:
-        raise ConnectionError(f"broke off after {have:,} of {total:,} bytes")
+        try:
+            with partial.content.open("ab" if have else "wb") as file:
+                for chunk in response.iter_raw():
+                    have += len(chunk)
+                    if max(have, total or 0) > MAX_BYTES:
+                        raise InputError(f"is larger than {MAX_BYTES:,} bytes", where=url)
+                    file.write(chunk)
+                    report(have, total)
+        except httpx.RemoteProtocolError:
+            if total is None:
+                raise
+            raise ConnectionError(f"broke off after {have:,} of {total:,} bytes") from None
+        except InputError:
+            partial.remove()
+            raise
 
 
-def _version(headers: Any) -> str:
+def _version(headers: Mapping[str, str]) -> str:
     """What the condition of a later transfer can be; a weak ETag is none. Empty: begin anew."""
-    tag = str(headers.get("ETag") or "")
-    version = tag if tag.startswith('"') else str(headers.get("Last-Modified") or "")
+    tag = headers.get("ETag", "")
+    version = tag if tag.startswith('"') else headers.get("Last-Modified", "")
     return version if version.isascii() else ""
+
+
+class _FileRecord(TypedDict, total=False):
+    """What is recorded of a downloaded file."""
+
+    url: str
+    bytes: int
+    sha256: str
 
 
 RECORD = ".download.json"
@@ -296,13 +303,13 @@ def download_dataset(dataset: PublicDataset, folder: Path, progress: Progress = 
         target, known = folder / name, record.get(name, {}).get("sha256")
         if not target.exists():
             partial = _download(url, target, dataset.home, progress)
-            if known not in (None, _sha256(partial.content)):
+            if known not in (None, file_sha256(partial.content)):
                 partial.remove()
                 hint = f"to take the new version, delete {folder / RECORD}"
                 raise InputError("is not what it was at the first download (its SHA-256)", where=url, hint=hint)
             partial.content.replace(target)
             partial.remove()
-        actual = _sha256(target)
+        actual = file_sha256(target)
         if known is None:
             record[name] = {"url": url, "bytes": target.stat().st_size, "sha256": actual}
             content = {"format": _FORMAT, "files": record}
@@ -330,7 +337,7 @@ def _download(url: str, target: Path, home: str, progress: Progress) -> PartialF
     return partial
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
+def _read_record(folder: Path) -> dict[str, _FileRecord]:
     """What was recorded of the files in `folder`."""
     path = folder / RECORD
     if not path.exists():
@@ -343,8 +350,3 @@ def _read_record(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise InputError("is no record of downloads", where=path, hint="delete it; the files are then taken as they are")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Step
 
@@ -65,3 +65,6 @@ def _leaves(taxonomy: Any, task: str, root: str) -> set[Step]:
     nodes, at = member(taxonomy, task, dict, f"{root}.taxonomy"), f"{root}.taxonomy.{task}"
     leaves = [key for key in nodes if member(nodes, key, dict, at).get("is_leafnode")]
     return {member(nodes[key], "name", str, f"{at}.{key}") for key in leaves}
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("JSON",))

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 from msg2.errors import InputError
-from msg2.formats.delimited_reader import first_cells, read_headerless_rows
 from msg2.formats.json_files import list_items, member
-from msg2.formats.reading import ReadOptions, ReadResult, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, timed_segment
 from msg2.formats.source import Source
+from msg2.formats.tables import first_cells, read_headerless_rows
 from msg2.task import Segment
 from msg2.text import short_repr
 
@@ -84,3 +84,6 @@ def _parse_seconds(text: str, where: str) -> float:
     if not _NUMBER.fullmatch(text.strip()):
         raise InputError(f"{short_repr(text)} is not a number of seconds", where=where)
     return float(text)
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text", "JSON"))

@@ -26,9 +26,17 @@ from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.formats.eaf_document import EafDocument
 from msg2.formats.eaf_extension import extend_eaf
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, merge_labels, timed_segment
+from msg2.formats.reading import (
+    FileContents,
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    WriteOptions,
+    merge_labels,
+    timed_segment,
+)
 from msg2.formats.source import Source
-from msg2.formats.writing import FileContents, WriteOptions
 from msg2.formats.xml_parser import root_name
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
@@ -308,3 +316,6 @@ def _file_names(ids: Sequence[str]) -> list[str]:
 
 WRITERS = {".eaf": _write_elan}
 """Suffix -> what writes it."""
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("XML",))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from msg2.errors import InputError
 from msg2.formats.elan import choose_tiers
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
-from msg2.formats.time_text import parse_clock
+from msg2.formats.times import parse_clock
 
 DESCRIPTION = "ELAN annotations as tab-delimited text"
 
@@ -142,3 +142,6 @@ def _annotations(file: Source) -> Iterator[_Annotation]:
                 own = tier if layout.has_header or not layout.begin else cells[0]
                 if cells[place]:
                     yield _Annotation(number, video, own, cells[place], begin, end)
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text",))

@@ -10,9 +10,9 @@ import logging
 import re
 
 from msg2.errors import InputError
-from msg2.formats.delimited_reader import first_cells, read_records
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
+from msg2.formats.tables import first_cells, read_records
 from msg2.text import short_repr
 
 DESCRIPTION = "EPIC-Tent (Synchronised_action_label.txt)"
@@ -90,3 +90,6 @@ def _parse_seconds(code: str, frame: str, where: str) -> float:
         what = f"the frame {short_repr(frame)} is not that of the time {short_repr(code)}, with {_RATE} to a second"
         raise InputError(what, where=where)
     return number / _RATE
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text",))

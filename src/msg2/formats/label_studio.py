@@ -26,11 +26,18 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.delimited_reader import first_cells, read_records
 from msg2.formats.json_files import list_items, member, parse_json
-from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import (
+    FileContents,
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    WriteOptions,
+    timed_segment,
+)
 from msg2.formats.source import Source
-from msg2.formats.writing import FileContents, WriteOptions
+from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
@@ -313,3 +320,6 @@ def _write_label_studio(tasks: Sequence[Task], path: Path, options: WriteOptions
 
 WRITERS = {".label-studio.json": _write_label_studio}
 """Suffix -> what writes it."""
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("JSON", "text"))

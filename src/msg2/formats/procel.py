@@ -12,7 +12,7 @@ from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.matlab_file import read_variables
-from msg2.formats.reading import ReadOptions, ReadResult, timed_segment
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Segment, Sentence, Step, Task, Video
 
@@ -135,3 +135,6 @@ def _cells(value: Any) -> list[Any]:
 def _is_span(row: Any) -> bool:
     """Whether this is a start and an end."""
     return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in row)
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text",))

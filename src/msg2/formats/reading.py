@@ -1,19 +1,20 @@
-"""What every reader takes and returns: the options, the tasks, and the helpers that build tasks from labels."""
+"""What every reader and writer takes and returns: options, tasks, contents; and helpers that make tasks of labels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from msg2.errors import InputError
-from msg2.formats.column_roles import ColumnMapping, parse_columns
-from msg2.formats.source import Source
+from msg2.errors import InputError, require
+from msg2.files import FileContent
+from msg2.formats.columns import ColumnMapping, parse_columns
+from msg2.formats.source import FileKind, Source
 from msg2.options import Probability, options_class
 from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
@@ -51,6 +52,20 @@ def task_of_file(file: Source, source: Source) -> str:
     """What a table without a column for the task is about: what its file is named after; parts, what the folder is."""
     is_part = file.path != source.path and _PART.match(file.path.name)
     return source.stem if is_part else file.stem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """A format of labels that can be read."""
+
+    description: str
+    """What it reads, in words."""
+    can_read: Callable[[Source], bool]
+    """Whether a source is in the format, by its content."""
+    read: Callable[[Source, ReadOptions], ReadResult]
+    """Reads the tasks in a source that `can_read` accepts, every label kept."""
+    kinds: tuple[FileKind, ...] = ()
+    """The kinds of single files in which the format may come; folders may always."""
 
 
 class ReadNotes:
@@ -232,3 +247,56 @@ def apply_options(task: Task, options: ReadOptions) -> Task:
     if options.repeats == "first":
         task = task.with_first_labels()
     return task.order_by_start() if options.overlap == "start" else task
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Labels written for other tools."""
+
+    media: str = "{video}.mp4"
+    """Where the tool finds a video: a path or URL, with the id of the video for `{video}`."""
+    fps: float | None = None
+    """Frames per second, for Label Studio: labels in frames of the picture; None: in seconds along the sound."""
+    original: Source | None = None
+    """The data from which the labels are: what else its ELAN documents hold is kept in those that are written."""
+
+    guard: bool = False
+    """Tables of text: an apostrophe before names that a spreadsheet would run as a formula (= + - @)."""
+
+    def __post_init__(self) -> None:
+        require(self.fps is None or 0 < self.fps < float("inf"), f"fps is {self.fps}, it must be a number above 0")
+
+    def media_url(self, video: str) -> str:
+        """The path or URL of the video with the id `video`."""
+        return self.media.replace("{video}", video)
+
+
+def guard_names(task: Task) -> Task:
+    """The task with an apostrophe before every name that a spreadsheet would take for a formula.
+
+    >>> from msg2.task import Segment, Video
+    >>> guard_names(Task("t", ["=1+1", "fry"], [Video("v", [Segment("=1+1"), Segment("fry")])])).steps
+    ("'=1+1", 'fry')
+    """
+    videos = [
+        Video(
+            _guard(video.id),
+            [replace(s, step=_guard(s.step), source=s.source and _guard(s.source)) for s in video.segments],
+            video.sentences,
+        )
+        for video in task
+    ]
+    return Task(_guard(task.name), map(_guard, task.steps), videos, task.absent)
+
+
+def _guard(name: str) -> str:
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+
+FileContents: TypeAlias = Mapping[Path, FileContent]
+"""File -> what is to be written to it."""
+Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], FileContents]
+"""Makes the files of some tasks; the path is that of the first or only one."""

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
@@ -24,59 +24,40 @@ from msg2.formats import (
     elan,
     elan_text,
     epic_tent,
-    event_csv,
     label_studio,
     procel,
     step_table,
     timecode_list,
-    xes,
 )
-from msg2.formats.column_roles import format_columns, is_event_log, parse_columns
-from msg2.formats.reading import ReadOptions, ReadResult, apply_options, choose_task
+from msg2.formats.columns import format_columns, is_event_log, parse_columns
+from msg2.formats.event_log import EVENT_TABLES, XES
+from msg2.formats.reading import (
+    Reader,
+    ReadOptions,
+    ReadResult,
+    WriteOptions,
+    Writer,
+    apply_options,
+    choose_task,
+    guard_names,
+)
 from msg2.formats.source import ZIP, Source
-from msg2.formats.writing import WriteOptions, Writer, guard_names
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.progress import Progress, no_progress
 from msg2.task import Task
 from msg2.text import join_names
 
-
-class Reader(Protocol):
-    """What a module offers to be a reader."""
-
-    DESCRIPTION: str
-    """What it reads, in words."""
-
-    def can_read(self, source: Source) -> bool:
-        """Whether the source is in its format, by its content."""
-
-    def read(self, source: Source, options: ReadOptions) -> ReadResult:
-        """Read the tasks in the source, every label kept.
-
-        Parameters
-        ----------
-        source : Source
-            A file or folder that `can_read` has accepted.
-        options : ReadOptions
-            Those of its format in `FORMAT_OPTIONS` are the ones that it looks at.
-
-        Returns
-        -------
-        ReadResult
-            The tasks, and what was not in time order.
-        """
-
-
 FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
-    "order": (captaincook4d,),
-    "tier": (elan, elan_text),
-    "fps": (cvat, label_studio),
-    "columns": (event_csv, step_table),
+    "order": (captaincook4d.READER,),
+    "tier": (elan.READER, elan_text.READER),
+    "fps": (cvat.READER, label_studio.READER),
+    "columns": (EVENT_TABLES, step_table.READER),
 }
 """Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
 READERS: tuple[Reader, ...] = (
-    crosstask, procel, captaincook4d, coin, egoexo4d, egoprocel, assembly101, epic_tent,
-    xes, event_csv, elan, elan_text, cvat, label_studio, timecode_list, step_table,
+    crosstask.READER, procel.READER, captaincook4d.READER, coin.READER, egoexo4d.READER, egoprocel.READER,
+    assembly101.READER, epic_tent.READER, XES, EVENT_TABLES, elan.READER, elan_text.READER, cvat.READER,
+    label_studio.READER, timecode_list.READER, step_table.READER,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
 WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
@@ -170,12 +151,12 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
     if source.head.startswith(ZIP) and not source.is_spreadsheet:
         raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
     if columns is not None and step_table.can_read(source):
-        return event_csv if is_event_log(parse_columns(columns)) else step_table
+        return EVENT_TABLES if is_event_log(parse_columns(columns)) else step_table.READER
     sample = source.sample()
     for reader in READERS:
-        if reader.can_read(sample):
+        if (source.is_folder or source.kind in reader.kinds) and reader.can_read(sample):
             return reader
-    hint = "msg2 reads: " + "; ".join(reader.DESCRIPTION for reader in READERS)
+    hint = "msg2 reads: " + "; ".join(reader.description for reader in READERS)
     if source.is_folder:
         raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
     if isinstance(source.document, dict) and source.document.get("format") in (FORMAT, OLD_FORMAT):
@@ -189,8 +170,8 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
     """Read a source with its reader, every label kept."""
     for name, readers in FORMAT_OPTIONS.items():
         if getattr(options, name) is not None and reader not in readers:
-            what = f"takes no {name}, it was recognised as {reader.DESCRIPTION}"
-            takers = "; ".join(other.DESCRIPTION for other in readers)
+            what = f"takes no {name}, it was recognised as {reader.description}"
+            takers = "; ".join(other.description for other in readers)
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
         result = reader.read(source, options)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError, errors_at
-from msg2.formats import event_csv, step_table
-from msg2.formats.column_roles import parse_columns
-from msg2.formats.reading import ReadOptions, apply_options
-from msg2.formats.registry import Reader, find_reader, log_notes, make_read_options, read_all
+from msg2.formats import event_log, step_table
+from msg2.formats.columns import parse_columns
+from msg2.formats.reading import Reader, ReadOptions, apply_options
+from msg2.formats.registry import find_reader, log_notes, make_read_options, read_all
 from msg2.formats.source import Source
 from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
@@ -74,7 +74,7 @@ def read_sequences(
             results = ENGINES[engine](partial(_read_part, folder=source.path, options=chosen), files, jobs)
             return _join_parts(source, len(files), results, progress)
         except RepeatedVideoError as error:
-            if reader is step_table:
+            if reader is step_table.READER:
                 raise error.at(source.path) from None
             _log.warning("%s: cases go on from file to file, so all files are read at once", source.path)
     return [Sequences.from_task(task) for task in read_all(source, **options)]
@@ -84,12 +84,12 @@ def _find_parts(source: Source, reader: Reader, columns: Mapping[str, str]) -> l
     """The tables of a folder that can be read one by one."""
     if not source.is_folder or source.content is not None:
         return []
-    if reader is event_csv:
-        return [file.path for file in event_csv.find_logs(source, columns)]
-    if reader is not step_table:
+    if reader is event_log.EVENT_TABLES:
+        return [file.path for file in event_log.find_logs(source, columns)]
+    if reader is not step_table.READER:
         return []
-    tables = step_table.find_tables(source)
-    return [] if step_table.are_one_per_video(tables, columns) else [table.path for table in tables]
+    tables = step_table.open_tables(source, columns)
+    return [] if step_table.are_one_per_video(tables, columns) else [table.source.path for table in tables]
 
 
 def _join_parts(

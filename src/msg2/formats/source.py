@@ -30,12 +30,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
 from msg2.formats.downloads import MAX_BYTES, MAX_FILES
 from msg2.formats.json_files import parse_json
+
+if TYPE_CHECKING:
+    from msg2.formats.excel import SheetRows
 
 RATIO = 100
 LEAST_BYTES = 64_000_000
@@ -180,6 +183,8 @@ def _broken_at(shown: Path) -> Iterator[None]:
         raise InputError(what, where=shown, hint="pack it again, without a password") from None
 
 
+FileKind: TypeAlias = Literal["text", "JSON", "JSON lines", "XML", "workbook", "parquet"]
+"""What a file is by its first bytes; everything that is nothing else is taken for text."""
 HEAD_BYTES = 64 * 1024
 """What is looked at to recognise a format."""
 MANY_FILES, SHORT_HEAD_BYTES = 1000, 2 * 1024
@@ -384,6 +389,17 @@ class Source:
         hint = f"save it as UTF-8 text; it looks like {kind}"
         raise InputError(f"byte {offset} (0x{byte:02x}) is not UTF-8 text", where=self.row(row), hint=hint)
 
+    @cached_property
+    def kind(self) -> FileKind:
+        """What the file is, by its first bytes."""
+        if self.head.startswith(b"PAR1"):
+            return "parquet"
+        if self.is_spreadsheet:
+            return "workbook"
+        if self.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<"):
+            return "XML"
+        return "JSON lines" if self.is_json_lines else "JSON" if self.is_json else "text"
+
     # -- JSON ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -447,6 +463,13 @@ class Source:
     def is_spreadsheet(self) -> bool:
         """Whether this is an Excel workbook (`.xlsx`)."""
         return self.workbook is not None
+
+    @cached_property
+    def sheets(self) -> list[tuple[str, SheetRows]]:
+        """The sheets of the workbook that the file is, read once."""
+        from msg2.formats.excel import read_sheets
+
+        return list(read_sheets(self))
 
     @cached_property
     def workbook(self) -> Source | None:

@@ -1,8 +1,9 @@
-"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel, read.
+"""The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel and data frames, read.
 
 A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
 the video and the folder's name the task. A table without a column `task` is the task that its file is named after;
 files that are called part-0, part-1, … are parts of one table, named after the folder.
+`task`, `video` and `step` are verbatim text. Times are seconds, on every row of a file or on none.
 What is written reads back as the same tasks.
 """
 
@@ -15,22 +16,52 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
-from msg2.errors import InputError, optional_dependency
-from msg2.formats.column_roles import parse_columns
-from msg2.formats.columnar_reader import NotPlainError, read_plain_tables
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, task_of_file
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.errors import InputError, errors_at
+from msg2.formats.columns import (
+    ColumnMapping,
+    is_in_milliseconds,
+    is_step_header,
+    match_step_columns,
+    parse_columns,
+)
+from msg2.formats.label_arrays import LabelArrays, Names, make_tasks
+from msg2.formats.reading import (
+    FileContents,
+    Reader,
+    ReadNotes,
+    ReadOptions,
+    ReadResult,
+    WriteOptions,
+    Writer,
+    task_of_file,
+)
 from msg2.formats.source import Source
-from msg2.formats.table_rows import NUMBER_COLUMNS, find_columns, read_rows
-from msg2.formats.writing import FileContents, WriteOptions, Writer
+from msg2.formats.tables import (
+    ABSENT,
+    CodedColumn,
+    Column,
+    NumberColumn,
+    Table,
+    Wanted,
+    is_parquet,
+    open_table,
+    read_header,
+)
+from msg2.formats.times import NumberParser
 from msg2.formats.xml_parser import root_name
-from msg2.task import Task
-from msg2.text import join_names, short_repr
+from msg2.task import Segment, Task
+from msg2.text import join_names, name_fault, short_repr
 
 DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them"
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+_NAME_COLUMNS = ("task", "video", "step")
+_NUMBER_COLUMNS = ("start", "end", "confidence")
 ROWS_AT_ONCE = 10_000
 """Rows that are written at a time."""
 _log = logging.getLogger(__name__)
@@ -46,79 +77,38 @@ def can_read(source: Source) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read the tasks of one table, or of all tables in a folder.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `columns` is looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
-    files = find_tables(source)
+    """Read the tasks of one table, or of all tables in a folder."""
     given = parse_columns(options.columns)
-    one_per_video = source.is_folder and are_one_per_video(files, given)
-    notes = ReadNotes()
-    try:
-        result = _read_in_columns(files, source, given, notes) if not one_per_video else None
-    except NotPlainError:
-        result = None
-    if result is None:
-        names = (
-            (file, (source.stem, file.stem) if one_per_video else (task_of_file(file, source), None)) for file in files
-        )
-        result = ReadResult.from_files(
-            (file, _read_labels(file, task, video, given, notes)) for file, (task, video) in names
-        )
-    if not any(task.labels for task in result.tasks):
+    tables = open_tables(source, given)
+    one_per_video = source.is_folder and are_one_per_video(tables, given)
+    notes, parts = ReadNotes(), []
+    for table in tables:
+        file = table.source
+        required = ("step",) if one_per_video else ("video", "step")
+        mapping = match_step_columns(table.header, given, table.where, required)
+        task, video = (source.stem, file.stem) if one_per_video else (task_of_file(file, source), None)
+        labels = read_labels(table, mapping, task, video, notes)
+        if len(labels.step.code) or one_per_video:
+            parts.append((file, labels))
+    if not any(len(labels.step.code) for _, labels in parts):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    return replace(result, assumptions=tuple(notes.assumptions), unused=tuple(sorted(notes.unused)))
+    unsorted = {file.path.name: labels.count_unsorted() for file, labels in parts}
+    return ReadResult(make_tasks(parts), unsorted, tuple(notes.assumptions), tuple(sorted(notes.unused)))
 
 
-def find_tables(source: Source) -> list[Source]:
+def _open(file: Source, given: Mapping[str, str]) -> Table:
+    return open_table(file, lambda cells: is_step_header(cells, given))
+
+
+def open_tables(source: Source, given: Mapping[str, str]) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
     if not source.is_folder:
-        return [source]
+        return [_open(source, given)]
     files = [file for file in source.files if _is_table(file)]
     others = {file.path.name for file in source.files} - {file.path.name for file in files}
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return files
-
-
-def _read_in_columns(files: Sequence[Source], source: Source, given: Mapping[str, str], notes: ReadNotes) -> ReadResult:
-    """The result of full tables that leave nothing open."""
-    if all(file.is_small for file in files):
-        raise NotPlainError  # pyarrow takes longer to be imported
-    mapped = [(file, find_columns(file, given), task_of_file(file, source)) for file in files]
-    result = read_plain_tables(mapped)
-    for _, mapping, _ in mapped:
-        notes.add(mapping)
-    return result
-
-
-def _read_labels(
-    file: Source, task: str, video: str | None, given: Mapping[str, str], notes: ReadNotes
-) -> SegmentsByVideo:
-    """The segments of one file; `task` and `video` are the names where it has no such column."""
-    labels: SegmentsByVideo = {}
-    open_ended = 0
-    for row in read_rows(file, ("video", "step") if video is None else ("step",), given, notes):
-        key = (row.task or task, row.video or video or "")
-        labels.setdefault(key, []).append(row.segment)
-        open_ended += row.open_ended
-    notes.assume_instants(open_ended)
-    return labels if labels or video is None else {(task, video): []}
+    return [_open(file, given) for file in files]
 
 
 def _is_table(file: Source) -> bool:
@@ -126,19 +116,147 @@ def _is_table(file: Source) -> bool:
     if file.path.name.lower().removesuffix(".gz").endswith(_SUFFIXES):
         return True
     try:
-        return can_read(file) and "step" in find_columns(file, {}).columns
+        return can_read(file) and is_step_header(read_header(file, lambda cells: is_step_header(cells, {})), {})
     except InputError:
         return False  # a picture, a readme, …: it does not claim to be a table
 
 
-def are_one_per_video(files: Sequence[Source], given: Mapping[str, str]) -> bool:
+def are_one_per_video(tables: Sequence[Table], given: Mapping[str, str]) -> bool:
     """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
-    full = [file for file in files if "video" in find_columns(file, given).columns]
-    if full and len(full) < len(files):
-        other = next(file for file in files if file not in full)
-        what = f"has the column 'video', {short_repr(other.path.name)} in the same folder has not"
-        raise InputError(what, where=full[0].path, hint="give every table this column, or one table per video")
-    return not full
+    is_full = ["video" in match_step_columns(table.header, given, table.where).columns for table in tables]
+    if any(is_full) and not all(is_full):
+        other = tables[is_full.index(False)].source.path.name
+        what = f"has the column 'video', {short_repr(other)} in the same folder has not"
+        where = tables[is_full.index(True)].source.path
+        raise InputError(what, where=where, hint="give every table this column, or one table per video")
+    return not any(is_full)
+
+
+# -- columns -> labels ----------------------------------------------------------------------------------------
+
+
+def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | None, notes: ReadNotes) -> LabelArrays:
+    """The labels of one table; `task` and `video` are the names where it has no such column."""
+    numbers = [mapping.columns[role] for role in _NUMBER_COLUMNS if role in mapping.columns]
+    read = table.read(Wanted(list(mapping.columns.values()), numbers))
+    columns = {role: read[column] for role, column in mapping.columns.items()}
+    if is_parquet(table.source) and not {"confidence", "source"}.isdisjoint(columns):
+        table.source.unpacking_budget.require(rows=_rows(columns["step"]))  # such labels take more memory
+    milliseconds = {role for role in ("start", "end") if is_in_milliseconds(mapping.columns.get(role, ""))}
+    parser = NumberParser(table.separator)
+    try:
+        labels, open_ended = _to_labels(columns, parser, milliseconds, task, video)
+    except InputError:
+        _raise_for_row(table, mapping, columns, milliseconds)
+    notes.assume(*table.assumptions)
+    notes.add(mapping, parser.assumptions)
+    notes.assume_instants(open_ended)
+    return labels
+
+
+def _rows(column: Column) -> int:
+    return len(column.code if isinstance(column, CodedColumn) else column.values)
+
+
+def _to_labels(
+    columns: Mapping[str, Column], parser: NumberParser, milliseconds: set[str], task: str, video: str | None
+) -> tuple[LabelArrays, bool]:
+    """The labels, and whether some have a start and no end; an error says that some row is wrong, and not which."""
+    step = Names.of(columns["step"])
+    rows = len(step.code)
+    tasks = Names.of(columns["task"]) if "task" in columns else Names.repeat(task, rows)
+    videos = Names.of(columns["video"]) if video is None or "video" in columns else Names.repeat(video, rows)
+    start, end, confidence = (
+        _to_numbers(role, columns[role], parser, role in milliseconds) if role in columns else None
+        for role in _NUMBER_COLUMNS
+    )
+    if confidence is not None and ((confidence < 0) | (confidence > 1)).any():
+        raise InputError("a confidence is not in 0 … 1")
+    confidence = None if confidence is None or np.isnan(confidence).all() else confidence
+    labels = LabelArrays(tasks, videos, step, confidence=confidence, source=_to_sources(columns.get("source")))
+    if start is None or np.isnan(start).all():
+        if end is not None and not np.isnan(end).all():
+            raise InputError("there is an end without a start")
+        return labels, False
+    open_ended = np.ones(rows, np.bool_) if end is None else np.isnan(end)
+    end = start if end is None else np.where(open_ended, start, end) if open_ended.any() else end
+    if not ((start >= 0).all() and (end >= start).all()):
+        raise InputError("a time is wrong, or missing")
+    return replace(labels, start=start, end=end), bool(open_ended.any())
+
+
+def _to_sources(column: Column | None) -> CodedColumn | None:
+    """The sources of labels; None where no label has one."""
+    if column is None:
+        return None
+    if not isinstance(column, CodedColumn):
+        raise InputError("the source is not text")
+    values = [None if value in ("", ABSENT) else value for value in column.values]
+    if not all(isinstance(value, str | None) for value in values):
+        raise InputError("the source is not text")
+    return CodedColumn(values, column.code) if any(values) else None
+
+
+def _to_numbers(role: str, column: Column, parser: NumberParser, milliseconds: bool) -> NDArray[np.float64]:
+    """The numbers of a column, times in seconds; NaN where there is none."""
+    if isinstance(column, NumberColumn):
+        values = column.values.astype(np.float64)
+        if role != "confidence" and values.any():
+            parser.require_notation(role, "", "in milliseconds" if milliseconds else "in seconds")
+        numbers = values / 1000 if milliseconds else values
+        present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
+        code: NDArray[np.int32] | slice = slice(None)
+    elif isinstance(column, CodedColumn):
+        parsed = [
+            parser.parse_number(role, cell) if role == "confidence" else parser.parse_seconds(role, cell, milliseconds)
+            for cell in (None if cell is ABSENT else cell for cell in column.values)
+        ]
+        present = np.array([value is not None for value in parsed], np.bool_)
+        numbers = np.array([value if value is not None else np.nan for value in parsed], np.float64)
+        code = column.code
+    else:
+        raise InputError(f"the {role} is not a number")
+    if not np.isfinite(numbers[present]).all():
+        raise InputError(f"the {role} is not finite")
+    return numbers[code] if present.all() else np.where(present, numbers, np.nan)[code]
+
+
+def _raise_for_row(
+    table: Table, mapping: ColumnMapping, columns: Mapping[str, Column], milliseconds: set[str]
+) -> NoReturn:
+    """Look at every row again, to say which one is wrong."""
+    parser = NumberParser(table.separator)
+    is_timed: bool | None = None
+    for line, *cells in zip(table.lines(), *(column.cells() for column in columns.values()), strict=False):
+        with errors_at(table.source.row(line)):
+            segment = _check_row(dict(zip(columns, cells, strict=True)), mapping, parser, milliseconds)
+            if is_timed not in (None, segment.is_timed):
+                here, above = ("no times", "some") if is_timed else ("times", "none")
+                hint = "give start and end on every row, or on none"
+                raise InputError(f"the row has {here}, the rows above have {above}", hint=hint)
+            is_timed = segment.is_timed
+    raise InputError("cannot be read as a table of steps", where=table.source.path)
+
+
+def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberParser, milliseconds: set[str]) -> Segment:
+    for role in _NAME_COLUMNS:
+        if row.get(role) is ABSENT:
+            raise InputError(f"the key {mapping.columns[role]!r} is missing")
+    row = {role: None if cell is ABSENT else cell for role, cell in row.items()}
+    texts: dict[str, str] = {}
+    for role in (*_NAME_COLUMNS, "source"):
+        cell = row.get(role)
+        if not isinstance(cell, str | None):
+            what = f"the {role} {short_repr(str(cell))} is not text"
+            raise InputError(what, hint="names are verbatim text: put it in quotes")
+        texts[role] = cell or ""
+    start, end = (parser.parse_seconds(role, row.get(role), role in milliseconds) for role in ("start", "end"))
+    confidence = parser.parse_number("confidence", row.get("confidence"))
+    segment = Segment(texts["step"], start, start if end is None else end, confidence, texts["source"] or None)
+    for role in ("video", "task"):
+        if role in row and (fault := name_fault(texts[role])):
+            raise InputError(f"the {role} has {fault}" if texts[role] else f"the {role} is empty")
+    return segment
 
 
 # -- writing --------------------------------------------------------------------------------------------------
@@ -177,11 +295,11 @@ def _json_lines(tasks: Iterable[Task]) -> Iterator[str]:
 
 def to_parquet(tasks: Iterable[Task]) -> bytes:
     """`tasks` as a Parquet file with the columns of `to_csv`."""
-    with optional_dependency("writing Parquet", "parquet"):
-        import pyarrow
-        from pyarrow import parquet
+    import pyarrow
+    from pyarrow import parquet
+
     columns, rows = table_cells(tasks)
-    kinds = [pyarrow.float64() if name in NUMBER_COLUMNS else pyarrow.string() for name in columns]
+    kinds = [pyarrow.float64() if name in _NUMBER_COLUMNS else pyarrow.string() for name in columns]
     schema = pyarrow.schema(list(zip(columns, kinds, strict=True)))
     content = io.BytesIO()
     with parquet.ParquetWriter(content, schema) as writer:
@@ -255,3 +373,6 @@ WRITERS: Mapping[str, Writer] = {
     ".parquet": lambda tasks, path, options: {path: to_parquet(tasks)},
 }
 """Suffix -> what writes it."""
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text", "JSON lines", "workbook", "parquet", "XML"))

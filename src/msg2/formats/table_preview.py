@@ -13,20 +13,24 @@ from pathlib import Path
 from typing import Literal
 
 from msg2.errors import InputError
-from msg2.formats import event_csv, registry, step_table
-from msg2.formats.column_roles import (
+from msg2.formats import registry, step_table
+from msg2.formats.columns import (
     EVENT_NAMES,
     STEP_NAMES,
     ColumnMapping,
-    Names,
+    RoleNames,
     format_columns,
     is_event_log,
+    is_log_header,
+    is_step_header,
     match_columns,
+    match_event_columns,
+    match_step_columns,
     parse_columns,
 )
-from msg2.formats.delimited_reader import CellTable, open_table
+from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.source import Source
-from msg2.formats.table_rows import check_columns, is_header, is_parquet, match_step_columns
+from msg2.formats.tables import Table, is_parquet, open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +89,20 @@ def preview_table(
     if source.is_folder or source.is_json_lines or is_parquet(source):
         return None
     reader = registry.find_reader(source, format_columns(columns))
-    if reader not in (event_csv, step_table):
+    if reader not in (EVENT_TABLES, step_table.READER):
         return None
 
-    def fits(cells: Sequence[str]) -> bool:
-        return event_csv.is_log_header(cells, given) or is_header(cells, given)
-
-    with open_table(source, fits) as table:
-        shown = tuple(tuple(cells) for _, cells in islice(table.rows, rows))
-        is_log = is_event_log(given) if given else reader is event_csv or _looks_like_log(table.header)
-        names = EVENT_NAMES if is_log else STEP_NAMES
-        try:
-            found, problem = _find_columns(source, table, given, is_log), None
-        except InputError as error:
-            found, problem = ColumnMapping(_guess_columns(table.header, names, given), (), ()), error.what
-        assumptions = (*table.assumptions, *found.assumptions)
-        kind: Literal["steps", "events"] = "events" if is_log else "steps"
-        return TablePreview(kind, table.header, shown, found.columns, tuple(names), assumptions, problem)
+    table = open_table(source, lambda cells: is_log_header(cells, given) or is_step_header(cells, given))
+    shown = tuple(tuple(cells) for _, cells in islice(table.text_rows(), rows))
+    is_log = is_event_log(given) if given else reader is EVENT_TABLES or _looks_like_log(table.header)
+    names = EVENT_NAMES if is_log else STEP_NAMES
+    try:
+        mapping, problem = _match(table, given, is_log), None
+    except InputError as error:
+        mapping, problem = ColumnMapping(_guess_columns(table.header, names, given), (), ()), error.what
+    assumptions = (*table.assumptions, *mapping.assumptions)
+    kind: Literal["steps", "events"] = "events" if is_log else "steps"
+    return TablePreview(kind, table.header, shown, mapping.columns, tuple(names), assumptions, problem)
 
 
 def _looks_like_log(header: Sequence[str]) -> bool:
@@ -110,7 +111,7 @@ def _looks_like_log(header: Sequence[str]) -> bool:
     return len(log.keys() & {"case", "activity"}) > len(steps.keys() & {"video", "step"})
 
 
-def _guess_columns(header: Sequence[str], names: Names, given: Mapping[str, str]) -> dict[str, str]:
+def _guess_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, str]) -> dict[str, str]:
     """What can be told of the columns, each by itself, where something is wrong with others."""
     found: dict[str, str] = {}
     for role in names:
@@ -119,8 +120,7 @@ def _guess_columns(header: Sequence[str], names: Names, given: Mapping[str, str]
     return found
 
 
-def _find_columns(source: Source, table: CellTable, given: Mapping[str, str], is_log: bool) -> ColumnMapping:
-    where = source.row(table.line)
+def _match(table: Table, given: Mapping[str, str], is_log: bool) -> ColumnMapping:
     if is_log:
-        return event_csv.find_event_columns(table.header, given, where)
-    return check_columns(match_step_columns(table.header, given, where), table.header, ("video", "step"), where)
+        return match_event_columns(table.header, given, table.where)
+    return match_step_columns(table.header, given, table.where, ("video", "step"))

@@ -10,9 +10,9 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from msg2.errors import InputError
-from msg2.formats.reading import ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
-from msg2.formats.time_text import parse_clock
+from msg2.formats.times import parse_clock
 
 DESCRIPTION = "lists of timecodes (00:05 whisk), a file per video"
 
@@ -78,3 +78,6 @@ def _read_list(file: Source, task: str, notes: ReadNotes) -> SegmentsByVideo:
             segments.append(timed_segment(found[3], start, end, file.row(number)))
             notes.assume_instants(not found[2])
     return {(task, file.stem): segments}
+
+
+READER = Reader(DESCRIPTION, can_read, read, ("text",))

@@ -1,28 +1,29 @@
 """What the videos say for an edge and for a precondition: typed views of the `evidence` in a graph file.
 
 Graph files may come from elsewhere and may hold keys of their own, so reading is tolerant: unknown keys are ignored, a
-value of the wrong type counts as absent, and nothing here raises an exception.
+value of the wrong type counts as absent, and nothing here raises an exception. The types below say what is right;
+pydantic reads by them, and writes them into the JSON Schema of the file. It is imported on first use, because it takes
+as long to import as the rest of this package.
 
-What a graph says of pairs of steps, as rows: every edge and exclusive pair with its support and confidence.
+`related_pairs` lists what a graph says of pairs of steps as rows: every edge and exclusive pair with its support.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from msg2.errors import InputError
-from msg2.graph.formula import Formula, formula_from_json
+from msg2.graph.formula import Formula
 from msg2.task import Step
 
 if TYPE_CHECKING:
+    from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema
+
     from msg2.graph.graph import SubtaskGraph
-
-
-_TOO_LARGE = 2**63
-"""Numbers beyond it, infinity included, are no evidence."""
 
 EdgeKind: TypeAlias = Literal["needs", "after"]
 """What an edge says: `after` needs `before`, or comes after it where both are done."""
@@ -31,30 +32,60 @@ PairKind: TypeAlias = EdgeKind | Literal["exclusive", "free"]
 PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
 
 
+class _Strict:
+    """Has pydantic take a value as it is, within bounds, or not at all: "3" is no number, and true none either."""
+
+    def __init__(self, **bounds: float) -> None:
+        self.bounds = bounds
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> dict[str, object]:
+        return {**handler(source), "strict": True, **self.bounds}
+
+
+class _OrElse:
+    """Has pydantic use a default in the place of a wrong value, or leave a wrong entry of a mapping out."""
+
+    def __init__(self, default: Callable[[], object] | None = None) -> None:
+        self.default = default
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core.core_schema import with_default_schema
+
+        if self.default is None:
+            return with_default_schema(handler(source), on_error="omit")
+        return with_default_schema(handler(source), default_factory=self.default, on_error="default")
+
+
+_NONE, _EMPTY, _OMIT = _OrElse(type(None)), _OrElse(dict), _OrElse()
+_Number: TypeAlias = Annotated[float, _Strict(gt=-(2.0**63), lt=2.0**63)]
+_Count: TypeAlias = Annotated[int, _Strict(ge=0, lt=2**63)]
+Count: TypeAlias = Annotated[_Count | None, _NONE]
+Number: TypeAlias = Annotated[_Number | None, _NONE]
+Names: TypeAlias = Annotated[tuple[str, ...] | None, _NONE]
+_DESCRIBED: ConfigDict = {"use_attribute_docstrings": True}
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The videos behind one edge; None where the evidence does not say.
+    """The videos behind one edge; absent where the evidence does not say."""
 
-    >>> support = Support.from_json({"before": 47, "together": 50, "probability": 0.98, "own": "kept elsewhere"})
-    >>> support.share, support.weak
-    (0.94, False)
-    """
+    __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
 
-    before: int | None = None
+    before: Count = None
     """Videos in which the edge's first step comes before its second."""
-    together: int | None = None
+    together: Count = None
     """Videos that order the two steps, either way round."""
-    lacking: int | None = None
+    lacking: Count = None
     """Videos with the edge's second step that lack its first."""
-    weak: bool = False
+    weak: Annotated[bool, _Strict(), _OrElse(bool)] = False
     """Whether these videos are so few that the edge may be chance."""
-    probability: float | None = None
+    probability: Number = None
     """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
-    direct: float | None = None
+    direct: Number = None
     """Share of the bootstrap samples whose graph has this edge itself."""
-    kinds: Mapping[PairKind, float] | None = None
+    kinds: Annotated[Mapping[PairKind, _Number] | None, _NONE] = None
     """Share of the bootstrap samples in which the pair is of each kind."""
-    gain: float | None = None
+    gain: Number = None
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
 
     @property
@@ -72,20 +103,15 @@ class Support:
 
     @staticmethod
     def from_json(value: object) -> Support:
-        """Read the entry of an edge in a graph file; of anything else, a support that says nothing."""
-        entry = _mapping(value)
-        return Support(
-            _count(entry.get("before")),
-            _count(entry.get("together")),
-            _count(entry.get("lacking")),
-            entry.get("weak") is True,
-            _number(entry.get("probability")),
-            _number(entry.get("direct")),
-            _kind_shares(entry.get("kinds")),
-            _number(entry.get("gain")),
-        )
+        """Read the entry of an edge in a graph file; of anything else, a support that says nothing.
 
-    def to_json(self) -> dict[str, Any]:
+        >>> support = Support.from_json({"before": 47, "together": 50, "probability": 0.98, "own": "kept elsewhere"})
+        >>> support.share, support.weak
+        (0.94, False)
+        """
+        return _readers()[0].validate_python(value if isinstance(value, Mapping) else {})
+
+    def to_json(self) -> dict[str, object]:
         """The entry of an edge in a graph file: what is known, in a fixed order."""
         counts = {"before": self.before, "together": self.together, "lacking": self.lacking, "weak": self.weak or None}
         kinds = None if self.kinds is None else dict(self.kinds)
@@ -112,110 +138,68 @@ class RunnerUp:
     """The second best precondition of a step, and its score."""
 
     precondition: Formula
-    score: float | None = None
+    score: Number = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many videos do without a step, of how many."""
+
+    without: _Count
+    videos: _Count
 
 
 @dataclass(frozen=True, slots=True)
 class StepEvidence:
-    """What the videos say about the precondition of one step; None where the evidence does not say.
+    """What the videos say about the precondition of one step; absent where the evidence does not say."""
 
-    >>> evidence = StepEvidence.from_json({"videos": 10, "holds": 9, "edges": {"heat pan": {"weak": True}}})
-    >>> evidence.holds, evidence.edges["heat pan"].weak, evidence.score
-    (9, True, None)
-    """
+    __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
 
-    videos: int | None = None
+    videos: Count = None
     """Videos with the step."""
-    holds: int | None = None
+    holds: Count = None
     """Those of them in which its precondition held."""
-    confidence: float | None = None
+    confidence: Number = None
     """Share of the bootstrap samples with this precondition."""
-    score: float | None = None
+    score: Number = None
     """How good the learner found the precondition."""
-    examples: tuple[str, ...] | None = None
+    examples: Names = None
     """Some videos in which the precondition held."""
-    violations: tuple[str, ...] | None = None
+    violations: Names = None
     """The videos in which it did not."""
-    runner_up: RunnerUp | None = None
+    runner_up: Annotated[RunnerUp | None, _NONE] = None
     """The second best precondition."""
-    edges: Mapping[Step, Support] = field(default_factory=dict)
+    edges: Annotated[Mapping[Step, Annotated[Support, _OMIT]], _EMPTY] = field(default_factory=dict)
     """The support of each step in the precondition."""
-    optional: tuple[int, int] | None = None
-    """Where the step is optional: videos without it, and videos in all."""
-    instead: tuple[Step, ...] | None = None
+    optional: Annotated[LeftOut | None, _NONE] = None
+    """Where the step is optional: how many videos do without it."""
+    instead: Names = None
     """Steps that take its place in other videos."""
-    exclusive: Mapping[Step, int] = field(default_factory=dict)
+    exclusive: Annotated[Mapping[Step, Annotated[_Count, _OMIT]], _EMPTY] = field(default_factory=dict)
     """Of each exclusive partner, the videos that show both."""
-    exclusive_probability: Mapping[Step, float] = field(default_factory=dict)
+    exclusive_probability: Annotated[Mapping[Step, Annotated[_Number, _OMIT]], _OrElse(dict)] = field(
+        default_factory=dict
+    )
     """Of each exclusive partner, the share of the bootstrap samples in which the two are exclusive."""
-    any_gain: float | None = None
+    any_gain: Number = None
     """As `Support.gain`, of the weakest OR in the precondition."""
 
     @staticmethod
     def from_json(value: object) -> StepEvidence:
-        """Read the entry of a step in a graph file; of anything else, evidence that says nothing."""
-        entry = _mapping(value)
-        optional = _mapping(entry.get("optional"))
-        without, videos = _count(optional.get("without")), _count(optional.get("videos"))
-        return StepEvidence(
-            _count(entry.get("videos")),
-            _count(entry.get("holds")),
-            _number(entry.get("confidence")),
-            _number(entry.get("score")),
-            _texts(entry.get("examples")),
-            _texts(entry.get("violations")),
-            _runner_up(entry.get("runner_up")),
-            {
-                before: Support.from_json(counts)
-                for before, counts in _mapping(entry.get("edges")).items()
-                if isinstance(counts, Mapping)
-            },
-            None if without is None or videos is None else (without, videos),
-            _texts(entry.get("instead")),
-            {
-                partner: both
-                for partner, value in _mapping(entry.get("exclusive")).items()
-                if (both := _count(value)) is not None
-            },
-            {
-                partner: share
-                for partner, value in _mapping(entry.get("exclusive_probability")).items()
-                if (share := _number(value)) is not None
-            },
-            _number(entry.get("any_gain")),
-        )
+        """Read the entry of a step in a graph file; of anything else, evidence that says nothing.
+
+        >>> evidence = StepEvidence.from_json({"videos": 10, "holds": 9, "edges": {"heat pan": {"weak": True}}})
+        >>> evidence.holds, evidence.edges["heat pan"].weak, evidence.score
+        (9, True, None)
+        """
+        return _readers()[1].validate_python(value if isinstance(value, Mapping) else {})
 
 
-def _kind_shares(value: object) -> Mapping[PairKind, float] | None:
-    entry = _mapping(value)
-    shares = {kind: share for kind in PAIR_KINDS if (share := _number(entry.get(kind))) is not None}
-    return shares or None
+@cache
+def _readers() -> tuple[TypeAdapter[Support], TypeAdapter[StepEvidence]]:
+    from pydantic import TypeAdapter
 
-
-def _runner_up(value: object) -> RunnerUp | None:
-    entry = _mapping(value)
-    try:
-        return RunnerUp(formula_from_json(entry.get("precondition")), _number(entry.get("score")))
-    except InputError:
-        return None
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if -_TOO_LARGE < value < _TOO_LARGE else None
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    return tuple(map(str, value)) if isinstance(value, list) else None
+    return TypeAdapter(Support), TypeAdapter(StepEvidence)
 
 
 RelationKind: TypeAlias = EdgeKind | Literal["exclusive"]
@@ -262,7 +246,7 @@ def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
     apart = sorted({pair for group in graph.exclusive for pair in combinations(group, 2)})
     rows = [
         *edge_pairs_with_support(graph),
-        *(_row(one, other, "exclusive", _exclusive_support(graph, one, other)) for one, other in apart),
+        *(_row(first, second, "exclusive", _exclusive_support(graph, first, second)) for first, second in apart),
     ]
     return sorted(
         rows, key=lambda row: (row.confidence is None, row.weak, -(row.confidence or 0), -(row.together or 0))
@@ -278,11 +262,11 @@ def _row(before: Step, after: Step, kind: RelationKind, support: Support) -> Rel
     )
 
 
-def _exclusive_support(graph: SubtaskGraph, one: Step, other: Step) -> Support:
+def _exclusive_support(graph: SubtaskGraph, first: Step, second: Step) -> Support:
     """The videos with either of two steps, and those of them with only one."""
-    ours, theirs = graph.step_evidence(one), graph.step_evidence(other)
-    both = ours.exclusive.get(other)
-    if both is None or ours.videos is None or theirs.videos is None:
+    evidence, videos = graph.step_evidence(first), graph.step_evidence(second).videos
+    both = evidence.exclusive.get(second)
+    if both is None or evidence.videos is None or videos is None:
         return NO_SUPPORT
-    either = ours.videos + theirs.videos - both
-    return Support(either - both, either, probability=ours.exclusive_probability.get(other))
+    either = evidence.videos + videos - both
+    return Support(either - both, either, probability=evidence.exclusive_probability.get(second))

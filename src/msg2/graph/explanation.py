@@ -80,7 +80,7 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
     elif evidence.instead:
         yield f"{videos.capitalize()} show it or {' or '.join(map(repr, evidence.instead))}, hardly ever both."
     if evidence.optional is not None:
-        without, every = evidence.optional
+        without, every = evidence.optional.without, evidence.optional.videos
         needed = "" if step in graph.optional else ", and no step needs it"
         yield f"It is optional: {without} of {every} {videos} do without it{needed}."
     elif step in graph.optional:

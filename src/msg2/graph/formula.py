@@ -2,14 +2,9 @@
 
 Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten nesting, sort and
 deduplicate operands and apply the constant, complement and absorption laws, so formulas that differ only in these
-compare and print equal; `msg2.graph.are_equivalent` decides logical equality.
-
-Formulas in disjunctive normal form, and simplified through it: exact, without enumerating the 2^N vectors.
-
-How often formulas hold and agree, uniformly over all 2^N completion vectors: exactly, and without enumerating them.
-
-Operands without common steps are independent, so their probabilities multiply; a step that is shared is expanded
-(Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
+compare and print equal; `are_equivalent` decides logical equality, and `simplify` goes through a disjunctive normal
+form. None of it enumerates the 2^N completion vectors: `probability` and `agreement` are exact, because operands
+without common steps are independent and a shared step is expanded (Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +23,12 @@ from msg2.errors import InputError
 from msg2.task import Step
 from msg2.text import short_repr
 
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+FormulaJson: TypeAlias = "bool | str | list[FormulaJson] | dict[str, FormulaJson]"
+"""A formula in a graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
 FormulaKind: TypeAlias = Literal["true", "step", "all", "any", "not"]
 _RANK: dict[FormulaKind, int] = {"true": 0, "step": 1, "not": 2, "all": 3, "any": 4}
 
@@ -65,7 +66,7 @@ class Formula:
         return frozenset({self.kind}).union(*(operand.kinds for operand in self.operands))
 
     @cached_property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return (_RANK[self.kind], self.name, tuple(operand._key for operand in self.operands))
 
     def __hash__(self) -> int:
@@ -197,7 +198,7 @@ class Formula:
         """
         return self.text(" and ", " or ", "not ", lambda step: f"'{step}'")
 
-    def to_json(self) -> Any:
+    def to_json(self) -> FormulaJson:
         """The JSON value of the graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
         match self.kind:
             case "true":
@@ -208,6 +209,17 @@ class Formula:
                 return {"not": self.operands[0].to_json()}
             case _:
                 return {self.kind: [operand.to_json() for operand in self.operands]}
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Let pydantic read formulas as `formula_from_json` does, and describe them in a JSON Schema."""
+        from pydantic_core import core_schema
+
+        from msg2.graph.graph_file import FormulaValue
+
+        return core_schema.no_info_plain_validator_function(
+            formula_from_json, json_schema_input_schema=handler.generate_schema(FormulaValue)
+        )
 
 
 TRUE = Formula("true")

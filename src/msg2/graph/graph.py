@@ -7,11 +7,11 @@ both done (`exclusive`), which may be left out (`optional`), and which are often
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
-from itertools import pairwise
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise, permutations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,10 @@ from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.graph import explanation, reduction
 from msg2.graph.closure import transitive_closure, transitive_reduction
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support
-from msg2.graph.formula import TRUE, Formula, formula_from_json
+from msg2.graph.formula import TRUE, Formula, FormulaJson, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.task import Step
-from msg2.text import name_fault, short_repr
+from msg2.text import short_repr
 
 if TYPE_CHECKING:
     import networkx
@@ -60,12 +60,12 @@ class SubtaskGraph:
     task: str
     steps: tuple[Step, ...]
     preconditions: Mapping[Step, Formula]
-    method: Mapping[str, Any] = field(default_factory=dict)
-    evidence: Mapping[str, Any] = field(default_factory=dict)
     order: tuple[tuple[Step, Step], ...] = ()
     exclusive: tuple[tuple[Step, ...], ...] = ()
     optional: frozenset[Step] = frozenset()
     repeats: Mapping[Step, float] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -80,29 +80,36 @@ class SubtaskGraph:
         optional: Iterable[Step] = (),
         repeats: Mapping[Step, float] | None = None,
     ) -> None:
-        names = list(steps)
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"the graph has the step {short_repr(twice)} twice")
-        for name, formula in preconditions.items():
-            for used in ({name} | formula.steps) - set(names):
-                raise InputError(f"{short_repr(used)} is in a precondition but not among the steps of the graph")
-        pairs = sorted({(before, after) for before, after in order})
-        groups = sorted({tuple(sorted(set(group))) for group in exclusive})
-        left_out, again = frozenset(optional), dict(repeats or {})
-        _check_relations(set(names), pairs, groups, left_out, again)
-        needed = {name: f for name, f in preconditions.items() if f != TRUE}
+        names, groups = list(steps), [list(group) for group in exclusive]
+        pairs = [(before, after) for before, after in order]
+        left_out, again = list(optional), dict(repeats or {})
+        _check_names(names, _named_steps(preconditions, pairs, groups, left_out, again))
+        for key, related in (("order", pairs), ("exclusive", groups)):
+            for number, group in enumerate(related, 1):
+                if len(set(group)) < 2:
+                    name = short_repr(group[0] if group else "")
+                    raise InputError(
+                        f"{name} is related to itself: two steps are needed", where=f"{key}, entry {number}"
+                    )
+        for name, share in again.items():
+            if not 0 <= share <= 1:
+                raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
+        needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
-        object.__setattr__(self, "task", task)
-        object.__setattr__(self, "steps", ordered)
-        object.__setattr__(self, "preconditions", MappingProxyType({n: needed[n] for n in ordered if n in needed}))
-        object.__setattr__(self, "method", MappingProxyType(dict(method or {})))
-        object.__setattr__(self, "evidence", MappingProxyType(dict(evidence or {})))
-        object.__setattr__(self, "order", tuple(pairs))
-        object.__setattr__(self, "exclusive", tuple(groups))
-        object.__setattr__(self, "optional", left_out)
-        object.__setattr__(self, "repeats", MappingProxyType({n: again[n] for n in ordered if n in again}))
+        values = {
+            "task": task,
+            "steps": ordered,
+            "preconditions": MappingProxyType({name: needed[name] for name in ordered if name in needed}),
+            "order": tuple(sorted(set(pairs))),
+            "exclusive": tuple(sorted({tuple(sorted(set(group))) for group in groups})),
+            "optional": frozenset(left_out),
+            "repeats": MappingProxyType({name: again[name] for name in ordered if name in again}),
+            "method": MappingProxyType(dict(method or {})),
+            "evidence": MappingProxyType(dict(evidence or {})),
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -156,26 +163,27 @@ class SubtaskGraph:
 
     def partners(self, step: Step) -> frozenset[Step]:
         """The steps that are never done in the same run as `step`, as the exclusive groups say."""
-        return self._relations["partners"].get(step, frozenset())
+        return self._partners.get(step, frozenset())
 
     def order_predecessors(self, step: Step) -> frozenset[Step]:
         """The steps that come before `step` where both are done, as `order` says."""
-        return self._relations["predecessors"].get(step, frozenset())
+        return self._order_predecessors.get(step, frozenset())
 
     def order_successors(self, step: Step) -> frozenset[Step]:
         """The steps that come after `step` where both are done, as `order` says."""
-        return self._relations["successors"].get(step, frozenset())
+        return self._order_successors.get(step, frozenset())
 
     @cached_property
-    def _relations(self) -> Mapping[str, Mapping[Step, frozenset[Step]]]:
-        found: dict[str, dict[Step, set[Step]]] = {"partners": {}, "predecessors": {}, "successors": {}}
-        for before, after in self.order:
-            found["successors"].setdefault(before, set()).add(after)
-            found["predecessors"].setdefault(after, set()).add(before)
-        for group in self.exclusive:
-            for name in group:
-                found["partners"].setdefault(name, set()).update(other for other in group if other != name)
-        return {kind: {name: frozenset(others) for name, others in by.items()} for kind, by in found.items()}
+    def _partners(self) -> Mapping[Step, frozenset[Step]]:
+        return _related((name, other) for group in self.exclusive for name, other in permutations(group, 2))
+
+    @cached_property
+    def _order_predecessors(self) -> Mapping[Step, frozenset[Step]]:
+        return _related((after, before) for before, after in self.order)
+
+    @cached_property
+    def _order_successors(self) -> Mapping[Step, frozenset[Step]]:
+        return _related(self.order)
 
     @cached_property
     def required(self) -> frozenset[Step]:
@@ -277,10 +285,7 @@ class SubtaskGraph:
         Support or None
             None where the graph has no evidence of this edge.
         """
-        counts: Any = self.evidence
-        for key in (after, "edges", before):
-            counts = counts.get(key) if isinstance(counts, Mapping) else None
-        return Support.from_json(counts) if isinstance(counts, Mapping) else None
+        return self.step_evidence(after).edges.get(before)
 
     def step_evidence(self, step: Step) -> StepEvidence:
         """What the videos say about the precondition of the step."""
@@ -334,41 +339,19 @@ class SubtaskGraph:
     def rename_steps(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
 
-        def formula(value: Any) -> Any:
-            if isinstance(value, str):
-                return names.get(value, value)
-            if isinstance(value, dict):
-                return {kind: formula(inner) for kind, inner in value.items()}
-            return [formula(item) for item in value] if isinstance(value, list) else value
+        def renamed(group: Iterable[Step]) -> list[Step]:
+            return [names.get(name, name) for name in group]
 
-        def entry(value: Any) -> Any:
-            if not isinstance(value, dict):
-                return value
-            changed = dict(value)
-            for key in ("edges", "exclusive", "exclusive_probability"):
-                if isinstance(value.get(key), dict):
-                    changed[key] = {names.get(name, name): counts for name, counts in value[key].items()}
-            if isinstance(value.get("instead"), list):
-                changed["instead"] = formula(value["instead"])
-            if isinstance(value.get("clauses"), list):
-                changed["clauses"] = [formula(clause) for clause in value["clauses"]]
-            if isinstance(value.get("runner_up"), dict):
-                second = value["runner_up"]
-                changed["runner_up"] = {**second, "precondition": formula(second.get("precondition"))}
-            return changed
-
-        formulas = {names.get(n, n): formula_from_json(formula(f.to_json())) for n, f in self.preconditions.items()}
-        evidence = {names.get(name, name): entry(value) for name, value in self.evidence.items()}
         return SubtaskGraph(
             self.task,
-            (names.get(n, n) for n in self.steps),
-            formulas,
+            renamed(self.steps),
+            {names.get(n, n): formula_from_json(_rename(f.to_json(), names)) for n, f in self.preconditions.items()},
             self.method,
-            evidence,
-            order=[(names.get(before, before), names.get(after, after)) for before, after in self.order],
-            exclusive=[[names.get(n, n) for n in group] for group in self.exclusive],
-            optional=[names.get(n, n) for n in self.optional],
-            repeats={names.get(n, n): share for n, share in self.repeats.items()},
+            {names.get(name, name): _rename_evidence(entry, names) for name, entry in self.evidence.items()},
+            order=map(renamed, self.order),
+            exclusive=map(renamed, self.exclusive),
+            optional=renamed(self.optional),
+            repeats={names.get(name, name): share for name, share in self.repeats.items()},
         )
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -465,21 +448,11 @@ class SubtaskGraph:
 
     def to_json(self) -> dict[str, Any]:
         """The content of a graph file; `order` and the like are there where they say anything."""
-        relations = {
-            "order": [list(pair) for pair in self.order],
-            "exclusive": [list(group) for group in self.exclusive],
-            "optional": [name for name in self.steps if name in self.optional],
-            "repeats": dict(self.repeats),
-        }
-        return {
-            "format": FORMAT,
-            "task": self.task,
-            "steps": list(self.steps),
-            "preconditions": {name: formula.to_json() for name, formula in self.preconditions.items()},
-            **{key: value for key, value in relations.items() if value},
-            "method": dict(self.method),
-            "evidence": dict(self.evidence),
-        }
+        values = {key.name: getattr(self, key.name) for key in fields(self)}
+        values["preconditions"] = {name: formula.to_json() for name, formula in self.preconditions.items()}
+        values["optional"] = [name for name in self.steps if name in self.optional]
+        written = {key: _plain(value) for key, value in values.items() if value or key in _ALWAYS_WRITTEN}
+        return {"format": FORMAT, **written}
 
     def dumps(self) -> str:
         """The text of a graph file: the same graph gives the same bytes."""
@@ -496,147 +469,100 @@ class SubtaskGraph:
     @staticmethod
     def from_json(value: object) -> SubtaskGraph:
         """Read the content of a graph file; a malformed one is rejected with the place of the offending value."""
-        try:
-            return SubtaskGraph._read(value)
-        except InputError as error:
-            raise InputError(error.what, where=_place_in_words(error.where), hint=error.hint) from None
+        from msg2.graph.graph_file import read_graph_file
 
-    @staticmethod
-    def _read(value: object) -> SubtaskGraph:
-        if not isinstance(value, dict):
-            raise InputError("is not a JSON object", where="$")
-        if value.get("format") not in (FORMAT, OLD_FORMAT):
-            problem = "is missing" if "format" not in value else f"is {short_repr(str(value['format']))}"
-            raise InputError(f"{problem}, this version of msg2 reads {FORMAT!r} and {OLD_FORMAT!r}", where="$.format")
-        keys = ("format", "task", "steps", "preconditions", "method", "evidence")
-        relations = ("order", "exclusive", "optional", "repeats")
-        for key in value:
-            if key not in keys and not (key in relations and value["format"] == FORMAT):
-                hint = f"only files of the format {FORMAT!r} have it" if key in relations else None
-                raise InputError("is not a key of a graph file", where=f"$.{key}", hint=hint)
-        task = _expect(value, "task", str, "a text")
-        steps = _expect(value, "steps", list, "a list of step names")
-        for position, name in enumerate(steps):
-            if not isinstance(name, str) or name_fault(name):
-                raise InputError("is not a step name", where=f"$.steps[{position}]")
-            if steps.index(name) < position:
-                raise InputError(f"{short_repr(name)} is there twice", where=f"$.steps[{position}]")
-        formulas = _expect(value, "preconditions", dict, "an object of step: formula")
-        known = set(steps)
-        for name in formulas:
-            if name not in known:
-                raise InputError(
-                    f"{short_repr(name)} is not among the steps of the graph", where=f"$.preconditions.{name}"
-                )
-        preconditions = {n: formula_from_json(f, f"$.preconditions.{n}", known) for n, f in formulas.items()}
-        method = _expect(value, "method", dict, "an object") if "method" in value else {}
-        evidence = _expect(value, "evidence", dict, "an object") if "evidence" in value else {}
-        order = _step_lists(value, "order", known, 2, 2)
-        exclusive = _step_lists(value, "exclusive", known, 2)
-        optional = _expect(value, "optional", list, "a list of step names") if "optional" in value else []
-        for position, name in enumerate(optional):
-            _expect_step(name, known, f"$.optional[{position}]")
-        repeats = _expect(value, "repeats", dict, "an object of step: share") if "repeats" in value else {}
-        for name, share in repeats.items():
-            _expect_step(name, known, f"$.repeats.{name}")
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-                raise InputError("is not a share from 0 to 1", where=f"$.repeats.{name}")
-        with errors_at("$.order" if order else "$.preconditions"):
-            return SubtaskGraph(
-                task, steps, preconditions, method, evidence,
-                order=order, exclusive=exclusive, optional=optional, repeats=repeats,
-            )  # fmt: skip
+        file = read_graph_file(value)
+        with errors_at("order" if file.order else "preconditions"):
+            return SubtaskGraph(**{key.name: getattr(file, key.name) for key in fields(SubtaskGraph)})
 
 
-def _place_in_words(path: str | None) -> str | None:
-    """The place of a value in a graph file, for people: which list or which step, and not where in a formula.
-
-    >>> _place_in_words("$.preconditions.stir.all[1].any[0]"), _place_in_words("$.order[2]")
-    ("preconditions of 'stir'", 'order, entry 3')
-    """
-    key, _, name = (path or "").removeprefix("$").removeprefix(".").partition(".")
-    if name:
-        return f"{key} of '{_IN_FORMULA.sub('', name)}'"
-    entry = _ENTRY.fullmatch(key)
-    return f"{entry[1]}, entry {int(entry[2]) + 1}" if entry else key or None
+_ALWAYS_WRITTEN = ("task", "steps", "preconditions", "method", "evidence")
+"""The keys of a graph file that are there even where they are empty."""
 
 
-_IN_FORMULA = re.compile(r"(\.(all|any|not)(\[\d+\])?)+$")
-_ENTRY = re.compile(r"(\w+)\[(\d+)\](?:\[\d+\])?")
+def _plain(value: object) -> object:
+    """A value as `json` writes it and compares it: lists and dictionaries."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _expect(value: dict[str, Any], key: str, kind: type, words: str) -> Any:
-    if not isinstance(value.get(key), kind):
-        raise InputError("is missing" if key not in value else f"is not {words}", where=f"$.{key}")
-    return value[key]
-
-
-def _expect_step(name: object, known: set[Step], where: str) -> None:
-    if not isinstance(name, str):
-        raise InputError("is not a step name", where=where)
-    if name not in known:
-        raise InputError(f"{short_repr(name)} is not among the steps of the graph", where=where)
-
-
-def _step_lists(
-    value: dict[str, Any], key: str, known: set[Step], least: int, most: int | None = None
-) -> list[list[Step]]:
-    """The lists of so many different steps under a key; none where it is absent."""
-    lists = _expect(value, key, list, "a list of lists of steps") if key in value else []
-    for position, names in enumerate(lists):
-        where = f"$.{key}[{position}]"
-        if not isinstance(names, list) or not least <= len(names) <= (most or len(names)):
-            raise InputError(f"is not a list of {least}{'' if most else ' or more'} steps", where=where)
-        for place, name in enumerate(names):
-            _expect_step(name, known, f"{where}[{place}]")
-            if name in names[:place]:
-                raise InputError(f"{short_repr(name)} is there twice", where=f"{where}[{place}]")
-    return list(lists)
-
-
-def _check_relations(
-    known: set[Step],
-    order: list[tuple[Step, Step]],
-    exclusive: list[tuple[Step, ...]],
-    optional: frozenset[Step],
+def _named_steps(
+    preconditions: Mapping[Step, Formula],
+    order: Iterable[Iterable[Step]],
+    exclusive: Iterable[Iterable[Step]],
+    optional: Iterable[Step],
     repeats: Mapping[Step, float],
-) -> None:
-    """Refuse names that are no steps, a pair or group of one step, and shares that are none."""
-    named = {"order": [n for pair in order for n in pair], "exclusive": [n for group in exclusive for n in group]}
-    for where, names in {**named, "optional": sorted(optional), "repeats": list(repeats)}.items():
+) -> Iterator[tuple[str, Step | int, Iterable[Step]]]:
+    """The steps that a graph names, each with the key and the step or the number of the entry that names them."""
+    for name, formula in preconditions.items():
+        yield "preconditions", name, sorted({name} | formula.steps)
+    for key, groups in (("order", order), ("exclusive", exclusive)):
+        yield from ((key, number, group) for number, group in enumerate(groups, 1))
+    yield from (("optional", number, [name]) for number, name in enumerate(optional, 1))
+    yield from (("repeats", name, [name]) for name in repeats)
+
+
+def _check_names(steps: list[Step], named: Iterable[tuple[str, Step | int, Iterable[Step]]]) -> None:
+    """Refuse a step that is there twice, and names that are no steps."""
+    known = set(steps)
+    if len(known) < len(steps):
+        twice = next(name for name in steps if steps.count(name) > 1)
+        raise InputError(f"the graph has the step {short_repr(twice)} twice")
+    for key, place, names in named:
         for name in names:
             if name not in known:
-                raise InputError(f"{short_repr(name)} is in '{where}' but not among the steps of the graph")
-    for group in (*order, *exclusive):
-        if len(set(group)) < 2:
-            raise InputError(f"{short_repr(group[0] if group else '')} is related to itself: two steps are needed")
-    for name, share in repeats.items():
-        if not 0 <= share <= 1:
-            raise InputError(f"{short_repr(name)} is repeated in a share {share} of the runs, it must be 0 to 1")
+                where = f"{key} of '{place}'" if isinstance(place, str) else f"{key}, entry {place}"
+                raise InputError(f"{short_repr(name)} is not among the steps of the graph", where=where)
+
+
+def _related(pairs: Iterable[tuple[Step, Step]]) -> dict[Step, frozenset[Step]]:
+    """Of every first step of some pairs, the second ones."""
+    related: dict[Step, set[Step]] = {}
+    for first, second in pairs:
+        related.setdefault(first, set()).add(second)
+    return {name: frozenset(others) for name, others in related.items()}
+
+
+def _rename(value: FormulaJson, names: Mapping[Step, Step]) -> FormulaJson:
+    """A formula in JSON, or a list of them, with other step names."""
+    if isinstance(value, dict):
+        return {kind: _rename(inner, names) for kind, inner in value.items()}
+    if isinstance(value, list):
+        return [_rename(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def _rename_evidence(entry: object, names: Mapping[Step, Step]) -> object:
+    """The evidence of a step with other step names, as keys of its mappings and in its formulas."""
+    if not isinstance(entry, dict):
+        return entry
+    changed = dict(entry)
+    for key in entry.keys() & {"edges", "exclusive", "exclusive_probability"}:
+        if isinstance(entry[key], dict):
+            changed[key] = {names.get(name, name): value for name, value in entry[key].items()}
+    for key in entry.keys() & {"instead", "clauses", "runner_up"}:
+        changed[key] = _rename(entry[key], names)
+    return changed
 
 
 def _layers(
     steps: Iterable[Step], preconditions: Mapping[Step, Formula], order: Iterable[tuple[Step, Step]]
 ) -> dict[Step, int]:
-    """Longest path to every step; a cycle is an error that names it. Iterative: graphs may be deep."""
-    earlier: dict[Step, set[Step]] = {name: set(formula.steps) for name, formula in preconditions.items()}
+    """Longest path to every step; a cycle is an error that names it."""
+    earlier: dict[Step, set[Step]] = {name: set() for name in steps}
+    for name, formula in preconditions.items():
+        earlier[name] |= formula.steps
     for before, after in order:
-        earlier.setdefault(after, set()).add(before)
+        earlier[after].add(before)
     layers: dict[Step, int] = {}
-    for root in steps:
-        path: list[Step] = [root]
-        while path:
-            name = path[-1]
-            parents = sorted(earlier.get(name, ()))
-            open_parents = [parent for parent in parents if parent not in layers]
-            if name in layers or not open_parents:
-                layers.setdefault(name, 1 + max((layers[parent] for parent in parents), default=-1))
-                path.pop()
-            elif open_parents[0] in path:
-                cycle = [*path[path.index(open_parents[0]) :], open_parents[0]]
-                raise InputError(_describe_cycle(cycle, preconditions))
-            else:
-                path.append(open_parents[0])
+    try:
+        for name in TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order():
+            layers[name] = 1 + max((layers[before] for before in earlier[name]), default=-1)
+    except CycleError as error:
+        cycle: list[Step] = error.args[1][:0:-1]
+        first = cycle.index(min(cycle))
+        raise InputError(_describe_cycle([*cycle[first:], *cycle[: first + 1]], preconditions)) from None
     return layers
 
 

@@ -11,16 +11,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import require, require_probability
-from msg2.graph import PAIR_KINDS, TRUE, Formula, PairKind, SubtaskGraph, Support
+from msg2.graph import PAIR_KINDS, Formula, PairKind, SubtaskGraph
 from msg2.graph.closure import clique_cover
-from msg2.inference.clauses import Clauses, keep_clauses, reduce_changed, replace_preconditions
-from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
+from msg2.inference.result import (
+    TIE_TOLERANCE,
+    Clauses,
+    LearnedPreconditions,
+    keep_clauses,
+    reduce_changed,
+    replace_preconditions,
+)
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
@@ -77,7 +83,7 @@ class GraphFrequencies:
     def precondition(self, step: Step, formula: Formula) -> float:
         """Return the share of graphs in which all clauses of a formula hold whenever the step is eligible."""
         parts = formula.clauses()
-        return sum(all(one.has(step, part) for part in parts) for one in self._clauses) / len(self.graphs)
+        return sum(all(clauses.has(step, part) for part in parts) for clauses in self._clauses) / len(self.graphs)
 
     @cached_property
     def ancestors(self) -> NDArray[np.float64]:
@@ -161,30 +167,3 @@ def drop_uncertain_clauses(
         if shares.kind(*pair)["exclusive"] >= least - TIE_TOLERANCE
     ]
     return replace(result, order=order, exclusive=clique_cover(apart))
-
-
-def add_probabilities(
-    entry: Mapping[str, Any], step: Step, graph: SubtaskGraph, shares: GraphFrequencies
-) -> dict[str, Any]:
-    """Add to the evidence of a step how sure it is: its `confidence`, and the probability of each edge and its kind."""
-    sure = dict(entry)
-    if "edges" in entry:
-        sure["edges"] = {
-            parent: replace(
-                Support.from_json(counts),
-                probability=round(shares.ancestor(parent, step), 6),
-                direct=round(shares.edge(parent, step), 6),
-                kinds=_rounded(shares.kind(parent, step)) if "lacking" in counts else None,
-            ).to_json()
-            for parent, counts in entry["edges"].items()
-        }
-    if "exclusive" in entry:
-        sure["exclusive_probability"] = {
-            partner: round(shares.kind(partner, step)["exclusive"], 6) for partner in entry["exclusive"]
-        }
-    formula = graph.precondition(step)
-    return sure if formula == TRUE else {**sure, "confidence": round(shares.precondition(step, formula), 6)}
-
-
-def _rounded(shares: Mapping[PairKind, float]) -> dict[PairKind, float]:
-    return {kind: round(share, 6) for kind, share in shares.items() if share}

@@ -1,4 +1,8 @@
-"""Task -> SubtaskGraph: any method, with δ chosen from the data, constraints and a bootstrap around it."""
+"""The one road from data to graphs: read, choose the method, learn, obey constraints, bootstrap, count the evidence.
+
+The library, the estimator, the command line and the app all take it. `run_inference_on_all` is the road;
+`run_inference`, `infer` and `infer_all` are shorter ways to write it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,26 +21,25 @@ from msg2.graph.reduction import reduce_order
 from msg2.inference.bootstrap import (
     GraphFrequencies,
     LearnFunction,
-    add_probabilities,
     bootstrap,
     choose_samples,
     drop_uncertain_clauses,
 )
 from msg2.inference.constraints import ConstrainedLearner, Constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
-from msg2.inference.likelihood.name_similarity import NameEncoder
+from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
-from msg2.inference.optional_steps import add_step_roles
 from msg2.inference.registry import (
     DEFAULT_METHOD,
     Method,
+    MethodOptions,
     find_method,
     make_options,
     say_who_has_it,
 )
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
 from msg2.parallel import parallel_map
-from msg2.progress import LOGGER, Progress, collect_logs, no_progress
+from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step, Task
 from msg2.text import short_repr
@@ -59,6 +62,8 @@ class InferenceResult:
     learned: LearnedPreconditions
     frequencies: GraphFrequencies | None = None
     """Of bootstrap samples, where there are any."""
+    notes: tuple[str, ...] = ()
+    """What a user should know before trusting the graph; logged as warnings, too."""
 
     def statistics(self) -> Iterator[Statistic]:
         """Yield the purity of every ordered pair and the score of every candidate: what δ and α are chosen by.
@@ -143,12 +148,9 @@ def infer(
     >>> infer([["boil", "pour"]] * 5, "msg2", delta=0.9).method["name"]  # the paper's method, with an option of its own
     'msg2'
     """
-    from msg2.formats.conversion import to_task
-
-    chosen = to_task(data, task)
     return run_inference(
-        chosen, method, seed=seed, constraints=constraints, samples=samples, confidence=confidence, names=names,
-        jobs=jobs, progress=progress, **options,
+        data, method, task=task, seed=seed, constraints=constraints, samples=samples, confidence=confidence,
+        names=names, jobs=jobs, progress=progress, **options,
     ).graph  # fmt: skip
 
 
@@ -185,19 +187,52 @@ def infer_all(
     >>> [graph.task for graph in infer_all([Task(name, ["boil", "pour"], [video]) for name in ("tea", "coffee")])]
     ['tea', 'coffee']
     """
-    from msg2.formats.conversion import to_tasks
-
-    results = run_inference_on_all(to_tasks(data), method, jobs=jobs, progress=progress, **settings)
+    results = run_inference_on_all(data, method, jobs=jobs, progress=progress, **settings)
     return [result.graph for result in results]
 
 
+def run_inference(
+    data: Demonstrations | Sequences,
+    method: str = DEFAULT_METHOD,
+    *,
+    task: str | None = None,
+    constraints: Constraints | None = None,
+    **settings: Any,
+) -> InferenceResult:
+    """Learn a graph as `infer` does, and keep what it was learned from.
+
+    Parameters
+    ----------
+    data : Sequences, or whatever `infer` takes
+        What was seen.
+    method : str
+        A name in `msg2.inference.METHODS`.
+    task : str, optional
+        Which task, where `data` holds several.
+    constraints : Constraints, optional
+        What is known beforehand. Constraints about steps that the task does not have are refused.
+    **settings
+        As in `run_inference_on_all`.
+
+    Returns
+    -------
+    InferenceResult
+    """
+    from msg2.formats.conversion import to_task
+
+    chosen = data if isinstance(data, Sequences) else to_task(data, task)
+    if constraints is not None:
+        constraints.check(chosen.steps, chosen.name)
+    (result,) = run_inference_on_all([chosen], method, constraints=constraints, **settings)
+    return result
+
+
 def run_inference_on_all(
-    tasks: Sequence[Task | Sequences],
+    data: Demonstrations | Sequence[Task | Sequences],
     method: str = DEFAULT_METHOD,
     *,
     jobs: int = 1,
     engine: str = "local",
-    constraints: Constraints | None = None,
     progress: Progress = no_progress,
     **settings: Any,
 ) -> Iterator[InferenceResult]:
@@ -205,7 +240,7 @@ def run_inference_on_all(
 
     Parameters
     ----------
-    tasks : sequence of Task or Sequences
+    data : sequence of Task or Sequences, or whatever `infer` takes
         What was seen.
     method : str
         A name in `msg2.inference.METHODS`.
@@ -213,43 +248,44 @@ def run_inference_on_all(
         Processes.
     engine : str
         Whose processes: "local", of this machine, or "ray", of a cluster; see `msg2.parallel`.
-    constraints : Constraints, optional
-        Each task obeys those about its own steps.
     progress : Progress
         Is told after every task; for a single one, what is being done.
     **settings
-        As in `run_inference`.
+        `seed`, `constraints`, `samples`, `confidence`, `names` and the options of the method, as in `infer`. Each task
+        obeys the constraints about its own steps.
 
     Yields
     ------
     InferenceResult
-        In the order of the tasks. What was logged about a task in another process is logged here.
+        In the order of the tasks.
     """
+    from msg2.formats.conversion import to_tasks
+
+    tasks: Sequence[Task | Sequences]
+    if isinstance(data, list) and any(isinstance(item, Sequences) for item in data):
+        tasks = data
+    else:
+        tasks = to_tasks(cast("Demonstrations", data))
     if len(tasks) == 1:
-        own = None if constraints is None else constraints.about(tasks[0].steps)
-        yield run_inference(tasks[0], method, jobs=jobs, engine=engine, constraints=own, progress=progress, **settings)
-        return
-    work = partial(_run_with_logs, method=method, constraints=constraints, settings=settings)
-    found = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
-    for number, (result, messages) in enumerate(found, start=1):
-        for level, message in messages:
-            LOGGER.log(level, message)
-        progress(number, len(tasks), result.graph.task)
+        results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
+    else:
+        work = partial(_learn, method=method, **settings)
+        results = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
+    for number, result in enumerate(results, start=1):
+        name, delta = result.graph.task, result.graph.method.get("delta_chosen")
+        if delta is not None:
+            value = result.graph.method["options"]["delta"]
+            _log.info("%s: delta %g was chosen from the data (%s)", name, value, delta["rule"])
+        for note in result.notes:
+            _log.warning("%s: %s", name, note)
+        if len(tasks) > 1:
+            progress(number, len(tasks), name)
         yield result
 
 
-def _run_with_logs(
-    task: Task | Sequences, method: str, constraints: Constraints | None, settings: Mapping[str, Any]
-) -> tuple[InferenceResult, list[tuple[int, str]]]:
-    own = None if constraints is None else constraints.about(task.steps)
-    with collect_logs() as collected:
-        result = run_inference(task, method, constraints=own, **settings)
-    return result, collected.messages
-
-
-def run_inference(
+def _learn(
     task: Task | Sequences,
-    method: str = DEFAULT_METHOD,
+    method: str,
     *,
     seed: int = 0,
     constraints: Constraints | None = None,
@@ -259,46 +295,31 @@ def run_inference(
     jobs: int = 1,
     engine: str = "local",
     progress: Progress = no_progress,
-    **options: Any,
+    **options: object,
 ) -> InferenceResult:
-    """Learn a graph as `infer` does, and keep what it was learned from.
-
-    Parameters
-    ----------
-    task : Task or Sequences
-        What was seen. Constraints about steps that it does not have are refused.
-    method, seed, constraints, samples, confidence, names, jobs, progress, **options
-        As in `infer`.
-    engine : str
-        Whose processes share the bootstrap samples; see `run_inference_on_all`.
-
-    Returns
-    -------
-    InferenceResult
-    """
+    """Learn the graph of one task; see `infer`."""
     samples = choose_samples(samples, confidence)  # what cannot be used is refused before the work
     sequences = task if isinstance(task, Sequences) else Sequences.from_task(task)
-    name = sequences.name
     chosen_method, chosen = find_method(method), make_options(method, options)
-    facts: dict[str, Any] = {}
+    facts: dict[str, object] = {}
     if names is not None:
-        encoder = _encoder(names)
         if not chosen_method.reads_names:
             raise InputError(f"the method {method!r} does not read the names of the steps")
+        encoder = _find_encoder(names) if isinstance(names, str) else names
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
         facts["names"] = str(getattr(encoder, "name", "an encoder"))
-    if constraints is not None and constraints.pairs:
-        constraints.check(sequences.steps, name)
-        constrained = ConstrainedLearner(chosen_method.learn, constraints)
-        chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)  # it changes what is counted
-        facts["knowledge"] = constraints.to_json()
+    own = Constraints() if constraints is None else constraints.about(sequences.steps)
+    if own.pairs:
+        # Hints change what is counted, so δ may matter beyond the purities of the videos.
+        constrained = ConstrainedLearner(chosen_method.learn, own)
+        chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)
+        facts["knowledge"] = own.to_json()
     if getattr(chosen, "delta", None) == "auto":
         trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
         delta = best_trial(trials).delta if trials else max(GRID)
         rule = "highest likelihood of held-out videos" if trials else "too few videos to hold any out: the strictest"
         chosen = replace(chosen, delta=delta)
         facts["delta_chosen"] = {"rule": rule, "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in trials}}
-        _log.info("%s: delta %g was chosen from the data (%s)", name, delta, rule)
     if getattr(chosen, "absent", None) == "auto":
         chosen = replace(chosen, absent=sequences.absent)
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
@@ -314,17 +335,12 @@ def run_inference(
         facts["model"] = dict(learned.model)
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(chosen).items()}
     made = {"name": method, "options": values, **facts, "videos": list(sequences.videos)}
-    graph = learned.graph(sequences.steps, name, made)
+    graph = learned.graph(sequences.steps, sequences.name, made)
     graph = replace(graph, order=reduce_order(graph))
-    entries = dict(step_evidence(sequences, graph, learned))
-    if not learned.model:  # a method that does not tell optional steps itself
-        entries = add_step_roles(entries, sequences, graph)
-    if frequencies is not None:
-        entries = {n: add_probabilities(entry, n, graph, frequencies) for n, entry in entries.items()}
-    for note in (*learned.notes, *_doubts(sequences, entries)):
-        _log.warning("%s: %s", name, note)
+    entries = step_evidence(sequences, graph, learned, frequencies)
     graph = replace(graph, evidence={name: entries[name] for name in graph.steps})
-    return InferenceResult(graph, sequences, learned, frequencies)
+    notes = (*learned.notes, *_doubts(sequences, graph))
+    return InferenceResult(graph, sequences, learned, frequencies, notes)
 
 
 def sweep(
@@ -383,7 +399,7 @@ def sweep(
     return points
 
 
-def _learner_at_delta(method: Method, options: Any) -> Learner:
+def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
     """The method with everything given but δ. Of few videos, many δ are one: what was learned is not learned again."""
     known: dict[tuple[int, bytes], tuple[Sequences, Mapping[Step, Formula]]] = {}
 
@@ -397,17 +413,14 @@ def _learner_at_delta(method: Method, options: Any) -> Learner:
     return learner
 
 
-def _encoder(names: NameEncoder | str) -> NameEncoder:
-    """The encoder itself, or the one of that name."""
-    if not isinstance(names, str):
-        return names
+def _find_encoder(name: str) -> NameEncoder:
     from msg2.media.encoders import text_encoder
 
-    return text_encoder(names)
+    return text_encoder(name)
 
 
-def _doubts(sequences: Sequences, entries: Mapping[Step, Mapping[str, Any]]) -> Iterator[str]:
-    """What a user should know before trusting the graph; `entries` as in the graph file."""
+def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:
+    """What a user should know before trusting the graph."""
     if len(sequences.videos) < 2:
         yield f"learnt from {len(sequences.videos)} video(s): any order in it looks necessary"
     unseen = [name for name, count in zip(sequences.steps, sequences.occurrences(), strict=True) if not count]
@@ -415,7 +428,7 @@ def _doubts(sequences: Sequences, entries: Mapping[Step, Mapping[str, Any]]) -> 
         yield f"no video shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
     if len(sequences.steps) > 1 and not sequences.before.any():
         yield "no video orders any two steps, so there is nothing to learn from"
-    edges = [edge for entry in entries.values() for edge in entry.get("edges", {}).values()]
-    weak = sum("weak" in edge for edge in edges)
+    supports = [edge.support for edge in graph.edges() if edge.support is not None]
+    weak = sum(support.weak for support in supports)
     if weak:
-        yield f"{weak} of {len(edges)} edges rest on fewer than {WEAK_BELOW} videos"
+        yield f"{weak} of {len(supports)} edges rest on fewer than {WEAK_BELOW} videos"

@@ -1,11 +1,13 @@
-"""Layers of steps from transition purity (App. B.b, "Layer-wise Precondition Inference").
+"""The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
 
-purity(n → m) = #(n before m) / (#(n before m) + #(m before n)); n is critical for m when it exceeds δ. The depth of a
-step is its longest path of critical steps; a precondition may only use steps of lower depth, so no cycle can form.
+Layers come from transition purity (App. B.b, "Layer-wise Precondition Inference"):
 
-The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
+    purity(n → m) = #(n before m) / (#(n before m) + #(m before n))
 
-J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                    (Eqs. ilp-new, jours)
+n is critical for m when it exceeds δ. The depth of a step is its longest path of critical steps; a precondition may
+only use steps of lower depth, so no cycle can form. Of these it is the formula with the highest
+
+    J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                (Eqs. ilp-new, jours)
 
 with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
 predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
@@ -116,20 +118,7 @@ _KEPT = 8
 
 
 def learn(sequences: Sequences, options: Msg2Options) -> LearnedPreconditions:
-    """Learn preconditions by the paper's search, layer by layer.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The videos.
-    options : Msg2Options
-        δ is a number here.
-
-    Returns
-    -------
-    LearnedPreconditions
-        With the best candidates of every step.
-    """
+    """Learn preconditions by the paper's search, layer by layer, with the best candidates of every step."""
     layers = build_layers(sequences.before, options.delta)
     candidates: dict[Step, list[Candidate]] = {}
     for index in np.argsort(layers.depth, kind="stable"):
@@ -145,8 +134,8 @@ def search_rounds(
     sequences: Sequences, layers: Layers, index: int, options: Msg2Options, kept: int
 ) -> list[list[Candidate]]:
     """Search for the precondition of a step, round by round; each round has candidates of one literal more."""
-    seen = sequences.observations(index)
-    gap = np.repeat(seen.gap, np.where(seen.gap.any(axis=1), seen.weight, 0), axis=0)  # where any step was completed
+    run, gap = sequences.observations(index)
+    gap = np.repeat(gap, np.where(gap.any(axis=1), sequences.weight[run], 0), axis=0)  # where any step was completed
     recency = RecencyWeights.of(options, int(gap.max(initial=1)))
     target = SearchTarget(sequences.steps, gap, layers.lower(index), recency, options.alpha)
     if options.max_literals != 2:

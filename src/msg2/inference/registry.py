@@ -7,21 +7,21 @@ keyword arguments of `msg2.infer` follow from it (see `msg2.options`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from msg2.errors import InputError
-from msg2.inference import always_before, msg2, msgi
+from msg2.inference import baselines, msg2
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
 from msg2.inference.result import LearnedPreconditions
 from msg2.options import make, option_specs
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-class MethodOptions(Protocol):
-    """A frozen dataclass: what a method can be told."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+MethodOptions: TypeAlias = "DataclassInstance"
+"""A frozen dataclass: what a method can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ METHODS: dict[str, Method] = {
         "The paper's search: the precondition of highest precision, layer by layer.",
         compares_purity=True,
     ),
-    "msgi": Method(msgi.MsgiOptions, msgi.learn_msgi, "A decision tree on eligibility for every step."),
-    "msgi+": Method(msgi.MsgiOptions, msgi.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."),
+    "msgi": Method(baselines.MsgiOptions, baselines.learn_msgi, "A decision tree on eligibility for every step."),
+    "msgi+": Method(
+        baselines.MsgiOptions, baselines.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."
+    ),
     "always-before": Method(
-        always_before.AlwaysBeforeOptions,
-        always_before.learn,
+        baselines.AlwaysBeforeOptions,
+        baselines.learn_always_before,
         "A step needs what comes before it in every video.",
         compares_purity=True,
     ),
@@ -95,7 +97,7 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-def make_options(name: str, values: Mapping[str, Any]) -> Any:
+def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
     """Make the options of a method from keyword arguments, checked.
 
     Parameters
@@ -117,16 +119,16 @@ def make_options(name: str, values: Mapping[str, Any]) -> Any:
     """
     method = find_method(name)
     known = [spec.name for spec in option_specs(method.options)]
-    for given in values:
-        if given not in known:
+    for option in values:
+        if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InputError(f"the method {name!r} has no option {given!r}", hint=say_who_has_it(given) or takes)
+            raise InputError(f"the method {name!r} has no option {option!r}", hint=say_who_has_it(option) or takes)
     return make(method.options, values)
 
 
 def say_who_has_it(option: str) -> str | None:
     """Name the methods that have an option, for somebody who gave it to another one."""
-    names = [name for name, one in METHODS.items() if option in {spec.name for spec in option_specs(one.options)}]
+    names = [name for name, method in METHODS.items() if option in {spec.name for spec in option_specs(method.options)}]
     if not names:
         return None
     return f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} it"

@@ -1,17 +1,32 @@
-"""What a method returns, and how it becomes the evidence of a graph file."""
+"""What a method returns, the evidence of a graph file that is counted for it, and preconditions clause by clause.
+
+A clause of a step is a condition that holds whenever the step is eligible: a step that must come first, or an OR. The
+steps that a step needs have clauses of their own, and these are clauses of the step as well.
+
+Methods that learn preconditions only are told the part that steps play from which of them occur together. Optional:
+more videos do without it than labels usually lack a step, and no precondition speaks of it (binomial test, one-sided).
+Interchangeable: nearly every video with any of them has exactly one, which chance does not explain (Fisher's exact test
+of each pair, one-sided).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.graph import TRUE, Formula, SubtaskGraph, Support
+from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
+from msg2.graph.reduction import necessary_steps, required_steps
 from msg2.sequences import Sequences
 from msg2.task import Step
+
+if TYPE_CHECKING:
+    from msg2.inference.bootstrap import GraphFrequencies
 
 WEAK_BELOW = 5
 """An edge whose two steps are ordered in fewer videos than this is flagged as weak."""
@@ -19,6 +34,10 @@ MAX_EXAMPLES = 8
 """Videos in which a precondition held that are named; all in which it did not are."""
 TIE_TOLERANCE = 1e-9
 """Scores that differ by less are equal; ties go to fewer literals, then by name."""
+EXACTLY_ONE = 0.9
+"""Share of the videos with any of the interchangeable steps that show exactly one of them, at least."""
+SIGNIFICANCE = 0.01
+"""Chance, over all steps of a task (Bonferroni), to call a step optional; over all pairs, interchangeable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,7 @@ class LearnedPreconditions:
     """Steps that a faultless run may leave out."""
     repeats: Mapping[Step, float] = field(default_factory=dict)
     """The share of the runs with a step that do it again."""
-    model: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, object] = field(default_factory=dict)
     """What else was estimated, for the graph file: plain values."""
     gains: Mapping[tuple[Step, Step], float] = field(default_factory=dict)
     """By how much each pair (before, after) makes the videos more probable (nats); see `msg2.graph.Support`."""
@@ -57,22 +76,8 @@ class LearnedPreconditions:
     relearn: Callable[[Sequences], LearnedPreconditions] | None = None
     """Learns from a sample of the same videos in less time, and only what its graph says; where a method can."""
 
-    def graph(self, steps: Iterable[Step], task: str = "", method: Mapping[str, Any] | None = None) -> SubtaskGraph:
-        """Make a graph of what was learned, without evidence.
-
-        Parameters
-        ----------
-        steps : iterable of str
-            All steps.
-        task : str
-            Name of the task.
-        method : mapping, optional
-            How it was learned.
-
-        Returns
-        -------
-        SubtaskGraph
-        """
+    def graph(self, steps: Iterable[Step], task: str = "", method: Mapping[str, object] | None = None) -> SubtaskGraph:
+        """Make a graph of what was learned, without evidence."""
         return SubtaskGraph(
             task, steps, self.preconditions, method,
             order=self.order, exclusive=self.exclusive, optional=self.optional, repeats=self.repeats,
@@ -92,68 +97,75 @@ class Statistic:
 
 
 def rank_candidates(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Sort candidates by score; equal scores go to fewer literals, then by name.
+    """Return the best distinct candidates, the best first; equal scores go to fewer literals, then by name."""
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        In any order; a formula may occur more than once.
-    most : int
-        How many to return.
+    def tie_break(candidate: Candidate) -> tuple[int, list[Step], str]:
+        formula = candidate.formula  # by the names of the steps: their text in a formula sorts differently
+        return formula.literal_count, sorted(formula.steps), formula.kind
 
-    Returns
-    -------
-    list of Candidate
-        The best distinct ones, the best first.
-    """
     left = sorted({c.formula: c for c in candidates}.values(), key=lambda c: -c.score)
     result: list[Candidate] = []
     while left and len(result) < most:
         tied = [c for c in left if left[0].score - c.score <= TIE_TOLERANCE]
-        result.append(min(tied, key=_tie_break))
+        result.append(min(tied, key=tie_break))
         left.remove(result[-1])
     return result
 
 
-def _tie_break(candidate: Candidate) -> tuple[int, list[Step], str]:
-    """Fewer literals first, then by name (of the steps: their text in a formula sorts differently), then AND."""
-    formula = candidate.formula
-    return formula.literal_count, sorted(formula.steps), formula.kind
+# -- evidence -------------------------------------------------------------------------------------------------------
 
 
 def step_evidence(
-    sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions
-) -> Iterator[tuple[Step, dict[str, Any]]]:
-    """Count what the videos say about every step of a graph."""
+    sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions, shares: GraphFrequencies | None = None
+) -> dict[Step, dict[str, object]]:
+    """Count what the videos say about every step of a graph, as in a graph file; `shares` are of bootstrap samples."""
     before = sequences.first_occurrences().before  # support is counted in videos
     shown, weight = sequences.shown, sequences.weight
     labelled = int(weight @ shown.any(axis=1))
     index = {name: position for position, name in enumerate(sequences.steps)}
-    tells_kinds = bool(learned.model)
+    tells_kinds = bool(learned.model)  # such a method tells optional steps itself
+    optional = {} if tells_kinds else optional_steps(sequences, graph)
+    instead = {} if tells_kinds else {name: group for group in interchangeable_steps(sequences) for name in group}
+
+    def video_names(runs: NDArray[np.bool_]) -> list[str]:
+        return [sequences.videos[place] for place in np.flatnonzero(runs[sequences.run_of_video]).tolist()]
+
+    def edge_support(parent: Step, name: Step) -> Support:
+        first, second = index[parent], index[name]
+        together = int(before[first, second] + before[second, first])
+        gain = learned.gains.get((parent, name))
+        support = Support(
+            int(before[first, second]),
+            together,
+            int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None,
+            weak=together < WEAK_BELOW,
+            gain=None if gain is None else round(gain, 6),
+        )
+        if shares is None:
+            return support
+        kinds = {kind: round(share, 6) for kind, share in shares.kind(parent, name).items() if share}
+        return replace(
+            support,
+            probability=round(shares.ancestor(parent, name), 6),
+            direct=round(shares.edge(parent, name), 6),
+            kinds=kinds if tells_kinds else None,
+        )
+
+    entries: dict[Step, dict[str, object]] = {}
     for position, name in enumerate(sequences.steps):
         formula = graph.precondition(name)
         violating = np.zeros(len(weight), dtype=np.bool_)
         for run, completed in sequences.completed_at(position):
             violating[run[~formula.evaluate_rows(completed, sequences.steps)]] = True
         videos = int(weight @ shown[:, position])
-        entry: dict[str, Any] = {"videos": videos, "holds": videos - int(weight @ violating)}
+        entry: dict[str, object] = {"videos": videos, "holds": videos - int(weight @ violating)}
         if formula != TRUE:
-            agreeing = shown[:, position] & ~violating
-            entry["examples"] = _names(sequences, agreeing)[:MAX_EXAMPLES]
-            entry["violations"] = _names(sequences, violating)
+            entry["examples"] = video_names(shown[:, position] & ~violating)[:MAX_EXAMPLES]
+            entry["violations"] = video_names(violating)
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
-            counts = {
-                parent: (
-                    int(before[index[parent], position]),
-                    int(before[position, index[parent]]),
-                    int(weight @ (shown[:, position] & ~shown[:, index[parent]])) if tells_kinds else None,
-                )
-                for parent in parents
-            }
-            entry["edges"] = {
-                parent: _edge_support(*numbers, learned.gains.get((parent, name))) for parent, numbers in counts.items()
-            }
-        if partners := sorted(graph.partners(name)):
+            entry["edges"] = {parent: edge_support(parent, name).to_json() for parent in parents}
+        partners = sorted(graph.partners(name))
+        if partners:
             both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
             entry["exclusive"] = both
         if name in graph.optional:
@@ -166,15 +178,175 @@ def step_evidence(
         if len(considered) > 1:
             second = considered[1]
             entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
-        yield name, entry
+        if name in optional:
+            entry["optional"] = {"without": optional[name], "videos": labelled}
+        if name in instead:
+            entry["instead"] = [other for other in instead[name] if other != name]
+        if shares is not None and partners:
+            entry["exclusive_probability"] = {
+                partner: round(shares.kind(partner, name)["exclusive"], 6) for partner in partners
+            }
+        if shares is not None and formula != TRUE:
+            entry["confidence"] = round(shares.precondition(name, formula), 6)
+        entries[name] = entry
+    return entries
 
 
-def _names(sequences: Sequences, runs: NDArray[np.bool_]) -> list[str]:
-    """The videos that show some of the runs."""
-    return [sequences.videos[place] for place in np.flatnonzero(runs[sequences.run_of_video]).tolist()]
+def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> dict[Step, int]:
+    """Find the steps that are left out more often than others and that no step needs; and how many videos lack each.
+
+    What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance.
+    """
+    from scipy.special import bdtrc
+
+    shown = _step_presence(sequences)
+    videos, needed = len(shown), {parent for parent, _ in graph.edge_pairs()}
+    absent = (~shown).sum(axis=0)
+    usual = np.sort(absent)[: max(1, len(absent) // 2)]
+    rate = float((usual.sum() + 1) / (len(usual) * videos + 10))
+    return {
+        name: without
+        for name, without in zip(sequences.steps, absent.tolist(), strict=True)
+        if name not in needed
+        and without < videos
+        and bdtrc(without - 1, videos, rate) * len(sequences.steps) <= SIGNIFICANCE
+    }
 
 
-def _edge_support(before: int, after: int, lacking: int | None, gain: float | None) -> dict[str, Any]:
-    together = before + after
-    shown = None if gain is None else round(gain, 6)
-    return Support(before, together, lacking, weak=together < WEAK_BELOW, gain=shown).to_json()
+def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
+    """Groups of steps that take each other's place, as large as can be; a step is in one group at most.
+
+    >>> from msg2.task import Segment, Task, Video
+    >>> videos = [Video(str(n), map(Segment, ["grind" if n % 2 else "open", "pour"])) for n in range(20)]
+    >>> task = Task("coffee", ["grind", "open", "pour"], videos)
+    >>> interchangeable_steps(Sequences.from_task(task))
+    [('grind', 'open')]
+    """
+    shown = _step_presence(sequences)
+    size = len(sequences.steps)
+    both = shown.astype(np.float32).T @ shown.astype(np.float32)
+    either = both.diagonal()[:, None] + both.diagonal() - both
+    apart = np.triu(either - both >= EXACTLY_ONE * np.maximum(either, 1), k=1)
+    pairs = {
+        (a, b): chance
+        for a, b in np.argwhere(apart).tolist()
+        if (chance := _hypergeometric_tail(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= SIGNIFICANCE
+    }
+    groups: list[set[int]] = []
+    for a, b in sorted(pairs, key=lambda pair: (pairs[pair], pair)):  # the clearest first
+        if any(a in group and b in group for group in groups):
+            continue
+        mine = [next((group for group in groups if member in group), {member}) for member in (a, b)]
+        joined = mine[0] | mine[1]
+        counts = shown[:, sorted(joined)].sum(axis=1)
+        share_with_exactly_one = (counts == 1).sum() / max(1, (counts > 0).sum())
+        fits = all((x, y) in pairs for x, y in combinations(sorted(joined), 2))
+        if fits and share_with_exactly_one >= EXACTLY_ONE:
+            groups = [group for group in groups if group not in mine] + [joined]
+    return [tuple(sequences.steps[index] for index in sorted(group)) for group in sorted(groups, key=min)]
+
+
+def _step_presence(sequences: Sequences) -> NDArray[np.bool_]:
+    """Which steps the labelled videos show, shape (videos, steps)."""
+    shown = sequences.shown
+    return np.repeat(shown, np.where(shown.any(axis=1), sequences.weight, 0), axis=0)
+
+
+def _hypergeometric_tail(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+    """That two unrelated steps, in as many videos each, would share no more videos than these do (hypergeometric)."""
+    from scipy.special import gammaln
+
+    def log_choose(total: int, chosen: NDArray[np.int64] | int) -> NDArray[np.float64]:
+        return np.asarray(gammaln(total + 1) - gammaln(chosen + 1) - gammaln(total - chosen + 1))
+
+    videos, ours, theirs = len(first), int(first.sum()), int(second.sum())
+    shared = np.arange(max(0, ours + theirs - videos), int((first & second).sum()) + 1)
+    ways = log_choose(ours, shared) + log_choose(videos - ours, theirs - shared)
+    return float(np.exp(ways - log_choose(videos, theirs)).sum())
+
+
+# -- clauses --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses of every step of a graph, its own and those of the steps it needs."""
+
+    graph: SubtaskGraph
+
+    @cached_property
+    def necessary(self) -> Mapping[Step, frozenset[Step]]:
+        """For every step those that must come first, whichever way is taken."""
+        return necessary_steps(self.graph.steps, self.graph.preconditions)
+
+    def of(self, name: Step) -> list[Formula]:
+        """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
+        needed = [step(earlier) for earlier in reversed(self.graph.steps) if earlier in self.necessary[name]]
+        return [*needed, *self._alternatives(name)]
+
+    def has(self, name: Step, clause: Formula) -> bool:
+        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so."""
+        if "not" in clause.kinds:
+            return clause in self.graph.precondition(name).clauses()
+        left = clause.substitute(dict.fromkeys(self.necessary[name], True))
+        if left == TRUE:
+            return True
+        return clause.kind != "step" and any(  # it holds whichever branch of one of the ORs does
+            all(
+                left.substitute(dict.fromkeys(required_steps(branch, self.necessary), True)) == TRUE
+                for branch in alternative.operands
+            )
+            for alternative in self._alternatives(name)
+        )
+
+    def _alternatives(self, name: Step) -> list[Formula]:
+        """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
+        return [
+            clause
+            for owner in self.graph.steps
+            if owner == name or owner in self.necessary[name]
+            for clause in self.graph.precondition(owner).clauses()
+            if clause.kind == "any" and "not" not in clause.kinds
+        ]
+
+
+def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
+    """Keep only some clauses of the preconditions of a graph, each as a whole.
+
+    A clause that a step only had through another one, which is gone, is written out.
+    """
+    said = Clauses(graph)
+    result: dict[Step, Formula] = {}
+    needed: dict[Step, frozenset[Step]] = {}
+    for place, name in enumerate(graph.steps):  # a step comes after all that it needs
+        own = graph.precondition(name).clauses()
+        result[name] = all_of(clause for clause in own if keep(name, clause))
+        # Also in a branch of an OR: what all branches need is needed.
+        behind = compress(graph.steps, graph.ancestor_matrix[:, place])
+        touched = any(result[earlier] != graph.precondition(earlier) for earlier in (name, *behind))
+        for clause in said.of(name) if touched else ():
+            if clause.kind == "step":
+                there = clause.name in required_steps(result[name], needed)
+            else:
+                there = Clauses(SubtaskGraph("", graph.steps, result)).has(name, clause)
+            more = all_of([result[name], clause])
+            if not there and keep(name, clause) and more != FALSE:  # a NOT of it may have been learnt
+                result[name] = more
+        needed[name] = required_steps(result[name], needed)
+    return result
+
+
+def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
+    """Drop what already follows from those preconditions that have changed."""
+    short = graph.transitive_reduction().preconditions
+    return {
+        name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
+        for name, formula in ((name, graph.precondition(name)) for name in graph.steps)
+    }
+
+
+def replace_preconditions(learnt: LearnedPreconditions, preconditions: Mapping[Step, Formula]) -> LearnedPreconditions:
+    """Give what was learned other preconditions; where they differ, no candidate has been scored."""
+    same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
+    candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
+    return replace(learnt, preconditions=preconditions, candidates=candidates)

@@ -1,17 +1,12 @@
-"""Confidence that is true: isotonic regression of hits on the model's own confidence, over held-out labelled videos.
-
-minimise over increasing f:   Σ (hit_i − f(confidence_i))²
-
-Drafts of labels: a time for every step in every video, and the probability that it is right.
+"""Drafts of labels: a time for every step in every video, how sure it is, and which drafts count for the graph.
 
 The drafted time of a step maximises the expected hits: the bin with the highest probability of the step, averaged over
-neighbouring bins. That probability is the confidence, as the model has it; held-out labels turn it into a true one.
+neighbouring bins. That probability is the model's own confidence. Isotonic regression of hits on it, over held-out
+labelled videos, turns it into a calibrated one: minimise Σ (hit_i − f(confidence_i))² over increasing f.
 
-Which drafts count for the graph beside labels: those that make held-out labels more probable.
-
-Graphs are learned from some of the labelled videos, without drafts and with those of at least some confidence. Drafts
-count where the labels of the other videos are more probable under the graph that has them, by a paired t-test:
-mean(d) > t₀.₉₅ sd(d) / √n for the n differences d of log p.
+Drafts count for the graph where they make held-out labels more probable. Graphs are learned from some of the labelled
+videos, without drafts and with those of at least some confidence, and compared on the labels of the other videos by a
+paired t-test: mean(d) > t₀.₉₅ sd(d) / √n for the n differences d of log p.
 """
 
 from __future__ import annotations
@@ -76,11 +71,11 @@ class DraftCalibration:
 def cross_fitted(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> FloatArray:
     """Calibrate every video by the others: rows are videos."""
     part = np.arange(len(confidence)) % min(10, len(confidence))
-    found = np.zeros(confidence.shape)
+    calibrated = np.zeros(confidence.shape)
     for fold in range(part.max() + 1):
         others = part != fold
-        found[~others] = fit_calibrator(confidence[others].ravel(), is_hit[others].ravel())(confidence[~others])
-    return found
+        calibrated[~others] = fit_calibrator(confidence[others].ravel(), is_hit[others].ravel())(confidence[~others])
+    return calibrated
 
 
 def check_calibration(probability: FloatArray, is_hit: NDArray[np.bool_]) -> DraftCalibration:
@@ -137,9 +132,7 @@ def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -
     chosen = np.zeros((len(smooth), smooth.shape[2]), np.intp)
     confidence = np.zeros(chosen.shape)
     for video, length in enumerate(grid.bins):
-        likely = smooth[video, :length].copy()
-        heard = np.clip(np.arange(length) - lag, 0, None)
-        likely = likely[heard]
+        likely = smooth[video, np.clip(np.arange(length) - lag, 0, None)]
         for step in np.argsort(-likely.max(axis=0), kind="stable"):  # the surest one chooses first
             best = int(likely[:, step].argmax())
             chosen[video, step], confidence[video, step] = best, max(likely[best, step], 0.0)
@@ -163,9 +156,9 @@ def draft_segments(
     middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
     borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
     segments = []
-    for place, (step, middle) in enumerate(zip(chosen, middles, strict=True)):
+    for step, middle, (left, right) in zip(chosen, middles, pairwise(borders), strict=False):
         half = max(drafts.durations[step] * SECONDS_PER_BIN, _SHORTEST) / 2
-        start, end = max(middle - half, borders[place]), min(middle + half, borders[place + 1])
+        start, end = max(middle - half, left), min(middle + half, right)
         sure = round(float(confidence[step]), 4)
         segments.append(Segment(steps[step], round(start, 2), round(max(start, end), 2), sure, DRAFT))
     return segments
@@ -193,11 +186,11 @@ class Aligner:
             rounds = min(rounds, LABELLED_ITERATIONS)
         weight = use.position * self.options.position_weight
         options = replace(self.options, iterations=rounds, position_weight=weight)
-        found = align(
+        alignment = align(
             self.grid, self.whitened, self.names, self.counts(labelled),
             ranks=self.ranks, options=options, share=use.share,
         )  # fmt: skip
-        return draft_times(self.grid, found, self.options.lag_seconds)
+        return draft_times(self.grid, alignment, self.options.lag_seconds)
 
     def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
         """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""
@@ -255,16 +248,16 @@ def choose_confidence(parts: Sequence[tuple[Task, Sequence[Video]]]) -> float:
 
 def _held_out_fit(parts: Sequence[tuple[Task, Sequence[Video]]], least: float) -> FloatArray:
     """log p of each held-out video, and of the order of its steps alone; shape (n, 2)."""
-    found = []
+    fits = []
     for task, held_out in parts:
         likelihood = SequenceLikelihood(infer(task.with_sure_drafts(least).with_first_labels()))
-        found += [(likelihood.log_probability(one), likelihood.order_log_probability(one)) for one in held_out]
-    return np.array(found)
+        fits += [(likelihood.log_probability(video), likelihood.order_log_probability(video)) for video in held_out]
+    return np.array(fits)
 
 
 def _is_positive(differences: FloatArray) -> bool:
     """Whether the mean is above zero by a one-sided t-test."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     count = len(differences)
-    return bool(differences.mean() > t.ppf(_LEVEL, count - 1) * differences.std(ddof=1) / np.sqrt(count))
+    return bool(differences.mean() > stdtrit(count - 1, _LEVEL) * differences.std(ddof=1) / np.sqrt(count))

@@ -1,19 +1,19 @@
-"""From narration to drafts of labels: what `msg2 label` and `msg2.label` do.
+"""Draft labels from narration: what `msg2 label` and `msg2.label` do.
 
-Steps are named by a list, by the labels of a few videos, or are discovered in what is said; every video without labels
+Steps are named by a list, by the labels of a few videos, or are discovered in what is said. Every video without labels
 gets a draft, with the probability that each of its labels is right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from msg2.errors import InputError, optional_dependency
-from msg2.formats import read_all
+from msg2.errors import InputError
 from msg2.formats.captions import name_finder
+from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
 from msg2.formats.reading import choose_task
 from msg2.labelling.alignment import AlignmentOptions
 from msg2.labelling.drafts import (
@@ -36,9 +36,9 @@ from msg2.labelling.drafts import (
 )
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, name_evidence, narration_grid, whiten
 from msg2.labelling.step_names import DiscoveredStep, StepList, discover_steps, read_steps
-from msg2.labelling.transcripts import read_transcripts
 from msg2.media.encoders import text_encoder as make_encoder
 from msg2.media.feature_store import VideoFeatures, open_store
+from msg2.media.narration import read_transcripts
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
@@ -92,7 +92,7 @@ class LabelResult:
 def label(
     data: str | Path,
     steps: str | Path | Sequence[Step] | None = None,
-    labels: str | Path | Task | None = None,
+    labels: Demonstrations | None = None,
     *,
     task: str | None = None,
     text_encoder: str = "words",
@@ -113,8 +113,8 @@ def label(
         A folder of videos, captions or transcripts of one task.
     steps : path or sequence of Step, optional
         Names of the steps: a list, a text with one step per line, or a graph file.
-    labels : path or Task, optional
-        The labels of some of the videos.
+    labels : path, Task, data frame, iterable or mapping, optional
+        The labels of some of the videos, with times: whatever `msg2.infer` takes.
     task : str, optional
         Name of the task: of several in `labels`, the one that is meant; else what the result is called.
     text_encoder : str
@@ -129,11 +129,11 @@ def label(
         A spaCy model for the discovery of steps, where none are named.
     options : LabelOptions, optional
     jobs : int
-        Videos that are listened to at the same time.
+        Number of videos whose speech is recognised at the same time.
     engine : str
-        Whose processes do that: "local", of this machine, or "ray", of a cluster.
+        Which processes do that: "local", on this machine, or "ray", on a cluster.
     progress : Progress
-        Is told after every video.
+        Called after every video.
 
     Returns
     -------
@@ -147,49 +147,38 @@ def label(
     >>> result = label("transcripts", steps="steps.txt")  # doctest: +SKIP
     >>> msg2.infer(result.for_graph())  # doctest: +SKIP
     """
-    with optional_dependency("drafting labels", "label"):  # before anything is listened to, which may take hours
-        import scipy.ndimage  # noqa: F401
-    chosen = options or LabelOptions()
-    given = _read_labels(labels, task)
+    options = options or LabelOptions()
+    labelled = None if labels is None else _read_labels(labels, task)
     listed = _read_list(steps)
-    name = task or (given.name if given is not None else Path(data).resolve().stem)
-    discovers = listed is None and given is None
-    listen = partial(
-        read_transcripts,
-        data,
-        captions=captions,
-        speech_model=speech_model,
-        jobs=jobs,
-        engine=engine,
+    name = task or (labelled.name if labelled is not None else Path(data).resolve().stem)
+    discovers = listed is None and labelled is None
+    read = partial(
+        read_transcripts, data, captions=captions, speech_model=speech_model, jobs=jobs, engine=engine,
         progress=progress,
-    )
-    said = listen(exact=discovers)
+    )  # fmt: skip
+    said = read(exact=discovers)
     encode = make_encoder(text_encoder)
     discovered: tuple[DiscoveredStep, ...] = ()
     notes = [] if listed is None else [*listed.notes]
     if discovers:
         extractor = VerbPhraseExtractor(phrase_model or PHRASE_MODEL)
         phrases = {video: extractor.extract_timed(pieces) for video, pieces in said.items()}
-        discovered = tuple(discover_steps(phrases, encode, chosen.discovered))
+        discovered = tuple(discover_steps(phrases, encode, options.discovered))
         listed = StepList(tuple(step.name for step in discovered))
-        said = listen()
+        said = read()
         notes.append(
             f"no steps were named: {len(discovered)} were found in what is said; edit the list and give it with --steps"
         )
-    videos, unknown = _join(said, given, Path(data))
-    notes += unknown
-    known = () if given is None else given.steps
-    ordered = (
-        *(listed.steps if listed else ()),
-        *(step for step in known if listed is None or step not in listed.steps),
-    )
-    ranked = listed is not None and not chosen.any_order and not set(known) - set(listed.steps)
+    videos, unknown = _join_videos(said, labelled, Path(data))
+    known = () if labelled is None else labelled.steps
+    ordered = tuple(dict.fromkeys([*(listed.steps if listed else ()), *known]))
+    ranked = listed is not None and not options.any_order and not set(known) - set(listed.steps)
     whole = Task(name, ordered, videos)
     frames = None if features is None else _read_frames(Path(features), whole)
-    found = draft_labels(whole, ordered if ranked else None, encode, chosen, frames=frames, progress=progress)
-    way = "narration" if discovers else "labels" if given is not None else "step names"
-    return LabelResult(
-        found.task, way, ordered, (*notes, *found.notes), found.calibration, found.graph_confidence, discovered
+    drafted = draft_labels(whole, ordered if ranked else None, encode, options, frames=frames, progress=progress)
+    way = "narration" if discovers else "labels" if labelled is not None else "step names"
+    return replace(
+        drafted, way=way, steps=ordered, notes=(*notes, *unknown, *drafted.notes), discovered=discovered
     )  # fmt: skip
 
 
@@ -204,15 +193,15 @@ def draft_labels(
     progress: Progress = no_progress,
 ) -> LabelResult:
     """Draft the labels of the narrated videos of a task that have none."""
-    chosen = options or LabelOptions()
-    aligner = make_aligner(task, order, encode, chosen.alignment, seconds, frames=frames, progress=progress)
-    return draft_with(aligner, task, chosen)
+    options = options or LabelOptions()
+    aligner = make_aligner(task, order, encode, options.alignment, seconds, frames=frames, progress=progress)
+    return draft_with(aligner, task, options)
 
 
 def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
     """Draft the labels of a task whose narration is prepared."""
-    given = {video.id for video in task if video.segments}
-    labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in given]
+    with_labels = {video.id for video in task if video.segments}
+    labelled = [number for number, video in enumerate(aligner.grid.videos) if video.id in with_labels]
     held_out = held_out_drafts(aligner, labelled) if len(labelled) >= LEAST_VIDEOS else None
     use = held_out.use if held_out is not None else FEW_LABELS if labelled else NO_LABELS
     drafts = aligner.draft(labelled, use)
@@ -287,22 +276,23 @@ def _held_out_parts(
 def _read_frames(folder: Path, task: Task) -> dict[str, VideoFeatures]:
     """Features of the videos of a task, as far as the store has them."""
     store = open_store(folder)
-    found = {video.id: store.features(task.name, video.id) for video in task}
-    known = {video: one for video, one in found.items() if one is not None and len(one.frames)}
-    if not known:
+    features = {video.id: store.features(task.name, video.id) for video in task}
+    with_frames = {video: each for video, each in features.items() if each is not None and len(each.frames)}
+    if not with_frames:
         raise InputError("has no frames of these videos", where=folder, hint="make it with: msg2 features")
-    return known
+    return with_frames
 
 
-def _read_labels(labels: str | Path | Task | None, task: str | None) -> Task | None:
-    if labels is None or isinstance(labels, Task):
+def _read_labels(labels: Demonstrations, task: str | None) -> Task:
+    if isinstance(labels, Task):
         return labels
-    found = read_all(labels, repeats="keep")
-    if task is None and len(found) > 1:
-        raise InputError(f"holds {len(found)} tasks", where=labels, hint="choose one with --task")
-    chosen = found[0] if task is None else choose_task(found, task, labels)
+    where = labels if isinstance(labels, str | Path) else "labels"
+    tasks = to_tasks_with_repeats(labels)
+    if task is None and len(tasks) > 1:
+        raise InputError(f"holds {len(tasks)} tasks", where=where, hint="choose one with --task")
+    chosen = tasks[0] if task is None else choose_task(tasks, task, where)
     if not all(video.is_timed for video in chosen):
-        raise InputError("the labels have no times", where=labels, hint="drafts need start and end on every row")
+        raise InputError("the labels have no times", where=where, hint="drafts need start and end on every row")
     return chosen
 
 
@@ -312,16 +302,18 @@ def _read_list(steps: str | Path | Sequence[Step] | None) -> StepList | None:
     return read_steps(steps) if isinstance(steps, str | Path) else StepList(tuple(steps))
 
 
-def _join(said: Mapping[str, tuple[Sentence, ...]], given: Task | None, where: Path) -> tuple[list[Video], list[str]]:
+def _join_videos(
+    said: Mapping[str, tuple[Sentence, ...]], labelled: Task | None, where: Path
+) -> tuple[list[Video], list[str]]:
     """The videos with what is said in them and their labels; a video is called as in the labels where it has some."""
+    labels = {} if labelled is None else {video.id: video for video in labelled if video.segments}
     find = name_finder(said)
-    names = {} if given is None else {video.id: find(video.id) for video in given if video.segments}
+    names = {video: find(video) for video in labels}
     missing = [video for video, name in names.items() if name is None]
     if names and len(missing) == len(names):
         what = f"none of the labelled videos has narration here, not {short_repr(missing[0])} either"
         raise InputError(what, where=where, hint="files are called after the videos")
     notes = [f"{len(missing)} labelled videos have no narration here: {', '.join(missing[:5])}"] if missing else []
-    labels = {} if given is None else {video.id: video for video in given if video.segments}
     called = {name: video for video, name in names.items() if name is not None}
     videos = [
         Video(called.get(name, name), labels[called[name]].segments if name in called else (), sentences)

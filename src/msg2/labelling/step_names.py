@@ -1,11 +1,10 @@
-"""Names of steps from a file: a plain list, a text with one step per line (as on wikiHow), or a graph.
+"""Names of steps: read from a file, or discovered in narration.
 
-Names of steps from narration alone: verb phrases that are said in many videos, clustered by their meaning.
-
-Phrases are merged by average linkage of 1 − cos(p, q) + w |place(p) − place(q)| with their median places in the
-videos: nuts are loosened early and tightened late, though the words are alike. A cluster is named after the phrase with
-the largest Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of
-them is said.
+A file is a plain list, a text with one step per line (as on wikiHow), or a graph. Steps are discovered as verb phrases
+that are said in many videos, clustered by their meaning: phrases are merged by average linkage of
+1 − cos(p, q) + w |position(p) − position(q)| with their median positions in the videos, since nuts are loosened early
+and tightened late, though the words are alike. A cluster is named after the phrase with the largest
+Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of them is said.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class StepList:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for place, step in enumerate(self.steps):
-            if step in self.steps[:place]:
+        for number, step in enumerate(self.steps):
+            if step in self.steps[:number]:
                 raise InputError(f"the step {short_repr(step)} is listed twice")
         if not self.steps:
             raise InputError("lists no step", hint="write one step per line")
@@ -74,7 +73,7 @@ def read_steps(path: str | Path) -> StepList:
 
 CLOSEST = 0.35
 """Mean distance up to which phrases belong together."""
-_PLACE_WEIGHT = 0.7
+_POSITION_WEIGHT = 0.7
 """w: half a video apart is as far as `CLOSEST` by meaning."""
 _MOST_PHRASES = 3000
 """Phrases that are clustered, those of the most videos."""
@@ -102,7 +101,7 @@ class DiscoveredStep:
     videos: int
     """In which one of its phrases is said."""
     position: float
-    """Median place in these videos, from 0 to 1."""
+    """Median position in these videos, from 0 to 1."""
     phrases: tuple[str, ...]
     """The most typical first."""
 
@@ -113,7 +112,7 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     from scipy.spatial.distance import squareform
 
     videos: dict[str, set[str]] = defaultdict(set)
-    places: dict[str, list[float]] = defaultdict(list)
+    positions: dict[str, list[float]] = defaultdict(list)
     for video, phrases in said.items():
         last = max((phrase.end for phrase in phrases), default=1.0) or 1.0
         for phrase in phrases:
@@ -121,25 +120,25 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
             if len(words) > 1 and words[0] not in TALK:
                 text = " ".join(words)
                 videos[text].add(video)
-                places[text].append(phrase.start / last)
+                positions[text].append(phrase.start / last)
     common = sorted((text for text in videos if len(videos[text]) > 1), key=lambda text: (-len(videos[text]), text))
     if len(common) < 2:
         raise InputError("hardly any phrase is said in two videos", hint="name the steps in a file with --steps")
     common = common[:_MOST_PHRASES]
     vectors = np.asarray(encode(common), np.float64)
     cosines = np.clip(vectors @ vectors.T, -1, 1)
-    place = np.array([np.median(places[text]) for text in common])
-    distances = 1 - (cosines + cosines.T) / 2 + _PLACE_WEIGHT * np.abs(place[:, None] - place)
+    middle = np.array([np.median(positions[text]) for text in common])
+    distances = 1 - (cosines + cosines.T) / 2 + _POSITION_WEIGHT * np.abs(middle[:, None] - middle)
     np.fill_diagonal(distances, 0)
     labels = fcluster(linkage(squareform(distances, checks=False), "average"), CLOSEST, "distance")
     weight = np.array([len(videos[text]) for text in common], np.float64)
-    found = []
+    clusters = []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         typical = cosines[np.ix_(members, members)] @ weight[members] * weight[members] ** 0.5
-        ordered = [common[members[place]] for place in np.argsort(-typical, kind="stable")]
+        ordered = [common[member] for member in members[np.argsort(-typical, kind="stable")]]
         shown_in = set().union(*(videos[text] for text in ordered))
-        position = float(np.median([place for text in ordered for place in places[text]]))
-        found.append(DiscoveredStep(ordered[0], len(shown_in), position, tuple(ordered)))
-    ranked = sorted(found, key=lambda step: (-step.videos, step.name))[:most]
+        position = float(np.median([position for text in ordered for position in positions[text]]))
+        clusters.append(DiscoveredStep(ordered[0], len(shown_in), position, tuple(ordered)))
+    ranked = sorted(clusters, key=lambda step: (-step.videos, step.name))[:most]
     return sorted(ranked, key=lambda step: (step.position, step.name))

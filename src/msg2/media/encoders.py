@@ -1,10 +1,7 @@
-"""Encoders: n things, such as images or texts -> n vectors; the cosine of two vectors is their similarity.
+"""Encoders, by name: images or texts -> vectors; the cosine of two vectors is their similarity.
 
-CLIP: images and texts -> vectors in one space, where an image is near the words that describe it.
-
-Images -> vectors, by classical descriptors or by CLIP; the cosine of two vectors is their similarity.
-
-Sentences -> vectors, by hashed words or by any sentence encoder; the cosine of two vectors is their similarity.
+`image_encoder` knows classical descriptors and CLIP models, `text_encoder` hashed words, sentence encoders and CLIP
+models. CLIP has images and texts in one space, where an image is near the words that describe it.
 """
 
 from __future__ import annotations
@@ -18,16 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import JsonValue
 
 from msg2.errors import InputError
 from msg2.media import pretrained_models
 from msg2.media.feature_store import l2_normalize
-from msg2.media.pretrained_models import Checkpoint, find_checkpoint, wrong_model_error
+from msg2.media.pretrained_models import Checkpoint, Model, find_checkpoint, wrong_model_error
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -36,20 +34,21 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class Encoder(Protocol[T_contra]):
     """Turns n things into float32 vectors of shape (n, width), each of length 1 (or 0, where a text says nothing)."""
 
-    @property
-    def name(self) -> str:
-        """Says which encoder this is: the same name and width, the same vectors."""
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Package -> version, of every package that has a part in the numbers."""
+    name: str
+    """Identifies the encoder: with the same name and width, the vectors are the same."""
+    width: int
+    """Length of a vector."""
+    versions: Mapping[str, str]
+    """Package -> version, of every package that affects the numbers."""
 
     def __call__(self, items: Sequence[T_contra], /) -> NDArray[np.float32]:
         """Encode things: vectors of shape (n, width)."""
+
+
+Image: TypeAlias = NDArray[np.uint8]
+"""RGB, shape (height, width, 3)."""
+ImageEncoder: TypeAlias = Encoder[Image]
+TextEncoder: TypeAlias = Encoder[str]
 
 
 def encode_in_batches(
@@ -62,6 +61,36 @@ def encode_in_batches(
     return l2_normalize(vectors).astype(np.float32)
 
 
+# -- by name ----------------------------------------------------------------------------------------------------
+
+
+def image_encoder(name: str = "descriptors") -> ImageEncoder:
+    """Return the encoder of that name: "descriptors", the folder of a CLIP model, or its name on the hub.
+
+    >>> image_encoder("descriptors").width
+    512
+    """
+    if name == "descriptors":
+        return ImageDescriptors()
+    return load_clip(name).image_encoder
+
+
+def text_encoder(name: str = "words") -> TextEncoder:
+    """Return the encoder of that name: "words", or a sentence encoder or CLIP model by its folder or hub name.
+
+    >>> text_encoder("words").width
+    512
+    """
+    if name == "words":
+        return HashedWords()
+    checkpoint = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
+    if checkpoint.kind == "clip":
+        return load_clip(checkpoint).text_encoder
+    return SentenceEncoder(checkpoint)
+
+
+# -- CLIP -------------------------------------------------------------------------------------------------------
+
 IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64
 """Images and texts that a model takes at once."""
 
@@ -73,7 +102,7 @@ _IMAGE_SETTINGS = (
 """Settings of an image processor that have a part in the numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClipEncoder(Generic[T]):
     """One side of a model: n images, or n texts -> float32 vectors of shape (n, width) and length 1."""
 
@@ -96,17 +125,17 @@ class ClipModel:
     """
 
     def __init__(self, path: str | Path | Checkpoint) -> None:
-        found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _CLIP_KIND)
-        if found.kind != "clip":
-            raise wrong_model_error(found.folder, _CLIP_KIND, f"its config.json says {found.kind!r}")
-        with pretrained_models.loading_model(found, _CLIP_KIND) as (torch, transformers):
-            self._prepare = found.load(transformers.CLIPImageProcessorPil)
-            self._tokenizer = found.load(transformers.AutoTokenizer)
-            self._model = pretrained_models.prepare_for_inference(found.load(transformers.CLIPModel), torch)
+        checkpoint = find_checkpoint(path, _CLIP_KIND)
+        if checkpoint.kind != "clip":
+            raise wrong_model_error(checkpoint.folder, _CLIP_KIND, f"its config.json says {checkpoint.kind!r}")
+        with pretrained_models.loading_model(checkpoint, _CLIP_KIND) as (torch, transformers):
+            self._prepare = checkpoint.load(transformers.CLIPImageProcessorPil)
+            self._tokenizer = checkpoint.load(transformers.AutoTokenizer)
+            self._model = pretrained_models.prepare_for_inference(checkpoint.load(transformers.CLIPModel), torch)
         self._torch = torch
         self._tokens = min(self._tokenizer.model_max_length, self._model.config.text_config.max_position_embeddings)
         prepared = [(key, getattr(self._prepare, key, None)) for key in _IMAGE_SETTINGS]
-        self._name = f"{found.name}@{pretrained_models.fingerprint(self._model, prepared, self._tokens)}"
+        self._name = f"{checkpoint.name}@{pretrained_models.fingerprint(self._model, prepared, self._tokens)}"
 
     @property
     def image_encoder(self) -> ClipEncoder[Image]:
@@ -131,7 +160,7 @@ class ClipModel:
         tokens = self._tokenizer(texts, padding=True, truncation=True, max_length=self._tokens, return_tensors="pt")
         return self._project(self._model.get_text_features, tokens)
 
-    def _project(self, features: Callable[..., Any], inputs: Any) -> NDArray[np.float32]:
+    def _project(self, features: Callable[..., Model], inputs: Model) -> NDArray[np.float32]:
         with self._torch.inference_mode():
             vectors = features(**inputs.to(self._model.device)).pooler_output
         return np.asarray(vectors.cpu().numpy(), np.float32)
@@ -142,32 +171,12 @@ _loaded_models: WeakValueDictionary[Path, ClipModel] = WeakValueDictionary()
 
 def load_clip(path: str | Path | Checkpoint) -> ClipModel:
     """Load a model, once for as long as one of its encoders is in use."""
-    found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _CLIP_KIND)
-    folder = found.folder.resolve()
+    checkpoint = find_checkpoint(path, _CLIP_KIND)
+    folder = checkpoint.folder.resolve()
     model = _loaded_models.get(folder)
     if model is None:
-        model = _loaded_models[folder] = ClipModel(found)
+        model = _loaded_models[folder] = ClipModel(checkpoint)
     return model
-
-
-Image: TypeAlias = NDArray[np.uint8]
-"""RGB, shape (height, width, 3)."""
-
-
-ImageEncoder: TypeAlias = Encoder[Image]
-"""Turns n images of any sizes into float32 vectors of shape (n, width), each of length 1."""
-
-
-def image_encoder(name: str = "descriptors") -> ImageEncoder:
-    """Return the encoder of that name: "descriptors", the folder of a CLIP model, or its name on the hub.
-
-    >>> image_encoder("descriptors").width
-    512
-    """
-    if name == "descriptors":
-        return ImageDescriptors()
-
-    return load_clip(name).image_encoder
 
 
 # -- descriptors ------------------------------------------------------------------------------------------------
@@ -194,8 +203,8 @@ class ImageDescriptors:
     (Bhattacharyya coefficients) of the blocks. A block without edges is 0; the histogram never is.
 
     >>> black, red, rose = (np.full((90, 160, 3), colour, np.uint8) for colour in ((0,) * 3, (200, 0, 0), (210, 9, 9)))
-    >>> one, two, three = ImageDescriptors()([black, red, rose])
-    >>> bool(one @ two < 0.1), bool(two @ three > 0.9)
+    >>> x, y, z = ImageDescriptors()([black, red, rose])
+    >>> bool(x @ y < 0.1), bool(y @ z > 0.9)
     (True, True)
     """
 
@@ -243,8 +252,8 @@ def _colour_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _edge_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
     down, right = np.gradient(small.mean(axis=3), axis=(1, 2))
-    place = np.arctan2(down, right) * np.float32(_ANGLES / np.pi) % _ANGLES
-    distance = np.abs(place[..., None] - np.arange(_ANGLES, dtype=np.float32))
+    angle = np.arctan2(down, right) * np.float32(_ANGLES / np.pi) % _ANGLES
+    distance = np.abs(angle[..., None] - np.arange(_ANGLES, dtype=np.float32))
     shared = np.maximum(0, 1 - np.minimum(distance, _ANGLES - distance))  # the angles are a circle
     weights = np.hypot(down, right)[..., None] * shared
     return np.asarray(_split_cells(weights).sum(axis=2))
@@ -260,39 +269,15 @@ def _histogram_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
     hue = np.select([value == red, value == green], [under_red, under_green], under_blue)
     level = _bin_index(np.sqrt(chroma), _CHROMAS)
     hue_bin = np.where(level > 0, _bin_index(hue / 6, _HUES), 0)
-    place = (hue_bin * _CHROMAS + level) * _VALUES + _bin_index(value, _VALUES)
+    index = (hue_bin * _CHROMAS + level) * _VALUES + _bin_index(value, _VALUES)
     bins = _HUES * _CHROMAS * _VALUES
-    counted = np.bincount((place + bins * np.arange(n)[:, None, None]).ravel(), minlength=n * bins)
+    counted = np.bincount((index + bins * np.arange(n)[:, None, None]).ravel(), minlength=n * bins)
     return counted.reshape(n, bins).astype(np.float32)
 
 
 def _bin_index(share: NDArray[np.float32], bins: int) -> NDArray[np.intp]:
     """Which of so many equal parts of 0 to 1 a number falls into."""
     return np.minimum((share * bins).astype(np.intp), bins - 1)
-
-
-HASHED_WIDTH = 512
-"""Length of the vectors of hashed words; a sentence encoder has its own."""
-BATCH_SIZE = 64
-"""Sentences that a sentence encoder takes at once."""
-
-
-TextEncoder: TypeAlias = Encoder[str]
-"""Turns n texts into float32 vectors of shape (n, width), each of length 1 (or 0, where a text says nothing)."""
-
-
-def text_encoder(name: str = "words") -> TextEncoder:
-    """Return the encoder of that name: "words", or a sentence encoder or CLIP model by its folder or hub name.
-
-    >>> text_encoder("words").width
-    512
-    """
-    if name == "words":
-        return HashedWords()
-    found = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
-    if found.kind == "clip":
-        return load_clip(found).text_encoder
-    return SentenceEncoder(found)
 
 
 # -- hashed words -----------------------------------------------------------------------------------------------
@@ -303,14 +288,14 @@ class HashedWords:
 
     A word (or pair) w that occurs n times in a text adds s(w) (1 + ln n) at place h(w) of its vector.
 
-    >>> one, same, other = HashedWords()(["Flip the bread!", "flip the BREAD", "jack up the car"])
-    >>> bool(one @ same > 0.99), bool(one @ other < 0.5)
+    >>> said, same, other = HashedWords()(["Flip the bread!", "flip the BREAD", "jack up the car"])
+    >>> bool(said @ same > 0.99), bool(said @ other < 0.5)
     (True, True)
     """
 
     name = "words"
 
-    def __init__(self, width: int = HASHED_WIDTH) -> None:
+    def __init__(self, width: int = 512) -> None:
         self.width = width
         self.versions: Mapping[str, str] = {"numpy": np.__version__}
 
@@ -320,8 +305,8 @@ class HashedWords:
         for vector, text in zip(vectors, texts, strict=True):
             words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
             for term, count in Counter([*words, *map(" ".join, pairwise(words))]).items():
-                place, sign = self._hash(term)
-                vector[place] += sign * (1 + math.log(count))
+                index, sign = self._hash(term)
+                vector[index] += sign * (1 + math.log(count))
         return l2_normalize(vectors).astype(np.float32)
 
     def _hash(self, term: str) -> tuple[int, int]:
@@ -332,6 +317,8 @@ class HashedWords:
 
 # -- sentence encoders ------------------------------------------------------------------------------------------
 
+BATCH_SIZE = 64
+"""Sentences that a sentence encoder takes at once."""
 _POOLINGS = ("mean", "cls")
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _SENTENCE_ENCODER_KIND = "sentence encoder"
@@ -345,16 +332,16 @@ class SentenceEncoder:
     """
 
     def __init__(self, path: str | Path | Checkpoint) -> None:
-        found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _SENTENCE_ENCODER_KIND)
-        self._pooling = _pooling(found)
-        with pretrained_models.loading_model(found, _SENTENCE_ENCODER_KIND) as (torch, transformers):
-            self._tokenizer = found.load(transformers.AutoTokenizer)
-            model = found.load(transformers.AutoModel, trust_remote_code=False)
+        checkpoint = find_checkpoint(path, _SENTENCE_ENCODER_KIND)
+        self._pooling = _pooling(checkpoint)
+        with pretrained_models.loading_model(checkpoint, _SENTENCE_ENCODER_KIND) as (torch, transformers):
+            self._tokenizer = checkpoint.load(transformers.AutoTokenizer)
+            model = checkpoint.load(transformers.AutoModel, trust_remote_code=False)
             self._model = pretrained_models.prepare_for_inference(model, torch)
         self._torch = torch
-        self._max_tokens = _max_tokens(found, self._tokenizer, self._model.config)
+        self._max_tokens = _max_tokens(checkpoint, self._tokenizer, self._model.config)
         self.width = int(self._model.config.hidden_size)
-        self.name = f"{found.name}@{pretrained_models.fingerprint(self._model, self._pooling, self._max_tokens)}"
+        self.name = f"{checkpoint.name}@{pretrained_models.fingerprint(self._model, self._pooling, self._max_tokens)}"
         self.versions = pretrained_models.package_versions()
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -374,11 +361,11 @@ class SentenceEncoder:
 
 def _pooling(model: Checkpoint) -> str:
     """How the model pools, by its own account; the mean where it gives none."""
-    for module in model.settings("modules.json", []):
-        kind = module["type"].rpartition(".")[2]
+    for module in model.settings("modules.json", list[dict[str, JsonValue]]) or []:
+        kind = str(module["type"]).rpartition(".")[2]
         if kind not in _MODULES:
             raise InputError(f"has a module {kind!r}, msg2 knows only {', '.join(_MODULES)}", where=model.folder)
-    settings = model.settings("1_Pooling/config.json", {"pooling_mode": "mean"})
+    settings = model.settings("1_Pooling/config.json", dict[str, JsonValue]) or {"pooling_mode": "mean"}
     older = [key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
              for key, on in settings.items() if key.startswith("pooling_mode_") and on]  # fmt: skip
     chosen = settings.get("pooling_mode", older[0] if len(older) == 1 else older)
@@ -387,8 +374,8 @@ def _pooling(model: Checkpoint) -> str:
     return str(chosen)
 
 
-def _max_tokens(model: Checkpoint, tokenizer: Any, config: Any) -> int:
+def _max_tokens(model: Checkpoint, tokenizer: Model, config: Model) -> int:
     """Longer sentences are cut: at the model's own setting, else at what it can take."""
     limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
-    setting = model.settings("sentence_bert_config.json", {}).get("max_seq_length")
-    return int(setting or min(limit for limit in limits if limit))
+    settings = model.settings("sentence_bert_config.json", dict[str, int | bool | None]) or {}
+    return int(settings.get("max_seq_length") or min(limit for limit in limits if limit))

@@ -1,8 +1,7 @@
-"""One video -> its features: its frames at regular times and its narration, as vectors.
+"""Turn videos into a feature store: frames at regular times and narration, as vectors, several videos in parallel.
 
-Videos -> a feature store, in parallel. A run goes on from what is there: only what is new or has changed is done.
-
-A video that fails is reported with its reason, and the others are kept.
+A run resumes from what is there: only new or changed videos are processed. A video that fails is reported with its
+reason, and the others are kept.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from msg2.errors import InputError
-from msg2.formats.captions import read_fragments, read_sentences
-from msg2.formats.source import Source
 from msg2.media.encoders import ImageEncoder, TextEncoder, image_encoder, text_encoder
 from msg2.media.feature_store import (
     Encoders,
@@ -30,13 +27,13 @@ from msg2.media.feature_store import (
     open_store,
     write_store,
 )
+from msg2.media.narration import read_narration
 from msg2.media.speech_recognition import SpeechRecognizer
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.media.video_decoding import FrameOptions, decoder_version, encode_frames
 from msg2.media.video_files import VideoFiles
 from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
-from msg2.task import Sentence
 from msg2.text import short_repr
 
 
@@ -108,28 +105,15 @@ class FeatureExtractor:
 
     def __call__(self, files: VideoFiles) -> tuple[VideoFeatures, str | None]:
         """Make the features of a video, and say where its narration comes from."""
-        sentences, narration = self._narration(files)
+        spoken = read_narration(files, self.speech_recognizer, self.phrase_extractor)
+        # in the order of a Video
+        sentences = sorted(spoken.sentences, key=lambda sentence: (sentence.start, sentence.end, sentence.text))
         times = np.array([(sentence.start, sentence.end) for sentence in sentences]).reshape(-1, 2)
         texts = tuple(sentence.text for sentence in sentences)
         frame_times, frames = np.zeros(0), np.zeros((0, self.encoders.frame_width), np.float32)
         if self.image_encoder is not None and files.media is not None:
             frame_times, frames = encode_frames(files.media, self.image_encoder, self.options.frames)
-        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts), narration
-
-    def _narration(self, files: VideoFiles) -> tuple[Sequence[Sentence], str | None]:
-        """Captions are preferred to speech; verb phrases take the place of sentences where they are wanted."""
-        sentences: Sequence[Sentence] = ()
-        narration, phrases = None, self.phrase_extractor
-        if files.captions is not None:
-            file = Source.at(files.captions)
-            sentences = read_sentences(file) if phrases is None else phrases.extract_timed(read_fragments(file))
-            narration = "captions"
-        elif files.media is not None and self.speech_recognizer is not None:
-            transcript = self.speech_recognizer.transcribe(files.media)
-            sentences = transcript.sentences if phrases is None else phrases.extract_timed(transcript.words)
-            narration = transcript.language and f"speech, {transcript.language}"
-        # in the order of a Video
-        return sorted(sentences, key=lambda sentence: (sentence.start, sentence.end, sentence.text)), narration
+        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts), spoken.source
 
 
 class ExtractionResult(NamedTuple):

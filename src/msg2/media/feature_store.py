@@ -1,9 +1,8 @@
-"""The features of a video: vectors of its frames and sentences, with their times; no files here.
+"""Features of videos, and the store that keeps them: a folder with one safetensors file per video, and a manifest.
 
-The feature store: a folder with one safetensors file per video, and a manifest that says what made them.
-
-The name of a file holds the hash of its content, so a new store never overwrites what an older one in the same folder
-needs: the manifest, written last and in one step, is the moment at which the new store takes the older one's place.
+Features are vectors of the frames and sentences of a video, with their times. The manifest says which encoders made
+them. The name of a file holds the hash of its content, so a new store never overwrites what an older one in the same
+folder needs. The manifest is written last, in one step; from that moment on the new store replaces the older one.
 """
 
 from __future__ import annotations
@@ -13,20 +12,21 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import UnionType
-from typing import Any, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import NonNegativeInt, StringConstraints
 
 from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_whole
 from msg2.formats.captions import name_finder
-from msg2.formats.json_files import member
 from msg2.formats.source import Source
+from msg2.options import from_json
 from msg2.text import short_repr
 
 DTYPES = {"frame_times": "float64", "frames": "float32", "sentence_times": "float64", "sentences": "float32"}
@@ -82,7 +82,6 @@ def l2_normalize(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
-MANIFEST_FORMAT = "msg2.features/1"
 MANIFEST_NAME = "manifest.json"
 
 VideoKey: TypeAlias = tuple[str | None, str]
@@ -99,8 +98,8 @@ class Encoders:
 
     frames: str | None = None
     sentences: str | None = None
-    frame_width: int = 0
-    sentence_width: int = 0
+    frame_width: NonNegativeInt = 0
+    sentence_width: NonNegativeInt = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     """Package -> version, of every package that had a part in the numbers."""
     settings: Mapping[str, str | float] = field(default_factory=dict)
@@ -114,16 +113,33 @@ class StoreEntry:
     task: str | None
     """None where the video is the same in whichever task it occurs."""
     video: str
-    file: str
+    file: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]+\.safetensors$")]
     """Name in the folder of the store."""
     sha256: str
-    """Of the file."""
-    frames: int
-    sentences: int
+    """Hash of the file."""
+    frames: NonNegativeInt
+    sentences: NonNegativeInt
     source_sha256: str | None = None
-    """Of the file, or files, that the features were made from."""
+    """Hash of the file, or files, that the features were made from."""
     narration: str | None = None
     """Where the sentences come from: captions or speech, and the language where it is known."""
+
+    @property
+    def key(self) -> VideoKey:
+        """Task and video."""
+        return self.task, self.video
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The content of `manifest.json`."""
+
+    format: Literal["msg2.features/1"]
+    encoder: Encoders
+    """Without versions and settings, which are kept beside it."""
+    versions: Mapping[str, str]
+    videos: tuple[StoreEntry, ...]
+    settings: Mapping[str, str | float] = field(default_factory=dict)
 
 
 def is_feature_store(folder: Path) -> bool:
@@ -134,7 +150,7 @@ def is_feature_store(folder: Path) -> bool:
 # -- reading ----------------------------------------------------------------------------------------------------
 
 
-def open_store(folder: str | Path) -> FeatureStore:
+def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
     """Open the store in `folder`; its manifest is checked now, each video's file when it is read.
 
     An error names the path to the value that is wrong.
@@ -144,13 +160,22 @@ def open_store(folder: str | Path) -> FeatureStore:
     msg2.errors.InputError: nowhere: is not there
       check the path
     """
+    if isinstance(folder, FeatureStore):
+        return folder
     folder = Path(folder)
     path = folder / MANIFEST_NAME
     if Source.at(folder).is_folder and not path.exists():
         what = f"is not a feature store, there is no {MANIFEST_NAME} in it"
         raise InputError(what, where=folder, hint="see: msg2 features -h")
     try:
-        return FeatureStore(folder, *_parse_manifest(Source.at(path).document, f"{path}, $"))
+        manifest = from_json(Manifest, Source.at(path).read_bytes(), "$")
+        entries: dict[VideoKey, StoreEntry] = {}
+        for entry in manifest.videos:
+            if entry.key in entries:
+                raise InputError(f"lists the video {short_repr(entry.video)} twice")
+            entries[entry.key] = entry
+        encoders = replace(manifest.encoder, versions=manifest.versions, settings=manifest.settings)
+        return FeatureStore(folder, encoders, _sort_entries(entries))
     except InputError as error:
         raise error.at(path, hint=error.hint or "remove the folder and make the features again") from None
 
@@ -200,9 +225,9 @@ class FeatureStore:
 
     def read(self, key: VideoKey) -> VideoFeatures:
         """Read the features of an entry, and check everything against the manifest."""
-        entry, load = self.entries[key], _safetensors().load
+        entry, safetensors = self.entries[key], _safetensors()
         try:
-            return self._parse_features(self._read_content(entry), entry, load)
+            return self._parse_features(self._read_content(entry), entry, safetensors.load)
         except InputError as error:
             raise error.at(self.folder / entry.file, hint="make the features again") from None
 
@@ -221,11 +246,13 @@ class FeatureStore:
             raise InputError("is not there") from None
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})") from None
-        if _sha256(content) != entry.sha256:
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise InputError("is not the file that was written (another sha256)")
         return content
 
-    def _parse_features(self, content: bytes, entry: StoreEntry, load: Callable[..., dict[str, Any]]) -> VideoFeatures:
+    def _parse_features(
+        self, content: bytes, entry: StoreEntry, load: Callable[[bytes], dict[str, np.ndarray]]
+    ) -> VideoFeatures:
         try:
             arrays = load(content)
         except Exception as error:  # the package raises bare types for a broken file, and for types that NumPy lacks
@@ -247,76 +274,23 @@ class FeatureStore:
 def _parse_texts(content: bytes) -> tuple[str, ...]:
     """The words of the sentences: JSON in the header of the file, which is as long as its first eight bytes say."""
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    try:
-        texts = json.loads(header.get("__metadata__", {}).get("texts", "[]"))
-        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
-            raise ValueError("not a list of texts")
-    except ValueError as error:
-        raise InputError(f"its texts cannot be read ({error})") from None
-    return tuple(texts)
+    return from_json(tuple[str, ...], header.get("__metadata__", {}).get("texts", "[]"), "texts")
 
 
-# -- the manifest -----------------------------------------------------------------------------------------------
-
-_ENCODER_FIELDS = {"frames": str | None, "sentences": str | None, "frame_width": int, "sentence_width": int}
-_ENTRY_FIELDS = {
-    "task": str | None, "video": str, "file": str, "sha256": str, "frames": int, "sentences": int,
-    "source_sha256": str | None,
-}  # fmt: skip
-
-
-def _parse_manifest(document: Any, where: str) -> tuple[Encoders, dict[VideoKey, StoreEntry]]:
-    if not isinstance(document, dict):
-        raise InputError("is not a JSON object", where=where)
-    found = member(document, "format", str, where)
-    if found != MANIFEST_FORMAT:
-        what = f"is {short_repr(found)}, this version of msg2 reads {MANIFEST_FORMAT!r}"
-        raise InputError(what, where=f"{where}.format")
-    encoder, versions = (member(document, name, dict, where) for name in ("encoder", "versions"))
-    settings = member(document, "settings", dict, where) if "settings" in document else {}  # older stores have none
-    made_by = _read_fields(encoder, _ENCODER_FIELDS, f"{where}.encoder")
-    packages = _read_fields(versions, dict.fromkeys(versions, str), f"{where}.versions")
-    entries: dict[VideoKey, StoreEntry] = {}
-    for index, value in enumerate(member(document, "videos", list, where)):
-        entry = _parse_entry(value, f"{where}.videos[{index}]")
-        if (entry.task, entry.video) in entries:
-            raise InputError(f"lists the video {short_repr(entry.video)} twice", where=f"{where}.videos")
-        entries[entry.task, entry.video] = entry
-    return Encoders(**made_by, versions=packages, settings=settings), _sort_entries(entries)
-
-
-def _parse_entry(value: Any, where: str) -> StoreEntry:
-    fields = _read_fields(value, _ENTRY_FIELDS, where)
-    # Older stores do not say where narration comes from.
-    narration = member(value, "narration", str | None, where) if "narration" in value else None
-    if not re.fullmatch(r"[a-z0-9-]+\.safetensors", fields["file"]):
-        raise InputError(f"{short_repr(fields['file'])} is not the name of a feature file", where=f"{where}.file")
-    return StoreEntry(**fields, narration=narration)
-
-
-def _read_fields(value: Any, kinds: Mapping[str, type | UnionType], where: str) -> dict[str, Any]:
-    """Fields of a JSON object by name, each of its type; counts are 0 or more."""
-    fields = {}
-    for name, kind in kinds.items():
-        fields[name] = member(value, name, kind, where)
-        if kind is int and fields[name] < 0:
-            raise InputError(f"is {fields[name]}, it must be 0 or more", where=f"{where}.{name}")
-    return fields
+# -- writing ----------------------------------------------------------------------------------------------------
 
 
 def _dump_manifest(encoders: Encoders, entries: Iterable[StoreEntry]) -> str:
     """The text of `manifest.json`: the same for the same content, whatever the order it came in."""
     encoder = asdict(encoders)
     versions, settings = (dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings"))
-    document = {"format": MANIFEST_FORMAT, "encoder": encoder, "versions": versions, "settings": settings}
+    document = {"format": "msg2.features/1", "encoder": encoder, "versions": versions, "settings": settings}
     return json.dumps(document | {"videos": [*map(asdict, entries)]}, ensure_ascii=False, indent=1) + "\n"
 
 
 def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, StoreEntry]:
     return {key: entries[key] for key in sorted(entries, key=lambda key: (key[0] is not None, key[0] or "", key[1]))}
 
-
-# -- writing ----------------------------------------------------------------------------------------------------
 
 _OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")
 """Names of the files that a store writes."""
@@ -377,7 +351,7 @@ def write_store(
         open_store(folder)  # what is not a store of ours is not written over
     for key, features in entries.items():
         _check_widths(key, features, encoders)
-    listed = {(entry.task, entry.video): entry for entry in kept}
+    listed = {entry.key: entry for entry in kept}
     for key, features in entries.items():
         listed[key] = _write_features(folder, key, features, (origins or {}).get(key))
     store = FeatureStore(folder, encoders, _sort_entries(listed))
@@ -393,7 +367,7 @@ def write_store(
 def _write_features(folder: Path, key: VideoKey, features: VideoFeatures, origin: Provenance | None) -> StoreEntry:
     texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
     content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
-    sha256 = _sha256(content)
+    sha256 = hashlib.sha256(content).hexdigest()
     name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
     write_whole(folder / name, content)
     return StoreEntry(*key, name, sha256, len(features.frames), len(features.sentences), *(origin or ()))
@@ -407,11 +381,7 @@ def _check_widths(key: VideoKey, features: VideoFeatures, encoders: Encoders) ->
             raise InputError(what, hint="make all features of a store with the same encoders")
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _safetensors() -> Any:
-    with optional_dependency("the feature store", "states"):
+def _safetensors() -> ModuleType:
+    with optional_dependency("the feature store", "video"):
         import safetensors.numpy
     return safetensors.numpy

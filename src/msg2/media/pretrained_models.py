@@ -1,9 +1,8 @@
-"""Pretrained models of `transformers`, by their folder or their name on the Hugging Face hub: find, name, load them."""
+"""Find and load pretrained models of `transformers`, by their folder or their name on the Hugging Face hub."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +10,18 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic import JsonValue
 
 from msg2.errors import InputError, optional_dependency
+from msg2.options import from_json
 from msg2.text import short_repr
+
+_T = TypeVar("_T")
+Model: TypeAlias = Any
+"""A model, tokenizer or class of `transformers`, whose types are not known before it is imported."""
 
 _log = logging.getLogger(__name__)
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
@@ -31,27 +38,30 @@ class Checkpoint:
     @property
     def kind(self) -> str | None:
         """Its `model_type`, such as "clip", by its own account."""
-        settings = self.settings("config.json", {})
-        return settings.get("model_type") if isinstance(settings, dict) else None
+        settings = self.settings("config.json", dict[str, JsonValue]) or {}
+        kind = settings.get("model_type")
+        return kind if isinstance(kind, str) else None
 
-    def settings(self, file: str, default: Any) -> Any:
-        """Read a JSON file of the folder."""
+    def settings(self, file: str, kind: type[_T]) -> _T | None:
+        """Read a JSON file of the folder, if it is there."""
         path = self.folder / file
         try:
-            return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
-        except (OSError, ValueError) as error:
+            return from_json(kind, path.read_bytes(), file) if path.is_file() else None
+        except (OSError, InputError) as error:
             raise InputError(f"cannot be read ({error})", where=path) from None
 
-    def load(self, kind: Any, **settings: object) -> Any:
+    def load(self, part: Model, **settings: object) -> Model:
         """Load a part of the model, from its folder alone."""
-        return kind.from_pretrained(self.folder, local_files_only=True, **settings)
+        return part.from_pretrained(self.folder, local_files_only=True, **settings)
 
 
-def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
+def find_checkpoint(path: str | Path | Checkpoint, wanted: str) -> Checkpoint:
     """Find a model: the folder of that path, or else what the Hugging Face hub has under that name."""
+    if isinstance(path, Checkpoint):
+        return path
     if Path(path).is_dir():
         return Checkpoint(Path(path).resolve().name, Path(path))
-    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "video"):
         import huggingface_hub
     name, _, revision = str(path).partition("@")
     try:
@@ -75,32 +85,32 @@ def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
 
 
 @contextmanager
-def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[Any, Any]]:
+def loading_model(checkpoint: Checkpoint, wanted: str) -> Iterator[tuple[ModuleType, ModuleType]]:
     """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`."""
-    with optional_dependency(f"the {wanted} {short_repr(found.name)}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(checkpoint.name)}", "video"):
         import torch
         import transformers
         from safetensors import SafetensorError
-    log: Any = transformers.utils.logging
+    log: ModuleType = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
     try:
         yield torch, transformers
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, UnpicklingError, SafetensorError) as error:
-        raise wrong_model_error(found.folder, wanted, str(error)) from None
+        raise wrong_model_error(checkpoint.folder, wanted, str(error)) from None
     finally:
         log.set_verbosity(level)
         if bars:
             log.enable_progress_bar()
 
 
-def prepare_for_inference(model: Any, torch: Any) -> Any:
+def prepare_for_inference(model: Model, torch: ModuleType) -> Model:
     """Prepare a model for use without training: in single precision, on the GPU where there is one."""
     return model.float().eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def fingerprint(model: Any, *settings: object) -> str:
+def fingerprint(model: Model, *settings: object) -> str:
     """Hash the weights and settings of a model, wherever they lie."""
     digest = hashlib.sha256(" ".join(map(str, settings)).encode())
     for name, tensor in sorted(model.state_dict().items()):

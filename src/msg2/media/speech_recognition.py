@@ -12,20 +12,21 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
+from msg2.files import file_sha256
 from msg2.media.video_decoding import open_media, start_seconds
-from msg2.media.video_files import file_sha256
 from msg2.task import Sentence
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
     from av.container import InputContainer
+    from faster_whisper.transcribe import Segment, Word
 
 
 BEAM_SIZE = 5
@@ -63,7 +64,7 @@ class SpeechRecognizer:
     """
 
     def __init__(self, model: str | Path, language: str | None = None) -> None:
-        with optional_dependency("recognising speech", "media"):
+        with optional_dependency("recognising speech", "video"):
             import ctranslate2
             from faster_whisper import WhisperModel
         self._language = language
@@ -101,7 +102,7 @@ class SpeechRecognizer:
         return Transcript(language if sentences else None, tuple(sentences), tuple(words))
 
 
-def _to_sentence(text: str, piece: Any, begin: float, last: float) -> Sentence:
+def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) -> Sentence:
     """A piece with its time in the file, where it ends."""
     start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))

@@ -17,7 +17,7 @@ from msg2.errors import InputError
 from msg2.files import safe_names
 from msg2.formats import captaincook4d, preview_table, read_all, write
 from msg2.formats.captions import CAPTION_SUFFIXES, name_finder
-from msg2.formats.column_roles import EVENT_NAMES, STEP_NAMES
+from msg2.formats.columns import EVENT_NAMES, STEP_NAMES
 from msg2.formats.data_summary import summarize_task
 from msg2.formats.downloads import extract_zip
 from msg2.formats.reading import choose_task
@@ -65,7 +65,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
     if videos and not holds_labels(source):
         entry = {"name": dataset.title, "videos": len(videos), "steps": []}
         return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
-    format = find_reader(source, dataset.reading.columns).DESCRIPTION
+    format = find_reader(source, dataset.reading.columns).description
     preview = preview_table(source, dataset.reading.columns)
     tasks = read_tasks(source, dataset, repeats="keep")
     entries = [

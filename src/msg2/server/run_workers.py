@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msg2.assist.assistant import Assistant
-from msg2.assist.run_events import answer_event
+from msg2.assist.events import answer_event
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task

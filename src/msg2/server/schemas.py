@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from msg2.assist import RANKERS
 from msg2.errors import InputError
-from msg2.graph.graph import FORMAT, OLD_FORMAT
+from msg2.graph.graph_file import GraphFile
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.options import option_specs
 
@@ -99,33 +99,10 @@ Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 OptionValues: TypeAlias = Annotated[
     dict[str, Any], AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
-_STEP_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string", "minLength": 1}}
 GraphDocument: TypeAlias = Annotated[
-    dict[str, Any],
-    AfterValidator(_require_storable),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "The content of a graph file. A formula is true, a step, or an object with all, any or not. "
-            "order has pairs [a, b]: where a run does both, a comes first; of the steps of a list in exclusive, a run "
-            "does at most one; optional ones may be left out; repeats has the share of runs that do a step again.",
-            "required": ["format", "task", "steps", "preconditions"],
-            "additionalProperties": False,
-            "properties": {
-                "format": {"type": "string", "enum": [FORMAT, OLD_FORMAT]},
-                "task": {"type": "string"},
-                "steps": {**_STEP_LIST, "uniqueItems": True},
-                "preconditions": {"type": "object"},
-                "order": {"type": "array", "items": {**_STEP_LIST, "minItems": 2, "maxItems": 2}},
-                "exclusive": {"type": "array", "items": {**_STEP_LIST, "minItems": 2}},
-                "optional": _STEP_LIST,
-                "repeats": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}},
-                "method": {"type": "object"},
-                "evidence": {"type": "object"},
-            },
-        }
-    ),
+    dict[str, Any], BeforeValidator(_require_storable, json_schema_input_type=GraphFile)
 ]
+"""The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
 
 
 # -- requests ---------------------------------------------------------------------------------------------------
@@ -748,7 +725,7 @@ RunAnswer: TypeAlias = Annotated[
         }
     ),
 ]
-"""As `msg2.assist.run_events.answer_event` answers, with `last` and `version`."""
+"""As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
 class OpenRunRequest(StrictModel):

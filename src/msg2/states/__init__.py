@@ -40,7 +40,7 @@ __all__ = [
 
 def require_torch() -> None:
     """Import what every state model needs; an error says what to install where it is missing."""
-    with optional_dependency("state prediction", "states"):
+    with optional_dependency("state prediction", "video"):
         import safetensors  # noqa: F401
         import scipy.optimize  # noqa: F401
         import torch  # noqa: F401

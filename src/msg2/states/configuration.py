@@ -1,18 +1,19 @@
-"""The options of state prediction: sampling, model, training and filling. Nothing here needs PyTorch.
+"""The options of state models: sampling, model, training and filling; and the paper's variants of them, by name.
 
-The paper's ablation (App. A) and what goes beyond it, by name: each is a set of options, not a model of its own.
+Every row of the paper's ablation (App. A), and what goes beyond it, is a set of options, not a model of its own.
+Nothing here needs PyTorch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from msg2.errors import InputError, require
-from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, options_class
+from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, make, options_class
 from msg2.text import short_repr
 
 VARIANT = "evidence"
@@ -146,17 +147,17 @@ class Variant:
     """What differs from the paper's model and sampling, and what it is called in the paper's table."""
 
     description: str
-    model: Mapping[str, Any] = field(default_factory=dict)
-    sampling: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, object] = field(default_factory=dict)
+    sampling: Mapping[str, object] = field(default_factory=dict)
 
-    def options(self, **model: Any) -> tuple[StateModelOptions, SamplingOptions]:
-        """Return the options of the variant; those in `model` win over its own."""
-        return StateModelOptions(**{**self.model, **model}), SamplingOptions(**self.sampling)
+    def options(self, **changes: object) -> tuple[StateModelOptions, SamplingOptions]:
+        """Return the options of the variant, with these changes to those of the model."""
+        return make(StateModelOptions, {**self.model, **changes}), make(SamplingOptions, self.sampling)
 
-    def training(self, **given: Any) -> TrainingOptions:
+    def training(self, **changes: object) -> TrainingOptions:
         """Return how it is trained, the paper's way; without a transformer, a tenth of that is enough."""
         brief = {} if self.model.get("context", True) else {"epochs": 60, "warmup": 10}
-        return TrainingOptions(**{**brief, **given})
+        return make(TrainingOptions, {**brief, **changes})
 
 
 VARIANTS: Mapping[str, Variant] = {

@@ -1,25 +1,110 @@
-"""Filling in the steps that nobody labelled (App. A): annotated labels are never changed.
+"""Predict the state of every step in a video, and fill in the steps that nobody labelled (App. A).
 
-A step that a video's labels lack entirely is added at its first predicted completion. The paper reads the state at a
-step from where the next one stands, since labels tend to end early; at the last step there is no next one. With an
-evidence model a step can also be added where there is most evidence of it, each at a moment of its own. Which steps are
-added, and how sure that is, is told by `fill_calibration`; the paper adds all whose score reaches a threshold.
+Scores are read at the borders of the labelled segments. Annotated labels never change; a step that the labels of a
+video lack is added at its first predicted completion. The paper reads the state at a step where the next one stands,
+since labels tend to end early; the last step has no next one. With an evidence model, a step can also be added where
+there is most evidence of it, each step at a moment of its own. `fill_calibration` says which steps are added and how
+sure that is; the paper adds all whose score reaches a threshold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
 from msg2.errors import InputError
 from msg2.sequences import FloatArray, IntArray
-from msg2.states.configuration import FillOptions
-from msg2.states.fill_calibration import FillCalibration
-from msg2.states.prediction import StatePrediction
+from msg2.states.configuration import FillOptions, SamplingOptions
+from msg2.states.dataset import StateDataset, collate
+from msg2.states.network import StateModel
+from msg2.states.optimization import single_thread
+from msg2.states.tokens_and_targets import FRAME, Tokens
 from msg2.task import PREDICTED, Segment, Step, Task, Video
+
+if TYPE_CHECKING:
+    from msg2.states.fill_calibration import FillCalibration
+
+BATCH_VIDEOS = 16
+"""Videos that are predicted at a time."""
+
+
+# -- predicted states -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatePrediction:
+    """The M borders of one video's labels in the order of time, and the score of each of N steps there."""
+
+    video: str
+    kind: IntArray
+    """Shape (M,): START or END."""
+    time: FloatArray
+    """Shape (M,), seconds."""
+    step: IntArray
+    """Shape (M,): whose border it is."""
+    scores: FloatArray
+    """Shape (M, N): ŝ."""
+    state: IntArray
+    """Shape (M, N): the states by the labels."""
+    labelled: NDArray[np.bool_]
+    """Shape (N,): the steps that the labels hold, hidden ones included."""
+    seen: tuple[FloatArray, FloatArray] | None
+    """Shapes (L,) and (L, N): moments in seconds, and the evidence of each step there; with an evidence model."""
+    presence: FloatArray | None
+    """Shape (N,): the log-odds that a step is in the video at all; with a co-occurrence model."""
+    hidden: NDArray[np.bool_]
+    """Shape (N,): the labelled steps whose labels were hidden from the model."""
+
+
+def predict_states(
+    model: StateModel,
+    dataset: StateDataset,
+    numbers: Sequence[int],
+    options: SamplingOptions,
+    *,
+    hidden: Sequence[int] | None = None,
+) -> Iterator[StatePrediction]:
+    """Predict the states of every step in some videos; with the seed `hidden`, some of their labels are hidden."""
+    return predict_tokens(model, dataset, ((number, dataset.tokens(number, options, hidden)) for number in numbers))
+
+
+@torch.no_grad()
+def predict_tokens(
+    model: StateModel, dataset: StateDataset, sampled: Iterable[tuple[int, Tokens]]
+) -> Iterator[StatePrediction]:
+    """Predict the states of every step from tokens that were sampled before."""
+    model.eval()
+    remaining = iter(sampled)
+    while part := list(islice(remaining, BATCH_VIDEOS)):
+        numbers, sampled_tokens = zip(*part, strict=True)
+        batch = collate(dataset, numbers, sampled_tokens).to(dataset.frames.device)
+        with single_thread(not model.options.context):
+            output = model(batch, dataset.frames, dataset.sentences)
+        for row, (number, tokens) in enumerate(part):
+            length = len(tokens.kind)
+            scores, evidence, presence = (
+                None if tensor is None else tensor[row, :length].double().cpu().numpy()
+                for tensor in (output.scores, output.evidence, output.presence)
+            )
+            assert scores is not None
+            border = tokens.kind != FRAME
+            yield StatePrediction(
+                dataset.videos[number].video, tokens.kind[border], tokens.time[border], tokens.step[border],
+                scores[border], tokens.state[border], tokens.labelled,
+                None if evidence is None else (tokens.time, evidence), None if presence is None else presence[-1],
+                tokens.dropped,
+            )  # fmt: skip
+
+
+# -- filled labels ----------------------------------------------------------------------------------------------
 
 
 def fill_labels(
@@ -86,11 +171,11 @@ def _moments(prediction: StatePrediction, steps: Sequence[int]) -> dict[int, tup
         what = "the model has no evidence model: it cannot say when a step was seen"
         raise InputError(what, hint="use read-at next")
     time, evidence = prediction.seen
-    moments, place = np.unique(time, return_inverse=True)
+    moments, row = np.unique(time, return_inverse=True)
     most = np.full((len(moments), len(steps)), -np.inf)
-    np.maximum.at(most, place, evidence[:, steps])
-    found = zip(*(indices.tolist() for indices in linear_sum_assignment(most, maximize=True)), strict=True)
-    return {steps[which]: (float(moments[moment]),) * 2 for moment, which in sorted(found, key=lambda pair: pair[1])}
+    np.maximum.at(most, row, evidence[:, steps])
+    columns, rows = linear_sum_assignment(most.T, maximize=True)
+    return {steps[column]: (float(moments[row]),) * 2 for column, row in zip(columns, rows, strict=True)}
 
 
 def first_completion(scores: FloatArray, kind: IntArray, options: FillOptions) -> int | None:

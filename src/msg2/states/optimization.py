@@ -1,18 +1,11 @@
-"""Reproducible results: seeds for PyTorch, and sums in one order.
+"""One step of training: the losses, Adam, and CUDA graphs; also seeds and threads that keep results reproducible.
 
-With several threads the last digits of a sum depend on how many cores there are.
+The ordinal loss of the paper (Eq. 4):   L = BCE(σ(ŝ + b), state ≠ not started) + BCE(σ(ŝ - b), state = completed)
 
-The losses of the state model: the ordinal loss of the paper (Eq. 4), and cross-entropies of what goes beyond it.
-
-L = BCE(σ(ŝ + b), state ≠ not started) + BCE(σ(ŝ - b), state = completed)
-
-Adam for the state model: one step, the learning rates, and the moments as they are saved.
-
-One step of training: loss, gradient, clipping, Adam; on a GPU all of it is launched at once, as a CUDA graph.
-
-A step of a large encoder is some two thousand kernels, which may take longer to launch one by one than to run. A graph
-holds the kernels for one shape of batch, with the addresses of all they read and write: every batch of that shape is
-copied to the same place, and so is the learning rate.
+On a GPU, a whole step (loss, gradient, clipping, Adam) is launched at once, as a CUDA graph. A step of a large encoder
+is some two thousand kernels, which may take longer to launch one by one than to run. A graph holds the kernels for one
+shape of batch, with the addresses of all they read and write: every batch of that shape is copied to the same memory,
+and so is the learning rate.
 """
 
 from __future__ import annotations
@@ -21,7 +14,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +28,7 @@ from msg2.states.tokens_and_targets import COMPLETED, FRAME, IN_PROGRESS, NOT_ST
 
 @contextmanager
 def single_thread(wanted: bool = True) -> Iterator[None]:
-    """Let PyTorch work with one thread, where that is `wanted`: small models are also faster so."""
+    """Limit PyTorch to one thread: sums do not depend on the number of cores, and small models are faster."""
     before = torch.get_num_threads()
     torch.set_num_threads(1 if wanted else before)
     try:
@@ -98,13 +90,12 @@ def build_optimizer(model: StateModel, options: TrainingOptions) -> torch.optim.
         if name == "bias" or name.startswith(("evidence_models.", "cooccurrence.", "presence_scale.")):
             factor = 4 * fast if parameter.numel() == 1 else fast
         groups.setdefault(factor, []).append(parameter)
-    settings: list[dict[str, Any]] = [
+    settings: list[dict[str, object]] = [
         {"params": parameters, "rate_factor": factor} for factor, parameters in groups.items()
     ]
     on_gpu = model.device.type == "cuda"
     if on_gpu:  # where a CUDA graph of a step finds the rate
-        for group in settings:
-            group["lr"] = torch.zeros((), device=model.device)
+        settings = [group | {"lr": torch.zeros((), device=model.device)} for group in settings]
     return torch.optim.Adam(settings, fused=on_gpu, capturable=on_gpu)
 
 

@@ -1,4 +1,4 @@
-"""Training a state model per task, from labels and a feature store."""
+"""Train a state model per task, from labels and a feature store."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from msg2.errors import InputError
 from msg2.files import safe_names
-from msg2.media.feature_store import FeatureStore
+from msg2.formats.conversion import Demonstrations, to_task, to_tasks_with_repeats
+from msg2.media.feature_store import FeatureStore, open_store
 from msg2.progress import Progress, no_progress
 from msg2.states.checkpoint import ModelCard
 from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions, get_variant
-from msg2.states.cross_fitting import calibrate_model, extra_trainings
 from msg2.states.dataset import StateDataset, build_dataset
-from msg2.states.fill_calibration import FillCalibration
+from msg2.states.fill_calibration import FillCalibration, calibrate_model, extra_trainings
 from msg2.states.training import tensorboard_curves, train_model
 from msg2.task import Task, Video
 
@@ -37,21 +37,35 @@ class TaskTraining:
     folder: Path
 
 
+class TrainTaskOptions(TypedDict, total=False):
+    """The options of `train_task`."""
+
+    variant: str
+    encoder: str | None
+    training: TrainingOptions | None
+    tensorboard: bool
+
+
 def train_tasks(
-    tasks: Sequence[Task], store: FeatureStore, folder: Path, *, progress: Progress = no_progress, **options: Any
+    data: Demonstrations,
+    store: str | Path | FeatureStore,
+    folder: str | Path,
+    *,
+    progress: Progress = no_progress,
+    **options: Unpack[TrainTaskOptions],
 ) -> list[TaskTraining]:
     """Train a model for every task that has two videos or more with labels and features.
 
     Parameters
     ----------
-    tasks : sequence of Task
-        The labels. Tasks with too few videos are left out, with a warning.
-    store : FeatureStore
+    data : path, Task, data frame, iterable or mapping
+        The labels: whatever `msg2.infer` takes. Tasks with too few videos are left out, with a warning.
+    store : path or FeatureStore
         The features of the videos.
-    folder : Path
-        Where the model goes; of several tasks, a folder each.
+    folder : str or Path
+        Where the model goes; with several tasks, a folder each.
     progress : Progress
-        Is told about every epoch.
+        Called after every epoch.
     **options
         Those of `train_task`.
 
@@ -65,7 +79,8 @@ def train_tasks(
     InputError
         Where no task has enough videos, or one of them cannot be trained.
     """
-    folders = dict(zip([task.name for task in tasks], task_folders(tasks, folder), strict=True))
+    tasks, store = to_tasks_with_repeats(data), open_store(store)
+    folders = dict(zip([task.name for task in tasks], task_folders(tasks, Path(folder)), strict=True))
     chosen = trainable_tasks(tasks, store)
     trainings = []
     for number, task in enumerate(chosen):
@@ -81,9 +96,9 @@ def train_tasks(
 
 
 def train_task(
-    task: Task,
-    store: FeatureStore,
-    folder: Path,
+    data: Demonstrations,
+    store: str | Path | FeatureStore,
+    folder: str | Path,
     *,
     variant: str = VARIANT,
     encoder: str | None = None,
@@ -95,11 +110,11 @@ def train_task(
 
     Parameters
     ----------
-    task : Task
-        The labels.
-    store : FeatureStore
+    data : path, Task, data frame, iterable or mapping
+        The labels of one task: whatever `msg2.infer` takes.
+    store : path or FeatureStore
         The features of the videos.
-    folder : Path
+    folder : str or Path
         Where the model goes.
     variant : str
         A name in `msg2.states.configuration.VARIANTS`.
@@ -110,7 +125,7 @@ def train_task(
     tensorboard : bool
         Whether the curves are also written for TensorBoard, into the folder `tensorboard`.
     progress : Progress
-        Is told about every epoch.
+        Called after every epoch.
 
     Returns
     -------
@@ -122,7 +137,8 @@ def train_task(
     InputError
         Where the model cannot be trained; see `train_model`.
     """
-    model, sampling = variant_options(variant, store, encoder)
+    task, store, folder = to_task(to_tasks_with_repeats(data)), open_store(store), Path(folder)
+    model, sampling = _variant_options(variant, store, encoder)
     dataset = load_dataset(task, store, model)
     trainings = 1 + extra_trainings(dataset, model)
 
@@ -137,7 +153,7 @@ def train_task(
     return TaskTraining(task.name, len(dataset), card, calibrate_model(task, dataset, folder, card, progress), folder)
 
 
-def variant_options(
+def _variant_options(
     name: str, store: FeatureStore, encoder: str | None = None
 ) -> tuple[StateModelOptions, SamplingOptions]:
     """The options of a variant; sentences take the place of frames where the store has none."""

@@ -1,27 +1,34 @@
-"""Trained state models at work: which folder holds the model of which task, filling in labels, and evaluation."""
+"""A trained state model at work: load the models of tasks, predict states, fill in labels, and evaluate them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from msg2.errors import InputError
-from msg2.media.feature_store import FeatureStore
-from msg2.metrics.completion import additions
+from msg2.formats.conversion import Demonstrations, to_task, to_tasks_with_repeats
+from msg2.media.feature_store import FeatureStore, open_store
+from msg2.metrics.completion import Completion, additions, completion, performed_video
+from msg2.sequences import FloatArray
 from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card
 from msg2.states.configuration import FillOptions
 from msg2.states.dataset import StateDataset
 from msg2.states.fill_calibration import FillCalibration, read_calibration
-from msg2.states.label_filling import fill_labels
+from msg2.states.label_filling import StatePrediction, fill_labels, predict_states
 from msg2.states.network import StateModel
-from msg2.states.prediction import EVALUATION_DRAWS, StatePrediction, hidden_completion, predict_states, true_completion
 from msg2.states.task_training import load_dataset
-from msg2.task import Task
+from msg2.states.tokens_and_targets import COMPLETED
+from msg2.task import Step, Task
 from msg2.text import short_repr
+
+EVALUATION_DRAWS = 10
+"""How often labels of the held-out videos are hidden if nobody knows what was performed; the seeds are 0, 1, …"""
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +61,11 @@ class TrainedStateModel:
 
     def fill(self, options: FillOptions) -> Task:
         """Return the task with the predicted labels added, or as it is where there is a `note`."""
-        chosen = options.for_model(self.card.model)
-        if chosen.uncalibrated:
-            return fill_labels(self.task, self.predict(), chosen)
-        return self.task if self.note else fill_labels(self.task, self.predict(), chosen, self.calibration)
+        resolved = options.for_model(self.card.model)
+        if not resolved.uncalibrated and self.note:
+            return self.task
+        calibration = None if resolved.uncalibrated else self.calibration
+        return fill_labels(self.task, self.predict(), resolved, calibration)
 
     def held_out(self) -> list[int]:
         """The numbers of the videos that the model was not trained on."""
@@ -82,16 +90,48 @@ class TrainedStateModel:
         return scores
 
 
-def load_trained_model(folder: Path, task: Task, store: FeatureStore) -> TrainedStateModel:
+# -- evaluation -------------------------------------------------------------------------------------------------
+
+
+def hidden_completion(predictions: Iterable[StatePrediction], threshold: float) -> Completion:
+    """Score the steps whose labels were hidden from the model, at the borders of the other labels."""
+    pairs = [(each.scores[:, each.hidden], each.state[:, each.hidden] == COMPLETED) for each in predictions]
+    return _pool(pairs, threshold)
+
+
+def true_completion(
+    predictions: Iterable[StatePrediction], steps: tuple[Step, ...], performed: Task, threshold: float
+) -> Completion:
+    """Score all steps at the borders of all labels; a step is completed from the end of its first performance on."""
+    truth = {video.id: video for video in performed}
+    pairs = []
+    for prediction in predictions:
+        segments = performed_video(truth, prediction.video).with_first_labels().segments
+        ends = {segment.step: segment.end for segment in segments}
+        end = np.array([np.inf if (last := ends.get(step)) is None else last for step in steps])
+        pairs.append((prediction.scores, end <= prediction.time[:, None]))
+    return _pool(pairs, threshold)
+
+
+def _pool(pairs: Sequence[tuple[FloatArray, NDArray[np.bool_]]], threshold: float) -> Completion:
+    scores = np.concatenate([np.zeros(0), *(scores.ravel() for scores, _ in pairs)])
+    completed = np.concatenate([np.zeros(0, np.bool_), *(completed.ravel() for _, completed in pairs)])
+    return completion(scores, completed, threshold)
+
+
+# -- loading ----------------------------------------------------------------------------------------------------
+
+
+def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Path | FeatureStore) -> TrainedStateModel:
     """Load a model ready to read the videos of a task, on a GPU where there is one.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         The folder of the model.
-    task : Task
-        The labels.
-    store : FeatureStore
+    task : path, Task, data frame, iterable or mapping
+        The labels of one task: whatever `msg2.infer` takes.
+    store : path or FeatureStore
         The features of the videos.
 
     Returns
@@ -104,6 +144,8 @@ def load_trained_model(folder: Path, task: Task, store: FeatureStore) -> Trained
     InputError
         Where there is no model, it does not know a step, or it was trained on features of other widths.
     """
+    folder, store = Path(folder), open_store(store)
+    task = to_task(to_tasks_with_repeats(task))
     card, model = load_checkpoint(folder)
     unknown = sorted(set(task.steps) - set(card.steps))
     if unknown:
@@ -124,17 +166,17 @@ def load_trained_model(folder: Path, task: Task, store: FeatureStore) -> Trained
 
 
 def load_trained_models(
-    folder: Path, tasks: Sequence[Task], store: FeatureStore
+    folder: str | Path, data: Demonstrations, store: str | Path | FeatureStore
 ) -> Iterator[tuple[str, TrainedStateModel]]:
     """Load the model of every task that has one; a single model is for the only task there is.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         The folder of a model, or of a folder per task.
-    tasks : sequence of Task
-        The labels. Tasks without a model are left out, with a warning.
-    store : FeatureStore
+    data : path, Task, data frame, iterable or mapping
+        The labels: whatever `msg2.infer` takes. Tasks without a model are left out, with a warning.
+    store : path or FeatureStore
         The features of the videos.
 
     Yields
@@ -147,7 +189,7 @@ def load_trained_models(
     InputError
         Where no task has a model, or one cannot be loaded.
     """
-    folders = _find_models(folder)
+    tasks, folders, features = to_tasks_with_repeats(data), _find_models(Path(folder)), open_store(store)
     if len(folders) == len(tasks) == 1:
         folders = {tasks[0].name: next(iter(folders.values()))}
     if not folders.keys() & {task.name for task in tasks}:
@@ -155,18 +197,16 @@ def load_trained_models(
         raise InputError("there is no model of a task in it", hint=f"there are models of {listed}")
     for task in tasks:
         if task.name in folders:
-            yield task.name, load_trained_model(folders[task.name], task, store)
+            yield task.name, load_trained_model(folders[task.name], task, features)
         else:
             _log.warning("%s: left out, there is no model of it", task.name)
 
 
 def _find_models(folder: Path) -> dict[str, Path]:
     """Task -> folder of its model: `folder` itself holds one model, or there is a folder per task in it."""
-    folders = (
-        [folder] if (folder / "model.json").exists() else sorted(path.parent for path in folder.glob("*/model.json"))
-    )
+    inside = [] if (folder / "model.json").exists() else sorted(path.parent for path in folder.glob("*/model.json"))
     models: dict[str, Path] = {}
-    for each in folders or [folder]:
+    for each in inside or [folder]:
         task = read_card(each).task
         if task in models:
             raise InputError(f"holds two models of task {short_repr(task)}", where=folder, hint="name one of them")
@@ -175,17 +215,20 @@ def _find_models(folder: Path) -> dict[str, Path]:
 
 
 def fill_tasks(
-    folder: Path, tasks: Sequence[Task], store: FeatureStore, options: FillOptions | None = None
+    folder: str | Path,
+    data: Demonstrations,
+    store: str | Path | FeatureStore,
+    options: FillOptions | None = None,
 ) -> dict[str, Task]:
     """Add the steps that were done but not labelled.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         The folder of a model, or of a folder per task.
-    tasks : sequence of Task
-        The labels.
-    store : FeatureStore
+    data : path, Task, data frame, iterable or mapping
+        The labels: whatever `msg2.infer` takes.
+    store : path or FeatureStore
         The features of the videos.
     options : FillOptions, optional
         How scores become labels.
@@ -201,12 +244,10 @@ def fill_tasks(
     InputError
         Where no task has a model, or one cannot be loaded.
     """
-    chosen, filled = options or FillOptions(), {}
-    for name, model in load_trained_models(folder, tasks, store):
-        filled[name] = model.fill(chosen)
-        if not chosen.uncalibrated:
-            if model.note or model.calibration is None:
-                _log.warning("%s: %s", name, model.note)
-            else:
-                _log.info("%s: %s", name, model.calibration)
+    options, filled = options or FillOptions(), {}
+    for name, model in load_trained_models(folder, data, store):
+        filled[name] = model.fill(options)
+        if not options.uncalibrated:
+            level = logging.WARNING if model.note else logging.INFO
+            _log.log(level, "%s: %s", name, model.note or model.calibration)
     return filled

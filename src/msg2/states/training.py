@@ -1,7 +1,7 @@
-"""Training the state model (App. A): Adam, a cosine with warm-up, and a training that can be killed at any moment.
+"""Train the state model (App. A): Adam, a cosine with warm-up, validation, and checkpoints to resume from.
 
-Everything random in an epoch follows from the seed and the number of the epoch, so that a training that is resumed
-ends with the weights of one that was never interrupted.
+Everything random in an epoch follows from the seed and the number of the epoch, so a resumed training ends with the
+same weights as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from torch import Tensor
 from msg2.errors import InputError
 from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint
-from msg2.states.checkpoint import ModelCard
+from msg2.states.checkpoint import ModelCard, Part
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, chunks, collate
 from msg2.states.network import Batch, StateModel
@@ -83,7 +83,7 @@ def train_model(
     numbers = _split_videos(dataset, training)
     card = ModelCard(
         dataset.task, dataset.steps, dataset.frames.shape[1], dataset.sentences.shape[1], model, sampling, training,
-        {name: tuple(dataset.videos[number].video for number in part) for name, part in numbers.items()},
+        {part: tuple(dataset.videos[number].video for number in numbers[part]) for part in numbers},
         dataset.digests(),
     )  # fmt: skip
     earlier = _read_matching_card(folder, card)
@@ -93,7 +93,7 @@ def train_model(
     if earlier is None:
         run = _TrainingRun(card, card.fresh_model().to(device), dataset, numbers, folder)
     else:
-        run = _TrainingRun(earlier, checkpoint.empty_model(folder, earlier).to(device), dataset, numbers, folder)
+        run = _TrainingRun(earlier, earlier.empty_model(folder).to(device), dataset, numbers, folder)
         run.resume()
     with single_thread(not model.context):
         run.run(progress, on_epoch)
@@ -123,7 +123,7 @@ def select_device(device: Literal["auto", "cpu", "cuda"]) -> torch.device:
     return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[str, tuple[int, ...]]:
+def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[Part, tuple[int, ...]]:
     """The numbers of the videos for training and validation; all are for training where none is to be kept."""
     held_out = round(training.validation * len(dataset))
     if training.validation > 0:
@@ -137,24 +137,21 @@ def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[str,
 
 @contextmanager
 def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
-    """Write the loss and accuracy of every epoch for TensorBoard into `folder`, by the callback that this gives."""
+    """Open a TensorBoard log in `folder`; yields a callback that writes the loss and accuracy of an epoch."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise InputError(
             "--tensorboard needs TensorBoard, which is not installed", hint="pip install tensorboard"
         ) from None
-    writer = SummaryWriter(str(folder))
+    with SummaryWriter(str(folder)) as writer:
 
-    def write(report: EpochReport) -> None:
-        writer.add_scalar("training loss", report.loss, report.epoch)
-        if report.accuracy is not None:
-            writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
+        def write(report: EpochReport) -> None:
+            writer.add_scalar("training loss", report.loss, report.epoch)
+            if report.accuracy is not None:
+                writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
 
-    try:
         yield write
-    finally:
-        writer.close()
 
 
 class _TrainingRun:
@@ -165,7 +162,7 @@ class _TrainingRun:
         card: ModelCard,
         model: StateModel,
         dataset: StateDataset,
-        numbers: dict[str, tuple[int, ...]],
+        numbers: dict[Part, tuple[int, ...]],
         folder: Path,
     ) -> None:
         self.model, self.dataset, self.numbers, self.folder = model, dataset, numbers, folder
@@ -178,7 +175,7 @@ class _TrainingRun:
         packed = (dataset.longest(card.sampling) if on_gpu else 1) if card.model.context else 0
         self.row = packed if options.row is None else options.row
         # A stream of its own, since a copy to the GPU waits for all that came before it.
-        self.copy_stream: AbstractContextManager[Any] = nullcontext()
+        self.copy_stream: AbstractContextManager[object] = nullcontext()
         if on_gpu:
             self.copy_stream = torch.cuda.stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
         # Which tokens the evidence and co-occurrence models count depends on the batch: a graph would have to wait.
@@ -252,7 +249,7 @@ class _TrainingRun:
         impatient = options.patience is not None and card.stale >= options.patience
         self.card = replace(card, epoch=epoch, finished=last or impatient)
 
-    def _precision(self) -> AbstractContextManager[Any]:
+    def _precision(self) -> AbstractContextManager[object]:
         if not self.mixed:
             return nullcontext()
         return torch.autocast(self.dataset.frames.device.type, dtype=torch.bfloat16)

@@ -113,6 +113,7 @@ def test_the_experiment_on_something_small(monkeypatch: pytest.MonkeyPatch) -> N
     assert EXPERIMENTS["planning"].dataset == "crosstask"
 
 
+@pytest.mark.slow
 def test_crosstask(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a quick earlier run, bigram 32.5 and with the counts of windows 36.0, over other splits."""
     monkeypatch.setattr(procedure_planning, "LENGTHS", (4,))

@@ -265,6 +265,7 @@ def test_an_order_is_learnt(name: str) -> None:
     assert accuracy(name, task, long(25)) == pytest.approx(7 / 8)
 
 
+@pytest.mark.slow
 @NAMED
 def test_what_only_the_narration_tells_is_learnt(name: str) -> None:
     """After boiling comes what was said while it boiled; test videos are others. Without ears it is a guess."""

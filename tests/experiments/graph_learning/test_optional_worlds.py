@@ -34,7 +34,7 @@ def language(world: OptionalWorld) -> set[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(5))
 def test_kinds_are_those_of_the_language(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optional_worlds, "STEPS", (5, 6))
     monkeypatch.setattr(optional_worlds, "OPTIONAL_SHARE", 0.6)
@@ -62,7 +62,7 @@ def test_labels_are_dropped_at_their_rate_from_the_same_demonstrations() -> None
     assert complete.kinds == half.kinds
 
 
-@pytest.mark.parametrize("place", range(12))
+@pytest.mark.parametrize("place", [0, *(pytest.param(place, marks=pytest.mark.slow) for place in range(1, 12))])
 def test_kinds_of_household_worlds_are_those_of_many_demonstrations(place: int) -> None:
     world = household_worlds()[place]
     for both in (0.0, 0.5):

@@ -60,6 +60,7 @@ def test_more_clutter_is_more_difficult() -> None:
     assert (accuracies[-1] < 0.35).all()
 
 
+@pytest.mark.slow
 def test_by_default_the_step_of_a_frame_is_recognised_six_times_in_ten() -> None:
     """The promise of `FeatureOptions.clutter`, over the twelve worlds."""
     options = FeatureOptions()

@@ -32,6 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_from_videos_to_tables_and_not_twice(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = ExperimentOptions(folder=tmp_path)
     news = ProgressRecorder()

@@ -15,8 +15,8 @@ from msg2.graph import SubtaskGraph, any_of, step
 from msg2.graph.reduction import necessary_steps
 from msg2.inference import infer, infer_all, run_inference
 from msg2.simulation import random_world, simulate
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Absent, Segment, Task, Video
 from tests.inference.conftest import tasks, times_before
 

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.presence_counts import AnyRate, log_any_rate, log_binomial
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.sequences import Sequences
+from msg2.inference.likelihood.presence import AnyRate, PresenceModel, log_any_rate, log_binomial
+from msg2.sequences import Sequences, Variants
 from msg2.task import Absent, Segment, Task, Video
 
 REQUIRED = ("r1", "r2", "r3", "r4")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
-from msg2.inference.likelihood.presence_network import PresenceNetwork
+from msg2.inference.likelihood.presence import PresenceNetwork
 
 
 def probability(network: PresenceNetwork, steps: tuple[bool, ...]) -> float:

@@ -13,15 +13,14 @@ from experiments.graph_learning.or_recovery import true_order
 from msg2.graph import are_equivalent
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
-from msg2.inference.likelihood.model import Disjunction
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer
+from msg2.inference.likelihood.choices import Disjunction
+from msg2.inference.likelihood.score import OrderScorer
 from msg2.inference.likelihood.search import _choose_end, find_order
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions
-from msg2.simulation.worlds import RandomWorldOptions
 from msg2.task import Task
 from tests.inference.test_likelihood import orders
 
@@ -66,6 +65,7 @@ def test_the_best_of_all_graphs_of_four_steps(seed: int, noise: NoiseOptions) ->
     assert found.score >= best_by_brute_force(scorer, 4, most_ors=2) - short
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("noise", [NoiseOptions.none(), NoiseOptions()], ids=["clean", "noisy"])

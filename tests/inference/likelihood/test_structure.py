@@ -14,10 +14,9 @@ from msg2.graph import SubtaskGraph, all_of, step
 from msg2.graph.closure import transitive_closure
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer
+from msg2.inference.likelihood.score import OrderScorer
 from msg2.inference.likelihood.structure import Structure, combine
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, Variants
 from msg2.task import Segment, Task, Video
 
 NAMES = "abcdef"

@@ -1,6 +1,5 @@
 """`likelihood`: the partial order under which noisy demonstrations are most probable."""
 
-from msg2.inference.likelihood.learner import learn
-from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
+from msg2.inference.likelihood.learner import LikelihoodOptions, learn
 
 __all__ = ["LikelihoodOptions", "learn"]

@@ -1,37 +1,62 @@
-"""`likelihood`: the partial order under which noisy demonstrations are most probable. Not in the paper.
+"""`likelihood`, the default method: the partial order under which noisy demonstrations are most probable.
 
-    score = log p(choices | order, noise) + log p(order)
+Not in the paper; `docs/likelihood.md` describes it. The steps, in order:
 
-The first part is `msg2.inference.likelihood.model`; how noisy the videos are is learned from them, so there is no
-threshold to choose. The second is `msg2.inference.likelihood.prior`.
-
-The search (`msg2.inference.likelihood.search`) starts from orders that most videos agree on, and moves pairs and ORs
-while the score rises. ORs that the presence of steps tells are found last (`presence_disjunctions`).
+1. Count the videos with the same steps in the same partial order once (`msg2.sequences.Variants`).
+2. Find the order of the highest score, log p(choices | order, noise) + log p(order): `choices` is the model of order
+   and noise, `score` adds the prior, `search` climbs by moving pairs, `ors` finds what a step waits for, ORs included.
+   How noisy the videos are is learned from them, so there is no threshold to choose.
+3. Estimate which steps are required, implied by others and exclusive, from which are there together: `presence`.
+4. Put both together: what each step needs, comes after if done, and excludes: `structure`.
+5. Tell how much every arrow gains, and what else `msg2 check` needs to say how probable a video is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.graph.closure import depths
-from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
-from msg2.inference.likelihood.model import Disjunction
-from msg2.inference.likelihood.name_similarity import NameEncoder, name_similarity
-from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.presence_network import PresenceNetwork
-from msg2.inference.likelihood.repetitions import count_repetitions
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.presence import PresenceModel, PresenceNetwork
+from msg2.inference.likelihood.score import NameEncoder, name_similarity
 from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
 from msg2.inference.result import Candidate, LearnedPreconditions
-from msg2.sequences import FloatArray, Sequences
-from msg2.task import Absent, Step
+from msg2.options import Count, Positive, ShareBelowOne, options_class
+from msg2.sequences import FloatArray, Sequences, Variants
+from msg2.task import Step
+
+_Levels = Annotated[tuple[Annotated[float, Field(ge=1e-12, lt=1)], ...], Field(min_length=1)]
+
+
+@options_class
+class LikelihoodOptions:
+    """`likelihood`: how the search goes; none of it is a threshold of what is found."""
+
+    absent: Literal["auto", "unknown", "skipped"] = "auto"
+    """A video lacks a step: its label may be missing ("unknown"), or it was not done ("skipped", as in event logs)."""
+    levels: _Levels = (0.0001, 0.02, 0.05, 0.1, 0.2, 0.4)
+    """Probabilities of a disorderly choice; the share of videos at each level is learned."""
+    starts: tuple[ShareBelowOne, ...] = (0.95, 0.8)
+    """The search starts from the pairs that more than this share of the videos order alike, and from no order."""
+    candidates: Count = 12
+    """Pairs to add, to remove and to reverse whose score is computed in each round: those that promise most."""
+    alternatives: Count = 24
+    """Steps that are tried as alternatives in what a step needs: those that come before it most often."""
+    rounds: Count = 1_000
+    """Rounds of moves of one climb, at most."""
+    scout_labels: Count = 8_000
+    """Number of labels used in the first, quick search. Larger data is subsampled by video."""
+    search_labels: Count = 20_000
+    """Number of labels used in the last search. Larger data is subsampled by video; rates are estimated from all."""
+    tolerance: Positive = 0.01
+    """Nats that a round of moves, or a new estimate of the noise, must gain for the search to go on."""
 
 
 def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder | None = None) -> LearnedPreconditions:
@@ -51,111 +76,103 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     LearnedPreconditions
         With the best precondition that has one step less, and what it would cost (nats).
     """
-    similarity = None if encoder is None else name_similarity(sequences.steps, encoder)
+    steps = sequences.steps
+    similarity = None if encoder is None else name_similarity(steps, encoder)
     variants = Variants.from_sequences(sequences)
     scorer, order = find_order(variants, options, similarity)
-    presence = PresenceModel.fit(variants, _what_is_absent(options))
+    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
     structure = combine(order, presence)
-    share = variants.videos / max(scorer.events.videos, 1)
+    learned = _to_graph(variants, presence, structure)
+    # How much every arrow and OR makes the videos more probable: what the score loses without it.
+    share = variants.videos / max(int(scorer.events.weight.sum()), 1)
     gains = {
-        (a, b): share * (order.score - scorer.move_to(order, order.without_pairs([a], [b])[0]).score)
+        (a, b): share * (order.score - scorer.move_to(order, order.move_pairs("remove", [a], [b])[0]).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
     }
-    alternatives = [
-        {group: share * _disjunction_gain(scorer, order, (owner, group)) if gain is None else gain
-         for group, gain in groups.items()}
-        for owner, groups in enumerate(structure.alternatives)
-    ]  # fmt: skip
-    learned = _without_evidence(variants, presence, structure)
+    any_gains: dict[Step, float] = {}
+    candidates: dict[Step, list[Candidate]] = {}
+    for index, name in enumerate(steps):
+        of_groups = [
+            share * (order.score - scorer.move_to(order, order.relation, order.disjunctions - {(index, group)}).score)
+            if gain is None
+            else gain
+            for group, gain in structure.alternatives[index].items()
+        ]
+        if of_groups:
+            any_gains[name] = min(of_groups)
+        candidates[name] = [Candidate(learned.preconditions[name], 0.0)]
+        clauses = structure.clauses(index)
+        less = [(-gains[parent, index], {parent}) for clause in clauses if len(clause) == 1 for parent in clause]
+        if less:  # the best precondition that has a needed step less
+            rise, dropped = max(less)
+            candidates[name].append(Candidate(_formula([own for own in clauses if own != dropped], steps), rise))
+    # How probable a whole video is: which steps it shows, how orderly it is, and what is done again after what.
+    by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
+    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
+    model: dict[str, object] = {
+        **learned.model,
+        "disorder": {
+            "levels": list(options.levels),
+            "shares": [round(share, 6) for share in order.noise.shares.tolist()],
+        },
+        "presence": {
+            name: {"given": [steps[other] for other in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
+            for name, given, rates in zip(steps, network.given, network.rates, strict=True)
+        },
+        "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
+    }
+    notes = []
+    if variants.before.any() and not (order.relation.any() or order.disjunctions):
+        notes.append("no order was found: the videos do the steps in any order, or are too few to tell")
     return replace(
         learned,
-        candidates={name: _candidates(index, learned.preconditions[name], structure, gains, sequences.steps)
-                    for index, name in enumerate(sequences.steps)},
-        model={
-            **learned.model,
-            "disorder": {
-                "levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.shares.tolist()],
-            },
-            "presence": _presence_network(presence, order, sequences.steps),
-            "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
-        },
-        gains={(sequences.steps[a], sequences.steps[b]): gain for (a, b), gain in gains.items()},
-        any_gains={
-            name: min(groups.values()) for name, groups in zip(sequences.steps, alternatives, strict=True) if groups
-        },
-        notes=_notes(variants, order),
+        candidates=candidates,
+        model=model,
+        gains={(steps[a], steps[b]): gain for (a, b), gain in gains.items()},
+        any_gains=any_gains,
+        notes=notes,
         relearn=partial(_relearn, options=options, similarity=similarity),
-    )  # fmt: skip
+    )
 
 
 def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None) -> LearnedPreconditions:
     """What is learned from a sample of the videos, by a quicker search and without evidence."""
     variants = Variants.from_sequences(sequences)
     order = find_order_quickly(variants, options, similarity)
-    presence = PresenceModel.fit(variants, _what_is_absent(options))
-    return _without_evidence(variants, presence, combine(order, presence))
+    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
+    return _to_graph(variants, presence, combine(order, presence))
 
 
-def _what_is_absent(options: LikelihoodOptions) -> Absent:
-    return "skipped" if options.absent == "skipped" else "unknown"
-
-
-def _without_evidence(variants: Variants, presence: PresenceModel, structure: Structure) -> LearnedPreconditions:
+def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure) -> LearnedPreconditions:
     """What the graph says, and the rates of labels that are missing and of those that are one too many."""
-
-    def names(places: Iterable[int]) -> tuple[Step, ...]:
-        return tuple(variants.steps[place] for place in places)
-
+    steps, once, again = variants.steps, variants.weight @ variants.shown, variants.repeated
     return LearnedPreconditions(
-        {name: _formula(structure.clauses(index), variants.steps) for index, name in enumerate(variants.steps)},
-        order=[(variants.steps[a], variants.steps[b]) for a, b in np.argwhere(structure.order).tolist()],
-        exclusive=[names(group) for group in structure.exclusive],
-        optional=names(np.flatnonzero(structure.optional).tolist()),
-        repeats=_repeat_shares(variants),
+        {name: _formula(structure.clauses(index), steps) for index, name in enumerate(steps)},
+        order=[(steps[a], steps[b]) for a, b in np.argwhere(structure.order).tolist()],
+        exclusive=[tuple(steps[place] for place in group) for group in structure.exclusive],
+        optional=tuple(steps[place] for place in np.flatnonzero(structure.optional).tolist()),
+        repeats={steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)},
         model={"absent_rate": round(presence.absent_rate, 6), "extra_rate": round(presence.extra_rate, 6)},
     )
-
-
-def _candidates(
-    index: int, chosen: Formula, structure: Structure, gains: Mapping[tuple[int, int], float], steps: tuple[Step, ...]
-) -> list[Candidate]:
-    """The precondition of a step, and the best one that has a needed step less."""
-    clauses = structure.clauses(index)
-    less = [(-gains[parent, index], {parent}) for clause in clauses if len(clause) == 1 for parent in clause]
-    if not less:
-        return [Candidate(chosen, 0.0)]
-    rise, dropped = max(less)
-    return [Candidate(chosen, 0.0), Candidate(_formula([one for one in clauses if one != dropped], steps), rise)]
-
-
-def _notes(variants: Variants, order: ScoredOrder) -> list[str]:
-    """What to tell the user: that no order was found, although there was something to find it in."""
-    if order.relation.any() or order.disjunctions or not variants.before.any():
-        return []
-    return ["no order was found: the videos do the steps in any order, or are too few to tell"]
-
-
-def _disjunction_gain(scorer: OrderScorer, order: ScoredOrder, disjunction: Disjunction) -> float:
-    """By how much an OR that the order of the steps tells raises the score."""
-    return order.score - scorer.move_to(order, order.relation, order.disjunctions - {disjunction}).score
-
-
-def _presence_network(presence: PresenceModel, order: ScoredOrder, steps: tuple[Step, ...]) -> dict[Step, object]:
-    """On which others the presence of each step depends, and how often it is there."""
-    by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
-    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
-    return {
-        name: {"given": [steps[one] for one in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
-        for name, given, rates in zip(steps, network.given, network.rates, strict=True)
-    }
-
-
-def _repeat_shares(variants: Variants) -> dict[Step, float]:
-    """The share of the videos with a step that show it more than once; steps that none repeats are left out."""
-    once, again = variants.weight @ variants.shown, variants.repeated
-    return {variants.steps[n]: round(float(again[n] / once[n]), 6) for n in np.flatnonzero(again)}
 
 
 def _formula(clauses: Iterable[frozenset[int]], steps: tuple[Step, ...]) -> Formula:
     """All clauses are needed, one step of each is enough."""
     return all_of(any_of(step(steps[index]) for index in clause) for clause in clauses)
+
+
+def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
+    """Count how often each step was done, and which step was done again right after it."""
+    again = sequences.is_again
+    if not again.any():
+        return {}
+    size, steps = len(sequences.steps), sequences.steps
+    run, step, weight = sequences.run, sequences.step, sequences.weight[sequences.run]
+    leads = (run[1:] == run[:-1]) & again[1:]
+    pairs = step[:-1][leads] * np.int64(size) + step[1:][leads]
+    counts = np.bincount(pairs, weight[1:][leads], size * size).reshape(size, size)
+    times = np.bincount(step, weight, size)
+    return {
+        steps[n]: {"times": int(times[n]), "again": {steps[m]: int(counts[n, m]) for m in np.flatnonzero(counts[n])}}
+        for n in np.flatnonzero(times)
+    }

@@ -1,6 +1,6 @@
 """The presence model: which steps a run does, and which labels are missing or one too many.
 
-Given the set of steps that a video shows, `model` says how probable their order is. This module says how probable the
+Given the set of steps that a video shows, `choices` says how probable their order is. This module says how probable the
 set is. A step is *required*, and absent only where it was left out or its label is missing, at one rate ρ for the whole
 task; or it is *optional*, done at a rate θ of its own, and then absent at least as often:
 
@@ -18,20 +18,36 @@ implied and exclusive are those under which the videos are most probable (expect
 What cannot be told: a required step that was left out from one whose label is missing (their rates enter as ρ only),
 and "optional at one half" from "required, half of the labels missing" were there not the bound that no step is absent
 less often than ρ. Since the step that is there most often is absent at a low rate, so is ρ.
+
+How probable a whole set of steps is, pairs do not say: of three steps of which two exclude the third, they would count
+the same fact twice. For that, a Bayesian network (`PresenceNetwork`) has every step there at a rate that depends on a
+few steps before it:
+
+    p(set) = Π_n p(n is there | which of its few given steps are there)
+
+The given steps of n are added one by one, each time the one that raises the score most:
+
+    score = log p(n in all videos | given steps) − ½ 2^k log V        (BIC: 2^k rates from V videos)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation
-from msg2.inference.likelihood.presence_counts import PairCounts, Shares, StepCounts
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.sequences import FloatArray
+from msg2.sequences import FloatArray, Variants
 from msg2.task import Absent
+
+_Rate: TypeAlias = FloatArray | float
+"""A rate, or several in a column, shape (rates, 1): what they give then has the shape (rates, …)."""
+_Counts: TypeAlias = NDArray[np.int64]
+Given: TypeAlias = tuple[int, ...]
 
 _ROUNDS = 4
 """Of estimating each number in turn, given the others."""
@@ -45,6 +61,10 @@ _PRIOR_OMISSIONS = 19.0
 """β of the Beta(1, β) prior of ρ where every label is there: people leave out few of the steps that a task needs."""
 _PRIOR_EXTRA = 99.0
 """β of the Beta(1, β) prior of c."""
+_MOST_GIVEN = 3
+"""Steps that the presence of another one depends on, at most."""
+_PATTERNS = 4000
+"""Of more different sets of steps, so many serve to choose what depends on what: those that most videos show."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,49 +92,258 @@ class PresenceModel:
         shown, weight = shown[labelled], weight[labelled]
         dense = shown.astype(np.float64)
         both = ((dense.T * weight) @ dense).astype(np.int64)
-        seen, videos = both.diagonal() > 0, int(weight.sum())
+        count, videos = both.diagonal(), int(weight.sum())
+        seen = count > 0
         different = np.outer(seen, seen) & ~np.eye(len(both), dtype=np.bool_)
-        steps, pairs = StepCounts.of_steps(both, videos, seen), PairCounts.of_pairs(both, videos, different)
+        steps, (a, b) = StepCounts(videos - count[seen], videos), np.nonzero(different)
+        pairs = PairCounts(count[a], count[b], both[a, b], np.ones_like(a), videos, len(both))
         rate, extra, shares = _fit_rates(
             steps, pairs.distinct(_PAIRS), 1.0 if absent == "unknown" else _PRIOR_OMISSIONS
         )
         required, implied, exclusive = np.zeros_like(seen), np.zeros_like(different), np.zeros_like(different)
-        required[seen] = steps.required_odds(rate, shares) > 0
-        exclusive[different] = pairs.exclusive_odds(extra, shares) > 0
-        implied[different] = pairs.implied_odds(rate, extra, shares) > 0
+        required[seen] = steps.required(rate, shares).odds > 0
+        exclusive[different] = pairs.exclusive(extra, shares).odds > 0
+        implied[different] = pairs.implied(rate, extra, shares).odds > 0
         implied |= required[:, None] & different
         return PresenceModel(shown, weight, rate, extra, required, implied & ~exclusive, exclusive)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Of the steps that are required, of the pairs that are implied, and of those that are exclusive."""
+
+    required: float = 0.5
+    implied: float = 0.5
+    exclusive: float = 0.1
 
 
 def _fit_rates(steps: StepCounts, pairs: PairCounts, omissions: float) -> tuple[float, float, Shares]:
     """ρ, c and the shares under which the videos are most probable, each in turn given the others."""
     rate, extra, shares = 0.0, 0.01, Shares()
-    candidates = _candidate_rates(steps, pairs)
+    # Candidates for ρ, ascending; each step and pair is absent at one of them, or near it.
+    of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (steps.absent + 0.5) / (steps.videos + 1)
+    candidates = np.unique(np.concatenate([of_steps, of_pairs, [0.5 / (steps.videos + 1)]]))
+    candidates = candidates[candidates <= 0.9]
+    candidates = candidates[np.linspace(0, len(candidates) - 1, min(_CANDIDATES, len(candidates))).astype(np.intp)]
+    # A pair enters with both its steps: whether a step is there would count once with every other step.
+    implied_times, exclusive_times = max(pairs.steps - 1, 1), 2
     for _ in range(_ROUNDS):
         last = (rate, extra)
-        fits = steps.log_likelihood(candidates, shares) + pairs.implied_log_likelihood(candidates, extra, shares)
-        rate = steps.refine(float(candidates[np.argmax(fits + _belief(candidates, omissions))]), shares)
-        fits = pairs.implied_log_likelihood(rate, _EXTRA_RATES, shares)
-        fits += pairs.exclusive_log_likelihood(_EXTRA_RATES, shares)
-        extra = float(_EXTRA_RATES[np.argmax(fits + _belief(_EXTRA_RATES, _PRIOR_EXTRA))])
-        shares = Shares.estimate(
-            steps.required_odds(rate, shares), pairs.implied_odds(rate, extra, shares),
-            pairs.exclusive_odds(extra, shares), pairs.times,
-        )  # fmt: skip
+        fits = steps.required(candidates[:, None], shares).log_likelihood.sum(axis=-1)
+        fits = fits + pairs.implied(candidates[:, None], extra, shares).log_likelihood @ pairs.times / implied_times
+        best = float(candidates[np.argmax(fits + (omissions - 1) * np.log1p(-candidates))])
+        required = _sigmoid(steps.required(best, shares).odds)  # ρ again, from the steps that are required at that rate
+        absent, chances = required @ steps.absent, required.sum() * steps.videos
+        rate = float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else best
+        extras = _EXTRA_RATES[:, None]
+        fits = pairs.implied(rate, extras, shares).log_likelihood @ pairs.times / implied_times
+        fits = fits + pairs.exclusive(extras, shares).log_likelihood @ pairs.times / exclusive_times
+        extra = float(_EXTRA_RATES[np.argmax(fits + (_PRIOR_EXTRA - 1) * np.log1p(-_EXTRA_RATES))])
+        required = _sigmoid(steps.required(rate, shares).odds)
+        implied = _sigmoid(pairs.implied(rate, extra, shares).odds)
+        exclusive, count = _sigmoid(pairs.exclusive(extra, shares).odds), int(pairs.times.sum())
+        shares = Shares(
+            float((1 + required.sum()) / (2 + len(required))),
+            float((1 + implied @ pairs.times) / (2 + count)),
+            float((1 + exclusive @ pairs.times) / (10 + count)),
+        )
         if last == (rate, extra):
             break
     return rate, extra, shares
 
 
-def _candidate_rates(steps: StepCounts, pairs: PairCounts) -> FloatArray:
-    """Candidates for ρ, ascending; each step and pair is absent at one of them, or near it."""
-    of_pairs = (pairs.lacking + 0.5) / (pairs.second + 1)
-    of_steps = (steps.absent + 0.5) / (steps.videos + 1)
-    rates = np.unique(np.concatenate([of_steps, of_pairs, [0.5 / (steps.videos + 1)]]))
-    rates = rates[rates <= 0.9]
-    return rates[np.linspace(0, len(rates) - 1, min(_CANDIDATES, len(rates))).astype(np.intp)]
+# -- how probable the counts are ------------------------------------------------------------------------------------
 
 
-def _belief(rates: FloatArray, weight: float) -> FloatArray:
-    """log of the Beta(1, weight) density of rates, up to a constant."""
-    return np.asarray((weight - 1) * np.log1p(-rates))
+@dataclass(frozen=True, slots=True, eq=False)
+class Hypothesis:
+    """The log odds of a hypothesis about each step or pair, and log p of what was seen if it is wrong."""
+
+    odds: FloatArray
+    otherwise: FloatArray
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        """log p of what was seen, whether the hypothesis is right or wrong."""
+        return np.asarray(np.logaddexp(self.odds, 0) + self.otherwise)
+
+
+@dataclass(frozen=True, eq=False)
+class StepCounts:
+    """Of n steps, how many of so many videos lack each: `absent` (n,)."""
+
+    absent: _Counts
+    videos: int
+
+    def required(self, rate: _Rate, shares: Shares) -> Hypothesis:
+        """Each step is required, else optional."""
+        required = np.log(shares.required) + log_binomial(self.absent, self.videos, rate)
+        optional = np.log1p(-shares.required) + self._absence.log_probability_above(rate)
+        return Hypothesis(required - optional, optional)
+
+    @cached_property
+    def _absence(self) -> AnyRate:
+        return AnyRate(self.absent, np.full_like(self.absent, self.videos))
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Of P pairs of steps a and b, how many of so many videos show one of them, or both; shape (P,) each.
+
+    `times` says how many pairs each of them stands for, `steps` is the number of steps.
+    """
+
+    first: _Counts
+    second: _Counts
+    both: _Counts
+    times: _Counts
+    videos: int
+    steps: int
+
+    def distinct(self, most: int) -> PairCounts:
+        """Take pairs that are alike as one; at most so many pairs, evenly spread."""
+        chosen = np.linspace(0, len(self.both) - 1, min(most, len(self.both))).astype(np.intp)
+        counts = np.stack([self.first, self.second, self.both])[:, chosen]
+        (first, second, both), times = np.unique(counts, axis=1, return_counts=True)
+        return PairCounts(first, second, both, times, self.videos, self.steps)
+
+    @property
+    def lacking(self) -> _Counts:
+        """Videos that have b and lack a."""
+        return self.second - self.both
+
+    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> Hypothesis:
+        """A run with b has a, else a is there at a rate of its own."""
+        # Of the videos with b, those in which b is one too many lack a as often as any video does.
+        spurious = extra * (self.videos - self.first) / self.second
+        rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
+        implied = np.log(shares.implied) + log_binomial(self.lacking, self.second, rates)
+        free = np.log1p(-shares.implied) + self._lack.log_probability_above(rate)
+        return Hypothesis(implied - free, free)
+
+    def exclusive(self, extra: _Rate, shares: Shares) -> Hypothesis:
+        """The two are never both done, else together by chance, or at any rate, one as likely as the other."""
+        either, chance, not_exclusive = self._together
+        exclusive = np.log(shares.exclusive) + log_binomial(self.both, either, extra)
+        # What is shown together as often as by chance, or would be so rarely that nobody could tell, is not exclusive.
+        rare = (self.both >= chance * either) | (chance < 2 * extra)
+        together = np.log1p(-shares.exclusive) + not_exclusive
+        return Hypothesis(np.where(rare, -np.inf, exclusive - together), together)
+
+    @cached_property
+    def _lack(self) -> AnyRate:
+        return AnyRate(self.lacking, self.second)
+
+    @cached_property
+    def _together(self) -> tuple[_Counts, FloatArray, FloatArray]:
+        """Videos with a or b; their share that would show both by chance; log p of how often they are together."""
+        either = self.first + self.second - self.both
+        one, other = self.first / self.videos, self.second / self.videos
+        chance = np.asarray(one * other / np.maximum(one + other - one * other, 1e-12))
+        by_chance = log_binomial(self.both, either, np.clip(chance, 1e-12, 1 - 1e-9))
+        return either, chance, np.logaddexp(by_chance, log_any_rate(self.both, either)) - np.log(2)
+
+
+class AnyRate:
+    """What happened so many `times` in so many `chances`, at a rate that is unknown."""
+
+    def __init__(self, times: _Counts, chances: _Counts) -> None:
+        self.times, self.chances = times, chances
+        self.usual = np.asarray(np.clip(times / np.maximum(chances, 1), 1e-12, 1 - 1e-12))
+        self.at_usual = log_binomial(times, chances, self.usual)
+        self.at_any = log_any_rate(times, chances)
+
+    def log_probability_above(self, least: _Rate) -> FloatArray:
+        """log p at any rate from `least` on, all alike; by the large deviation of what is seen less often than that."""
+        at_least = log_binomial(self.times, self.chances, least)
+        short = np.where(self.usual < least, at_least - self.at_usual, 0.0)
+        return np.asarray(self.at_any + short - np.log1p(-np.asarray(least)))
+
+
+def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatArray:
+    """Compute log p of what happened so many times in so many chances, in this order, at a rate."""
+    return np.asarray(times * np.log(rate) + (chances - times) * np.log1p(-np.asarray(rate)))
+
+
+def log_any_rate(times: _Counts, chances: _Counts) -> FloatArray:
+    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1).
+
+    From a table of log n!: importing scipy.special takes longer than learning a small graph.
+    """
+    logs = np.cumsum(np.log(np.maximum(np.arange(int(chances.max(initial=0)) + 2), 1)))
+    return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
+
+
+def _sigmoid(odds: FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+
+
+# -- whole sets -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PresenceNetwork:
+    """The network of N steps: of each the `given` steps, and the `rates` at which it is there.
+
+    Rates are shape (2^k,); the given steps are the digits of a binary number, the first one the highest.
+    """
+
+    given: tuple[Given, ...]
+    rates: tuple[FloatArray, ...]
+
+    @staticmethod
+    def fit(shown: NDArray[np.bool_], weight: NDArray[np.int64], order: Sequence[int]) -> PresenceNetwork:
+        """Estimate the network from sets of steps (P, N) and the videos of each; a step depends on those before it."""
+        usual = np.sort(np.argsort(-weight, kind="stable")[:_PATTERNS])
+        network: dict[int, tuple[Given, FloatArray]] = {}
+        for place, step in enumerate(order):
+            given = _choose_given(shown[usual], weight[usual], step, list(order[:place]))
+            counts = _count_contexts(shown, weight, step, given)
+            # The rate in each context, with one video's worth of the rate in all of them.
+            average = (counts[:, 0].sum() + 0.5) / (counts.sum() + 1)
+            network[step] = given, np.asarray((counts[:, 0] + average) / (counts.sum(axis=1) + 1))
+        of_steps = [network[step] for step in range(len(order))]
+        return PresenceNetwork(tuple(given for given, _ in of_steps), tuple(rates for _, rates in of_steps))
+
+
+def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> Given:
+    """The possible steps that tell most about a step, added one by one while the score rises."""
+    chosen: list[int] = []
+    best = float(_score(_count_contexts(shown, weight, step, []), weight))
+    while len(chosen) < min(_MOST_GIVEN, len(possible)):
+        context = _context(shown, chosen)
+        counts = []  # (possible,) each: with and without the step, for every context with and without the possible one
+        for value in range(1 << len(chosen)):
+            there = context == value
+            own = np.stack([weight[there] * shown[there, step], weight[there] * ~shown[there, step]]).astype(np.float64)
+            with_it = own @ shown[there][:, possible]
+            counts += [with_it, own.sum(axis=1, keepdims=True) - with_it]
+        scores = _score(np.stack(counts), weight)
+        scores[[possible.index(given) for given in chosen]] = -np.inf
+        place = int(scores.argmax())
+        if scores[place] <= best + 1e-9:
+            break
+        best = float(scores[place])
+        chosen.append(possible[place])
+    return tuple(chosen)
+
+
+def _count_contexts(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, given: Sequence[int]) -> FloatArray:
+    """The videos with and without a step in each context, shape (2^k, 2)."""
+    context, size, there = _context(shown, given), 1 << len(given), shown[:, step]
+    return np.stack([np.bincount(context[flags], weight[flags], minlength=size) for flags in (there, ~there)], axis=1)
+
+
+def _context(shown: NDArray[np.bool_], given: Sequence[int]) -> NDArray[np.intp]:
+    """Which of the given steps a set has, as a binary number, shape (P,)."""
+    context = np.zeros(len(shown), dtype=np.intp)
+    for step in given:
+        context = 2 * context + shown[:, step]
+    return context
+
+
+def _score(counts: FloatArray, weight: NDArray[np.int64]) -> FloatArray:
+    """BIC from counts of shape (contexts, 2, …) -> (…)."""
+    total = counts.sum(axis=1, keepdims=True)
+    logs = np.log(np.maximum(counts, 1e-300) / np.maximum(total, 1e-300))
+    return np.asarray((counts * logs).sum(axis=(0, 1)) - len(counts) / 2 * np.log(max(int(weight.sum()), 1)))

@@ -1,30 +1,44 @@
 """Hill climbing to the order under which demonstrations are most probable.
 
-From several starts, moves on pairs (`pair_moves`) are made while the score rises. From the highest ends they take turns
-with moves on whole preconditions and their ORs (`precondition_moves`); from the highest end of these, also with moves
-that promise a little less. Where no move helps, the noise is estimated again, and the search goes on while that raises
-the score. It draws nothing at random.
+From several starts, moves on pairs are made while the score rises: one pair is added, removed or reversed. From the
+highest ends they take turns with moves on whole preconditions: what a step waits for is found anew, ORs included
+(`msg2.inference.likelihood.ors`). From the highest end of these, moves that promise a little less are tried as well.
+Where no move helps, the noise is estimated again, and the search goes on while that raises the score. It draws nothing
+at random.
 
-A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most
-`scout_labels` labels, and every move that is tried O(E N) in bits for those of `search_labels`.
+Which moves are worth trying is estimated (`BlockingGains`); whether a move is made is decided by the score. A round
+takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most `scout_labels`
+labels, and every move that is tried O(E N) in bits for those of `search_labels`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
-from msg2.inference.likelihood.blocking_gains import BlockingGains, ChoiceSample
-from msg2.inference.likelihood.likelihood_options import LikelihoodOptions
-from msg2.inference.likelihood.pair_moves import move_pairs, move_promising_pairs
-from msg2.inference.likelihood.precondition_moves import PreconditionMoves, rebuild_losing_steps
-from msg2.inference.likelihood.run_variants import Variants
-from msg2.inference.likelihood.scored_order import OrderScorer, ScoredOrder
+from msg2.inference.likelihood.ors import Clause, ClauseSearch, current_clauses, possible_predecessors
+from msg2.inference.likelihood.score import (
+    MIN_GAIN,
+    BlockingGains,
+    ChoiceSample,
+    Gains,
+    OrderScorer,
+    PairMove,
+    ScoredOrder,
+    needed_disjunctions,
+    or_cost,
+)
 from msg2.inference.msg2 import purity
-from msg2.sequences import FloatArray
+from msg2.sequences import FloatArray, Variants
+
+if TYPE_CHECKING:
+    from msg2.inference.likelihood.learner import LikelihoodOptions
 
 Moves: TypeAlias = Callable[[OrderScorer, ScoredOrder, BlockingGains], ScoredOrder]
 """A round of moves; where none helps, it returns the order that it was given."""
@@ -33,36 +47,14 @@ _CLOSE = 1.05
 """Times the highest score (below 0): climbs by pairs that end no lower than this go on with all moves."""
 _STRONG = 3.0
 """Nats by which an end must score higher to be preferred to one that fewer choices break: odds of 20 to 1."""
-
-
-def quick_moves(preconditions: PreconditionMoves) -> list[Moves]:
-    """Rounds of moves that promise to help; steps that `preconditions` looked at in vain are left alone."""
-    return [move_promising_pairs, preconditions]
-
-
-def all_moves(preconditions: PreconditionMoves) -> list[Moves]:
-    """All rounds of moves."""
-    return [*quick_moves(preconditions), move_pairs, rebuild_losing_steps]
-
-
-def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
-    """Climb from an order until no move raises the score."""
-    order = scorer.refit_noise(order)
-    choices = ChoiceSample.draw(scorer.events, scorer.options.scout_labels)
-    for _ in range(scorer.options.rounds):
-        gains = BlockingGains.estimate(scorer, order, choices)
-        least = order.score + scorer.options.tolerance
-        tried = (move(scorer, order, gains) for move in moves)
-        better = next((one for one in tried if one.score > least), None)
-        if better is None and len(scorer.events) > scorer.options.scout_labels:
-            every_choice = ChoiceSample.draw(scorer.events, len(scorer.events))
-            better = move_pairs(scorer, order, BlockingGains.estimate(scorer, order, every_choice))
-        if better is None or better.score <= least:
-            better = scorer.refit_noise(order)
-            if better.score <= least:
-                break
-        order = better
-    return order
+_ERROR = 5.0
+"""Nats by which a move may turn out better than it promises."""
+_PRIOR_MATTERS = 5.0
+"""Nats that the prior may add to a move, about; what promises less is not looked at."""
+_CHANGE = 0.05
+"""A step is looked at again once what it gains by waiting has changed by this share."""
+_MOST_LOSING = 8
+"""Steps, at most, of which all is found anew where nothing else helps: those that lose most by waiting."""
 
 
 def find_order(
@@ -72,14 +64,13 @@ def find_order(
     searched = variants.sample(options.search_labels)
     scouted = searched.sample(options.scout_labels)
     scout = OrderScorer.from_variants(scouted, options, similarity)
-    climbs = [climb(scout, scout.score(one), [move_promising_pairs]) for one in starting_orders(scouted, options)]
-    high = _CLOSE * max(one.score for one in climbs)
-    close = [one for one in climbs if one.score >= high]
+    climbs = [climb(scout, scout.score(start), [move_pairs]) for start in starting_orders(scouted, options)]
+    high = _CLOSE * max(end.score for end in climbs)
+    close = [end for end in climbs if end.score >= high]
     looked_at = [PreconditionMoves() for _ in close]
-    ends = [climb(scout, one, quick_moves(moves)) for one, moves in zip(close, looked_at, strict=True)]
+    ends = [climb(scout, end, [move_pairs, moves]) for end, moves in zip(close, looked_at, strict=True)]
     best = _choose_end(scout, ends)
-    preconditions = looked_at[ends.index(best)]
-    scorer = scout
+    scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
         scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves(preconditions))
@@ -95,8 +86,37 @@ def find_order_quickly(
     """
     searched = variants.sample(options.scout_labels)
     scorer = OrderScorer.from_variants(searched, options, similarity)
-    starts = [scorer.score(one) for one in starting_orders(searched, options)]
-    return climb(scorer, max(starts, key=lambda order: round(order.score, 6)), quick_moves(PreconditionMoves()))
+    starts = [scorer.score(start) for start in starting_orders(searched, options)]
+    return climb(scorer, max(starts, key=lambda order: round(order.score, 6)), [move_pairs, PreconditionMoves()])
+
+
+def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
+    """No order at all, and the orders of pairs on which all but a few videos agree."""
+    before = variants.before
+    agreed = [
+        transitive_closure(break_cycles(purity(before) > share, before + before.T)[0]) for share in options.starts
+    ]
+    return [np.zeros(before.shape, dtype=np.bool_), *agreed]
+
+
+def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> ScoredOrder:
+    """Climb from an order until no move raises the score."""
+    order, labels = scorer.refit_noise(order), len(scorer.events.step)
+    choices = ChoiceSample.draw(scorer.events, scorer.options.scout_labels)
+    for _ in range(scorer.options.rounds):
+        gains = BlockingGains.estimate(scorer, order, choices)
+        least = order.score + scorer.options.tolerance
+        tried = (move(scorer, order, gains) for move in moves)
+        better = next((moved for moved in tried if moved.score > least), None)
+        if better is None and labels > scorer.options.scout_labels:
+            every_choice = BlockingGains.estimate(scorer, order, ChoiceSample.draw(scorer.events, labels))
+            better = move_pairs(scorer, order, every_choice, -_ERROR)
+        if better is None or better.score <= least:
+            better = scorer.refit_noise(order)
+            if better.score <= least:
+                break
+        order = better
+    return order
 
 
 def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder:
@@ -113,10 +133,149 @@ def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder
     return best
 
 
-def starting_orders(variants: Variants, options: LikelihoodOptions) -> list[Relation]:
-    """No order at all, and the orders of pairs on which all but a few videos agree."""
-    before = variants.before
-    agreed = [
-        transitive_closure(break_cycles(purity(before) > share, before + before.T)[0]) for share in options.starts
-    ]
-    return [np.zeros(before.shape, dtype=np.bool_), *agreed]
+# -- moves on pairs -------------------------------------------------------------------------------------------------
+
+
+def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, least: float = 0.0) -> ScoredOrder:
+    """Make the moves on pairs that promise to gain more than `least`, and that do raise the score."""
+    moved: set[int] = set()
+    for kind, before, after in _promising_moves(scorer, order, gains, least):
+        possible = order.free_pairs if kind == "add" else order.covering_pairs
+        # What concerns the steps of a move that was made promises something else now: it waits for the next round.
+        if moved & {before, after} or not possible[before, after]:
+            continue
+        relation = order.move_pairs(kind, [before], [after])[0]
+        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, order.disjunctions))
+        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
+            order = candidate
+            moved |= {before, after}
+    return order
+
+
+def all_moves(preconditions: PreconditionMoves) -> list[Moves]:
+    """All rounds of moves: what promises to help, what promises a little less, and losing steps from nothing.
+
+    Promises leave aside what follows from a pair, and late steps; so what promises a small loss is tried where nothing
+    else helps.
+    """
+    return [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
+
+
+def _promising_moves(
+    scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, least: float
+) -> list[tuple[PairMove, int, int]]:
+    """The pairs of which it promises most to add, remove or reverse them, the best first."""
+    added, removed = gains.if_added, gains.if_removed
+    kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
+        ("add", added, order.free_pairs),
+        ("remove", removed, order.covering_pairs),
+        ("reverse", removed + added.T, order.covering_pairs),
+    )
+    moves: list[tuple[float, PairMove, int, int]] = []
+    for kind, gain, possible in kinds:
+        promising = possible & (gain > least - _PRIOR_MATTERS)
+        chosen = np.argsort(-gain[promising], kind="stable")[: scorer.options.candidates]
+        if len(chosen):
+            before, after = (places[chosen].tolist() for places in promising.nonzero())
+            prior = scorer.prior.log_probability(order.move_pairs(kind, before, after), order.disjunctions)
+            rises = (gain[promising][chosen] + prior - order.prior).tolist()
+            moves += [move for move in zip(rises, repeat(kind), before, after, strict=False) if move[0] > least]
+    return [(kind, before, after) for _, kind, before, after in sorted(moves, key=lambda move: -move[0])]
+
+
+# -- moves on whole preconditions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PreconditionMoves:
+    """Rounds of finding anew what each step waits for: so ORs are added, joined, split and dropped in one move.
+
+    `seen` remembers what a step waited for, what it could wait for and what it gained by that when it was last looked
+    at in vain: it is not looked at again before something has changed.
+    """
+
+    seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
+
+    def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
+        """Make the moves that raise the score."""
+        start = order
+        for step in _worth_a_look(scorer, order, gains):
+            now = current_clauses(start, step), possible_predecessors(start, step).tolist(), gains.gain[step]
+            before = self.seen.get(step)
+            if before is not None and now[:2] == before[:2] and len(now[2]) == len(before[2]):
+                change = float(np.abs(now[2] - before[2]).sum())
+                if change < _CHANGE * float(np.abs(now[2]).sum()):
+                    continue
+            proposals = ClauseSearch(scorer, start, gains, step).proposals()
+            better = [moved for clauses in proposals for moved in _apply(scorer, order, step, clauses)]
+            if better:
+                order = max(better, key=lambda moved: round(moved.score, 6))
+            else:
+                self.seen[step] = now
+        return order
+
+
+def rebuild_losing_steps(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
+    """Find from nothing what the steps wait for that lose most where they wait: several pairs may be one too many."""
+    start, lost = order, gains.lost
+    for step in np.argsort(-lost, kind="stable")[:_MOST_LOSING].tolist():
+        if lost[step] > MIN_GAIN:
+            clauses = ClauseSearch(scorer, start, gains, step).build(())
+            order = max([order, *_apply(scorer, order, step, clauses)], key=lambda moved: round(moved.score, 6))
+    return order
+
+
+def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> list[int]:
+    """The steps that may gain by one more pair or by an OR, or lose where they wait: what `proposals` asks, of all."""
+    size, prior = len(order.relation), scorer.prior
+    itself = np.eye(size, dtype=np.bool_)
+    # [a, b]: by how much log p(order) rises if b comes after a and what comes before a.
+    relation, through = order.relation.astype(np.float32), (order.relation.T | itself).astype(np.float32)
+    counts = []
+    for counted in (prior.usual, np.ones_like(prior.usual)):
+        now = relation * counted
+        counts.append((now.sum(axis=0), now.sum(axis=0) + through @ (counted - now)))
+    (usual, usual_then), (every, every_then) = ((now.astype(np.intp), then.astype(np.intp)) for now, then in counts)
+    rise_of_prior = prior.pair_cost(usual, every) - prior.pair_cost(usual_then, every_then)
+    where_free = gains.gain * gains.eligible
+    rises = gains.blocking_at_all @ where_free.T + rise_of_prior
+    impossible = order.reachable.T | itself
+    rises[impossible] = -np.inf
+    worth = (rises.max(axis=0, initial=0) > MIN_GAIN) | (gains.lost > or_cost(2, size))
+    # An OR gains no more than the second best of its alternatives does where that is still to come. Where what a step
+    # waits for is sometimes never done, an OR may also take its place.
+    reward = np.maximum(where_free, 0)
+    alone = np.where(impossible, 0, gains.choices.not_begun @ reward.T)
+    second = np.sort(alone, axis=0)[-2:].min(axis=0, initial=np.inf)
+    sometimes_never = (order.covering_pairs & (gains.choices.absent @ (gains.gain != 0).T > 0)).any(axis=0)
+    worth |= (reward.sum(axis=1) > or_cost(2, size)) & ((second > or_cost(2, size)) | sometimes_never)
+    worth[[owner for owner, _ in order.disjunctions]] = True
+    return np.flatnonzero(worth).tolist()
+
+
+def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
+    """The order with these clauses for a step, where its score is higher.
+
+    Of steps that follow, the pairs that came through this one are kept, or dropped.
+    """
+    singles = [member for clause in clauses if len(clause) == 1 for member in clause]
+    ors = {(step, clause) for clause in clauses if len(clause) > 1}
+    ors |= {(owner, group) for owner, group in order.disjunctions if owner != step}
+    above = np.asarray(order.relation[:, singles].any(axis=1))
+    above[singles] = True
+    if above[step] or (above & order.relation[step]).any():
+        return
+    kept = order.relation.copy()
+    lost = kept[:, step] & ~above
+    kept[:, step] = above
+    kept |= np.outer(above, kept[step])
+    relations = [kept]
+    if order.relation[step].any() and lost.any():
+        edges = order.covering_pairs.copy()
+        edges[:, step] = False
+        edges[singles, step] = True
+        relations.append(transitive_closure(edges))
+    for relation in relations:
+        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, ors))
+        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
+            yield candidate

@@ -2,22 +2,36 @@
 
 Of a step a that comes before b where both are done, b *needs* a if a run with b implies a; else b only comes after a,
 if at all. Where a is required anyway the two fit alike, and it is written as a need. A pair that is exclusive has no
-order. Of the rest, alternatives of which one is enough are found by presence. ORs that the order tells are needs where
-nearly every video with the step shows one of the alternatives.
+order. ORs that the order tells are needs where nearly every video with the step shows one of the alternatives.
+
+Of the rest, alternatives of which one is enough are found by presence. Order alone hardly tells them from steps that
+are all needed, since a video that takes one way leaves out the other. Of two parents a and b of a step, count the
+videos with the step that show both, only a, only b, and neither:
+
+    needed           it is there but for what is left out everywhere, at one rate
+    for itself       it is there at a rate of its own
+    one is enough    neither only at the rate of what is left out; else both, only a or only b, at rates of their own
+
+Rates that are unknown are integrated out (uniform priors): an OR is taken where it explains the counts better than
+two steps that are each needed or for themselves, and so pays for its additional freedom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation, clique_cover, transitive_closure, transitive_reduction
 from msg2.inference.likelihood.presence import PresenceModel
-from msg2.inference.likelihood.presence_disjunctions import group_alternatives
-from msg2.inference.likelihood.scored_order import ScoredOrder
+from msg2.inference.likelihood.score import ScoredOrder
+
+_LEAST = 1e-6
+"""Nats that an OR must gain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +52,8 @@ class Structure:
 
     def clauses(self, step: int) -> list[frozenset[int]]:
         """Return what a step needs: one step of each."""
-        return [*(frozenset({one}) for one in np.flatnonzero(self.needs[:, step]).tolist()), *self.alternatives[step]]
+        singles = np.flatnonzero(self.needs[:, step]).tolist()
+        return [*(frozenset({single}) for single in singles), *self.alternatives[step]]
 
 
 def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
@@ -46,10 +61,7 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     before = order.relation & ~presence.exclusive
     needs = transitive_closure(before & presence.implied) & ~presence.exclusive
     required = presence.required | needs[:, presence.required].any(axis=1)
-    alternatives = []
-    for step in range(len(before)):
-        found = _order_disjunctions(step, order, presence) | _alternatives(step, before, needs, presence)
-        alternatives.append(_without_needless(step, needs, found))
+    alternatives = [_alternatives(step, order, before, needs, presence) for step in range(len(before))]
     # [a, c] follows from [a, x] and [x, c] where every run with a and c has x.
     carried = before.astype(np.float32) @ (before & (needs | required[:, None])).astype(np.float32) > 0
     exclusive = clique_cover((int(a), int(b)) for a, b in np.argwhere(np.triu(presence.exclusive)))
@@ -63,36 +75,23 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     return Structure(direct, alternatives, before & ~needs & ~carried, exclusive, optional)
 
 
-def _order_disjunctions(step: int, order: ScoredOrder, presence: PresenceModel) -> dict[frozenset[int], float | None]:
-    """The ORs that the order tells of a step, where it is not done without them."""
-    there = presence.shown[:, step]
-    found = [group for group in order.disjunctions_of(step) if _is_always_there(group, presence, there)]
-    return dict.fromkeys(found)
-
-
-def _without_needless(
-    step: int, needs: Relation, groups: dict[frozenset[int], float | None]
-) -> dict[frozenset[int], float | None]:
-    """The ORs that do not follow from what the step needs for itself, or from another one."""
-    return {
-        group: gain
-        for group, gain in groups.items()
-        if not needs[[*group], step].any() and not any(other < group for other in groups)
-    }
-
-
 def _alternatives(
-    step: int, before: Relation, needs: Relation, presence: PresenceModel
+    step: int, order: ScoredOrder, before: Relation, needs: Relation, presence: PresenceModel
 ) -> dict[frozenset[int], float | None]:
-    """Groups of steps before `step`, none of which it needs for itself, of which it needs one; and what they gain."""
+    """Groups of steps before `step` of which it needs one, and what each gains where presence tells."""
+    there = presence.shown[:, step]
+    by_order = [group for group in order.disjunctions_of(step) if _is_always_there(group, presence, there)]
     behind = before[:, needs[:, step]].any(axis=1)  # what a needed step comes after is that step's own affair
     parents = np.flatnonzero(before[:, step] & ~needs[:, step] & ~behind)
     # Of steps that always come together, the last one stands for all.
-    last = [a for a in parents if not (before[a, parents] & presence.implied[parents, a]).any()]
-    there = presence.shown[:, step]
-    shown, weight = presence.shown[there], presence.weight[there]
-    groups, gain = group_alternatives([int(a) for a in last], shown, weight, presence.absent_rate)
-    return dict.fromkeys(groups, gain)
+    last = [int(a) for a in parents if not (before[a, parents] & presence.implied[parents, a]).any()]
+    by_presence, gain = group_alternatives(last, presence.shown[there], presence.weight[there], presence.absent_rate)
+    groups = dict.fromkeys(by_order) | dict.fromkeys(by_presence, gain)
+    return {  # without those that follow from what the step needs for itself, or from another one
+        group: gained
+        for group, gained in groups.items()
+        if not needs[[*group], step].any() and not any(other < group for other in groups)
+    }
 
 
 def _is_always_there(
@@ -103,3 +102,51 @@ def _is_always_there(
     lacking = int(weight[~shown[:, [*group]].any(axis=1)].sum())
     videos, rate = int(weight.sum()), presence.absent_rate
     return bool(lacking <= videos * rate + 2 * np.sqrt(videos * rate * (1 - rate)) + 1)
+
+
+def group_alternatives(
+    parents: Sequence[int], shown: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
+) -> tuple[list[frozenset[int]], float]:
+    """Find groups of earlier steps of which a step needs one, and the nats that they gain together.
+
+    The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
+    explains most is the answer. (Of three alternatives, two alone explain little.)
+    """
+    groups: dict[frozenset[int], float] = {}
+    for parent in parents:
+        present = int(weight[shown[:, parent]].sum())
+        groups[frozenset({parent})] = _log_dirichlet_integral(present, int(weight.sum()) - present)
+    gained, best, answer = 0.0, _LEAST, list(groups)
+    while len(groups) > 1:
+        there = {group: np.asarray(shown[:, [*group]].any(axis=1)) for group in groups}  # (P,) each
+        joined = {
+            pair: _log_probability_together(there[pair[0]], there[pair[1]], weight, rate)
+            for pair in combinations(groups, 2)
+        }
+        gains = {pair: sum(joined[pair]) - groups[pair[0]] - groups[pair[1]] for pair in joined}
+        pair = max(gains, key=lambda pair: (round(gains[pair], 9), [sorted(group) for group in pair]))
+        if gains[pair] == -np.inf:
+            break
+        gained += gains[pair]
+        groups = {group: value for group, value in groups.items() if group not in pair}
+        groups[pair[0] | pair[1]] = joined[pair][0]
+        if gained > best:
+            best, answer = gained, list(groups)
+    return [group for group in answer if len(group) > 1], best
+
+
+def _log_probability_together(
+    one: NDArray[np.bool_], other: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
+) -> tuple[float, float]:
+    """log p that one of the two is there, which is enough, and left out at a rate; and of who it is."""
+    both, first, second = (int(weight[flags].sum()) for flags in (one & other, one & ~other, ~one & other))
+    neither = int(weight.sum()) - both - first - second
+    if both * neither >= first * second:
+        return -np.inf, 0.0  # where one is there, the other is rather there too: they do not stand for each other
+    enough = float((both + first + second) * np.log1p(-rate) + neither * np.log(rate))
+    return enough, _log_dirichlet_integral(both, first, second)
+
+
+def _log_dirichlet_integral(*counts: int) -> float:
+    """log ∫ Π p_k^count_k dp over all rates p that add up to 1, uniformly."""
+    return lgamma(len(counts)) + sum(lgamma(count + 1) for count in counts) - lgamma(sum(counts) + len(counts))

@@ -1,0 +1,182 @@
+"""The graph file `msg2.graph/2`: this model is its JSON Schema, the schema of the API, and what a file is checked by.
+
+A key of the file is a field here and an attribute of `msg2.SubtaskGraph`; the docstring under it is its description.
+What no schema can say, `SubtaskGraph` checks: every name is a step, and preconditions and order form no cycle.
+The schema is in the package as `schema.json`; tests/graph/test_schema.py says how to write it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    RootModel,
+    ValidationError,
+    ValidationInfo,
+    WrapValidator,
+    field_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema
+
+from msg2.errors import InputError
+from msg2.graph.evidence import StepEvidence
+from msg2.graph.formula import Formula
+from msg2.text import name_fault, short_repr
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a key of a graph file",
+    "model_type": "is not a JSON object",
+    "string_type": "is not a text",
+    "list_type": "is not a list",
+    "dict_type": "is not an object",
+    "too_short": "has fewer than {min_length} steps",
+    "too_long": "has more than {max_length} steps",
+    **dict.fromkeys(("float_type", "greater_than_equal", "less_than_equal"), "is not a share from 0 to 1"),
+}
+"""What is wrong with a value, by pydantic's type of the error."""
+
+
+def _check_step_name(name: object) -> object:
+    if not isinstance(name, str) or name_fault(name):
+        raise InputError("is not a step name")
+    return name
+
+
+def _check_distinct(names: list[str]) -> list[str]:
+    for name in names if len(set(names)) < len(names) else ():
+        if names.count(name) > 1:
+            raise InputError(f"{short_repr(name)} is there twice")
+    return names
+
+
+def _keep_as_it_is(value: object, _: Callable[[object], object]) -> object:
+    """Take evidence of any shape: what is not as described counts as absent when it is used, and is kept."""
+    return value
+
+
+StepName: TypeAlias = Annotated[str, BeforeValidator(_check_step_name), Field(json_schema_extra={"minLength": 1})]
+Steps: TypeAlias = Annotated[list[StepName], FailFast()]
+DistinctSteps: TypeAlias = Annotated[
+    Steps, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
+]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class AllOf(_Strict):
+    """All of these hold."""
+
+    all: Annotated[list[FormulaValue], Field(min_length=1)]
+
+
+class AnyOf(_Strict):
+    """At least one of these holds."""
+
+    any: Annotated[list[FormulaValue], Field(min_length=1)]
+
+
+class Not(_Strict):
+    """This does not hold."""
+
+    formula: FormulaValue = Field(alias="not")
+
+
+class FormulaValue(RootModel[Literal[True] | StepName | AllOf | AnyOf | Not]):
+    """A condition on the steps that are completed: true (always satisfied), a step, or made of other formulas."""
+
+
+class GraphFile(_Strict):
+    """A subtask graph: the steps of a task, what each of them needs, and how else they are related.
+
+    Beyond what this schema can say: every name in preconditions (as a key or inside a formula), order, exclusive,
+    optional and repeats is in steps; and preconditions and order together form no cycle. A file of the format
+    msg2.graph/1 has preconditions only and is read as one without the rest. Versions: the number after the slash in
+    format grows when a file of the new kind could be misread by a program that knows the old one; keys inside method
+    and evidence may be added without a new number, and readers keep those they do not know.
+    """
+
+    model_config = ConfigDict(
+        title="msg2 graph file, format msg2.graph/2",
+        json_schema_extra={
+            "if": {"properties": {"format": {"const": "msg2.graph/1"}}},
+            "then": {"properties": dict.fromkeys(("order", "exclusive", "optional", "repeats"), False)},
+        },
+    )
+
+    format: Literal["msg2.graph/2", "msg2.graph/1"]
+    task: str
+    """The name of the task, verbatim."""
+    steps: DistinctSteps
+    """The names of the steps, verbatim; msg2 writes them sorted by layer, then name."""
+    preconditions: dict[str, Formula]
+    """What a step needs. Step: formula. A step that is absent needs nothing."""
+    order: Annotated[list[Annotated[DistinctSteps, Field(min_length=2, max_length=2)]], FailFast()] = []
+    """After, if done. [a, b]: where a run does both, a comes first; b does not need a."""
+    exclusive: Annotated[list[Annotated[DistinctSteps, Field(min_length=2)]], FailFast()] = []
+    """Groups of steps of which a run does at most one."""
+    optional: Steps = []
+    """Steps that a faultless run may leave out."""
+    repeats: dict[str, Share] = {}
+    """Step: the share of the runs with this step that do it again."""
+    method: dict[str, object] = {}
+    """How the graph was learned: name, options, and the ids of the videos. Other keys are kept."""
+    evidence: dict[str, Annotated[StepEvidence | object, WrapValidator(_keep_as_it_is)]] = {}
+    """Step: what the videos say about its precondition. What is not as described is kept, and not used."""
+
+    @field_validator("order", "exclusive", "optional", "repeats")
+    @classmethod
+    def _refuse_in_old_files(cls, value: object, info: ValidationInfo) -> object:
+        if info.data.get("format") == "msg2.graph/1":
+            hint = "only files of the format 'msg2.graph/2' have it"
+            raise InputError("is not a key of a graph file", hint=hint)
+        return value
+
+
+def read_graph_file(value: object) -> GraphFile:
+    """Check the content of a graph file; `InputError` with the place and the first thing that is wrong."""
+    try:
+        return GraphFile.model_validate(value)
+    except ValidationError as error:
+        raise _input_error(error.errors(include_url=False)[0]) from None
+
+
+def _input_error(error: ErrorDetails) -> InputError:
+    """Say in our words what pydantic complains about, and where: which list or which step."""
+    key, *inside = error["loc"] or [""]
+    where = f"{key} of '{inside[0]}'" if inside and isinstance(inside[0], str) else str(key)
+    if inside and isinstance(inside[0], int):
+        where = f"{key}, entry {inside[0] + 1}"
+    context = error.get("ctx", {})
+    cause = context.get("error")
+    if isinstance(cause, InputError):
+        return InputError(cause.what, where=where, hint=cause.hint)
+    what = _WORDS.get(error["type"], error["msg"]).format(**context)
+    if key == "format":
+        wrong = what if error["type"] == "missing" else f"is {short_repr(str(error['input']))}"
+        what = f"{wrong}, this version of msg2 reads 'msg2.graph/2' and 'msg2.graph/1'"
+    return InputError(what, where=where or None)
+
+
+class _WithoutTitles(GenerateJsonSchema):
+    def field_title_should_be_set(self, _: object) -> bool:
+        return False
+
+
+def graph_file_schema() -> dict[str, object]:
+    """The JSON Schema of a graph file."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:msg2:graph:2"}
+    return {**head, **GraphFile.model_json_schema(schema_generator=_WithoutTitles)}

@@ -1,0 +1,206 @@
+"""The model of order: a video is a sequence of choices. Which step is begun next, of those that are still to come?
+
+Under a strict partial order the next step is one of those that may come next, the *eligible* ones, all alike; with a
+small probability ε the choice is disorderly, and then it may be any *open* step, one that is still to come:
+
+    p(s)         = (1 − ε) · [s eligible] / |eligible| + ε / |open|
+    log p(video) = log Σ_j share_j · Π_choices p(choice | ε_j)
+
+A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting.
+Neither does a step that is late: once a step that should have come after it has begun, people go on as if it had been
+done. Steps that overlap were begun in either order: when one is begun, the other is neither open nor done.
+
+Every video has its own ε, one of a few levels whose shares are learned: one chaotic video costs little, and nobody has
+to say how noisy the labels are.
+
+What holds of a step is kept as a set of choices, the bits of a Python integer: for some thousands of choices that is
+faster than arrays of flags, and another order is compared with all choices in a few operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.graph.closure import Relation
+from msg2.sequences import FloatArray, Variants
+
+BitSet: TypeAlias = int
+"""A set of numbers from 0 to E − 1: bit e is 1 where e belongs to it."""
+Disjunction: TypeAlias = tuple[int, frozenset[int]]
+"""A step, and steps of which one must come before it: b comes after a or c."""
+
+
+def to_bit_sets(flags: NDArray[np.bool_]) -> tuple[BitSet, ...]:
+    """Make a set of each row of flags, shape (rows, E)."""
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    return tuple(int.from_bytes(row.tobytes(), "little") for row in packed)
+
+
+def to_flags(sets: Sequence[BitSet], size: int) -> NDArray[np.uint8]:
+    """Make a row of zeros and ones of each set, shape (sets, E)."""
+    width = -(-size // 8)
+    joined = b"".join([bits.to_bytes(width, "little") for bits in sets])
+    packed = np.frombuffer(joined, dtype=np.uint8).reshape(len(sets), width)
+    return np.unpackbits(packed, axis=1, count=size, bitorder="little")
+
+
+def union(sets: Sequence[BitSet], members: Iterable[int]) -> BitSet:
+    """Join some of the sets."""
+    joined = 0
+    for member in members:
+        joined |= sets[member]
+    return joined
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceEvents:
+    """E choices in V variants of runs of N steps, ordered by variant; the last step of a run is no choice.
+
+    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `weight` (V,): the videos
+    of each variant. The choices, of each step, at which it is `now` begun, is `open` (begun now or later, and after
+    this one has ended), and was `begun`, and ended, earlier.
+    """
+
+    video: NDArray[np.intp]
+    step: NDArray[np.intp]
+    open_count: NDArray[np.int16]
+    weight: NDArray[np.int64]
+    now: tuple[BitSet, ...]
+    open: tuple[BitSet, ...]
+    begun: tuple[BitSet, ...]
+
+    @staticmethod
+    def from_variants(variants: Variants) -> ChoiceEvents:
+        """Collect the choices of every variant.
+
+        >>> from msg2.sequences import Sequences
+        >>> from msg2.task import Segment, Task, Video
+        >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
+        >>> events = ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
+        >>> to_flags(events.open, len(events.step)).tolist()
+        [[1], [1]]
+        """
+        video, step = np.nonzero(variants.shown)
+        start, end = variants.start[video, step], variants.end[video, step]
+        earlier, later = start >= variants.end[video].T, end <= variants.start[video].T
+        now = step == np.arange(len(variants.steps))[:, None]
+        count = later.sum(axis=0, dtype=np.int16) + np.int16(1)
+        telling = count > 1
+        sets = (to_bit_sets(flags[:, telling]) for flags in (now, later | now, earlier))
+        kept, numbers = np.unique(video[telling], return_inverse=True)
+        return ChoiceEvents(numbers, step[telling], count[telling], variants.weight[kept], *sets)
+
+    @cached_property
+    def first(self) -> NDArray[np.intp]:
+        """Where each video's choices begin, shape (V,)."""
+        return np.flatnonzero(np.diff(self.video, prepend=-1))
+
+    def eligible_under(self, relation: Relation, disjunctions: frozenset[Disjunction]) -> EligibleSteps:
+        """Find what is eligible under an order."""
+        none, everywhere = np.zeros_like(relation), (1 << len(self.step)) - 1
+        free = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
+        return free.eligible_under(relation, disjunctions, self)
+
+
+@dataclass(frozen=True, eq=False)
+class EligibleSteps:
+    """What is eligible under a `relation` and under the `disjunctions`, the ORs that steps wait for.
+
+    The choices, of each step, at which it is eligible, `steps`, and keeps others waiting, `blocking`; those at which
+    what was begun is eligible, `hit`; and how many are eligible, `count` (E,).
+    """
+
+    relation: Relation
+    disjunctions: frozenset[Disjunction]
+    blocking: tuple[BitSet, ...]
+    steps: tuple[BitSet, ...]
+    hit: BitSet
+    count: NDArray[np.int16]
+
+    def eligible_under(
+        self, other: Relation, disjunctions: frozenset[Disjunction], events: ChoiceEvents
+    ) -> EligibleSteps:
+        """Find what is eligible under another order; only what can differ is computed."""
+        differs = self.relation != other
+        affected = {step for step, _ in self.disjunctions ^ disjunctions}
+        affected.update(differs.any(axis=0).nonzero()[0].tolist())
+        blocking, steps, hit, size = list(self.blocking), list(self.steps), self.hit, len(events.step)
+        for source in differs.any(axis=1).nonzero()[0].tolist():
+            after = other[source].nonzero()[0].tolist()
+            blocking[source] = events.open[source] & ~union(events.begun, after)
+            if blocking[source] != self.blocking[source]:
+                affected.update(after, self.relation[source].nonzero()[0].tolist())
+        gained, lost = [], []
+        for column in affected:
+            blocked = union(blocking, other[:, column].nonzero()[0].tolist())
+            for _, group in (owned for owned in disjunctions if owned[0] == column):
+                # It waits while none of the group has begun and one of them is still to come.
+                blocked |= union(events.open, group) & ~union(events.begun, group)
+            steps[column] = events.open[column] & ~blocked
+            if steps[column] != self.steps[column]:
+                hit = (hit & ~events.now[column]) | (steps[column] & events.now[column])
+                gained.append(steps[column] & ~self.steps[column])
+                lost.append(self.steps[column] & ~steps[column])
+        count = self.count
+        if some := [bits for bits in gained if bits]:
+            count = count + to_flags(some, size).sum(axis=0, dtype=np.int16)
+        if some := [bits for bits in lost if bits]:
+            count = count - to_flags(some, size).sum(axis=0, dtype=np.int16)
+        return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
+
+    def eligible_count_where_hit(self) -> NDArray[np.int16]:
+        """Count the eligible steps at each choice, shape (E,); 0 where what was begun was not one of them."""
+        return np.asarray(self.count * to_flags([self.hit], len(self.count))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """How orderly the videos are: `levels` of ε, shape (J,), and the share of videos at each of them, shape (J,)."""
+
+    levels: FloatArray
+    shares: FloatArray
+
+    def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
+        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
+
+        The prior is log p up to a constant: Dirichlet, worth one video in all.
+        """
+        logs = np.log(self.shares)
+        return float(weight @ _log_sum_exp(video_log_likelihoods + logs)) + float(logs.sum() / len(logs))
+
+    def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
+        """Compute p(level | variant), shape (V, J)."""
+        weighed = video_log_likelihoods + np.log(self.shares)
+        return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
+
+    def fit(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64], rounds: int = 50) -> NoiseModel:
+        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls."""
+        likelihoods = np.exp(video_log_likelihoods - video_log_likelihoods.max(axis=1, initial=-np.inf, keepdims=True))
+        shares, before = self.shares, -np.inf
+        for _ in range(rounds):
+            of_video = likelihoods @ shares
+            total = float(weight @ np.log(of_video) + np.log(shares).sum() / len(shares))
+            if total - before < 1e-4:
+                break
+            counts = shares * ((weight / of_video) @ likelihoods) + 1 / len(shares)
+            shares, before = counts / counts.sum(), total
+        return NoiseModel(self.levels, shares)
+
+
+def choice_log_probabilities(levels: FloatArray, most: int) -> FloatArray:
+    """Tabulate log p of a choice by the number of open and of eligible steps, shape (most + 1, most + 1, J)."""
+    number = np.maximum(np.arange(most + 1), 1)
+    by_rule = np.where(np.arange(most + 1) > 0, 1 / number, 0.0)
+    return np.asarray(np.log(by_rule[None, :, None] * (1 - levels) + levels / number[:, None, None]))
+
+
+def _log_sum_exp(logs: FloatArray) -> FloatArray:
+    """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
+    highest = logs.max(axis=1, initial=-np.inf)
+    return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))

@@ -1,0 +1,230 @@
+"""ORs: the search for what one step waits for, single steps and ORs, with all other steps as they are.
+
+What a step waits for is a set of *clauses*: single steps, and ORs of which one step is enough. Given the other steps,
+its score is about a sum over choices (`BlockingGains`). Clauses are added greedily: the one that gains most, then the
+next one, where the step does not wait yet. An OR grows from each single step by the step that gains most. Then clauses
+are dropped, shrunk and enlarged while that gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msg2.inference.likelihood.score import MIN_GAIN, BlockingGains, Gains, OrderScorer, ScoredOrder, or_cost
+
+Clause: TypeAlias = frozenset[int]
+"""Steps of which one is enough."""
+
+_LARGEST = 4
+"""Steps in an OR, at most."""
+_SEEDS = 12
+"""ORs of two steps that are tried with a third one, and so on: those that gain most."""
+
+
+def current_clauses(order: ScoredOrder, step: int) -> tuple[Clause, ...]:
+    """Return what a step waits for under an order."""
+    singles = order.covering_pairs[:, step].nonzero()[0].tolist()
+    return (*(frozenset({single}) for single in singles), *order.disjunctions_of(step))
+
+
+def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
+    """Return the steps that a step can wait for without a circle."""
+    allowed = ~order.reachable[step]
+    allowed[step] = False
+    return np.flatnonzero(allowed)
+
+
+class ClauseSearch:
+    """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
+
+    def __init__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, step: int) -> None:
+        self._step, self._relation, self._prior = step, order.relation, scorer.prior
+        self._size = len(order.relation)
+        self._current = current_clauses(order, step)
+        self._possible = possible_predecessors(order, step)
+        choices = gains.gain[step].nonzero()[0]
+        self._gain: Gains = gains.gain[step].take(choices)
+        # Of the P possible steps, shape (P, E); `_place` says which row is whose.
+        here = np.ix_(self._possible, choices)
+        self._not_begun, self._absent = gains.choices.not_begun[here], gains.choices.absent[here]
+        self._blocking_at_all = gains.blocking_at_all[here]
+        self._place = {step: place for place, step in enumerate(self._possible.tolist())}
+        # Those that were begun before this step in many videos, and are still to come where waiting gains.
+        most, places = scorer.options.alternatives, np.arange(len(self._possible))
+        if len(places) > most:
+            worth = gains.worth[self._possible, step]
+            places = np.sort(np.argsort(-worth, kind="stable")[:most])
+        self._alternatives = self._possible[places]
+        self._alternatives_not_begun, self._alternatives_absent = self._not_begun[places], self._absent[places]
+        # Of each possible step, that step and those that come before it.
+        self._predecessors_through = order.relation.T[self._possible]
+        self._predecessors_through[np.arange(len(self._possible)), self._possible] = True
+        self._known_waits: dict[Clause, Gains] = {}
+        self._known_predecessors: dict[frozenset[int], tuple[NDArray[np.bool_], float]] = {}
+
+    def proposals(self) -> list[tuple[Clause, ...]]:
+        """What the step may better wait for.
+
+        There may be more of it, or an OR in the place of a step that is not always done; and where it was begun too
+        early, something else.
+        """
+        lost = -float(np.minimum(self._gain, 0) @ self._waiting(self._current))
+        wrong = lost > or_cost(2, self._size) or any(len(clause) > 1 for clause in self._current)
+        proposals, more = [], self._best_clause(self._current)
+        if wrong or more[1] > MIN_GAIN or any(map(self._never_done, self._current)):
+            proposals.append(self.build(self._current, more))
+        if wrong:
+            proposals.append(self.build(()))
+        return [clauses for clauses in proposals if set(clauses) != set(self._current)]
+
+    def build(self, clauses: tuple[Clause, ...], more: tuple[Clause, float] | None = None) -> tuple[Clause, ...]:
+        """Add clauses that gain, then vary them while that gains more."""
+        built = list(clauses)
+        while len(built) < self._size:
+            clause, gain = self._best_clause(built) if more is None else more
+            if gain <= MIN_GAIN:
+                break
+            built.append(clause)
+            more = None
+        value = self._value(built, self._waiting(built))
+        while built:
+            most, best = max(self._variations(built), key=lambda variation: round(variation[0], 6))
+            if most <= value + MIN_GAIN:
+                break
+            value, built = most, best
+        return tuple(built)
+
+    def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
+        """The clauses without one of them, or with one that has an alternative less, more or other; with values."""
+        times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
+        for clause in clauses:
+            rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
+            waiting = np.minimum(times - waits, 1)
+            smaller = [clause - {member} for member in sorted(clause)] if len(clause) > 1 else []
+            changed = [*smaller, *(fewer | {self._best_alternative(fewer, waiting)} for fewer in smaller)]
+            ever_loses = (waits * self._gain < 0).any()  # it was begun where it should have waited
+            if len(clause) < _LARGEST and (ever_loses or self._never_done(clause)):
+                changed.append(clause | {self._best_alternative(clause, waiting)})
+            yield self._value(rest, waiting), rest
+            for other in changed:
+                clauses_then = [*rest, other]
+                before, _ = self._predecessors(clauses_then)
+                # An OR of which an alternative must come first anyway says nothing.
+                if not any(before[[*group]].any() for group in clauses_then if len(group) > 1):
+                    yield self._value(clauses_then, np.maximum(waiting, self._waits_for(other))), clauses_then
+
+    # -- what is gained and what it costs ------------------------------------------------------------------------
+
+    def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
+        """What is gained by waiting for these clauses, less what they cost."""
+        ors = sum(or_cost(len(clause), self._size) for clause in clauses if len(clause) > 1)
+        return float(self._gain @ waiting) - ors - self._predecessors(clauses)[1]
+
+    def _never_done(self, clause: Clause) -> bool:
+        """Whether none of the alternatives is ever done at some of the choices."""
+        return bool(self._absent[self._places(clause)].min(axis=0).any())
+
+    def _waiting(self, clauses: Sequence[Clause]) -> Gains:
+        """Where the step waits for one of the clauses, shape (E,)."""
+        waiting = np.zeros_like(self._gain)
+        for clause in clauses:
+            np.maximum(waiting, self._waits_for(clause), out=waiting)
+        return waiting
+
+    def _waits_for(self, clause: Clause) -> Gains:
+        """Where none of the alternatives is begun and one of them is to come; a single step not where it is late."""
+        if clause not in self._known_waits:
+            members = self._places(clause)
+            if len(members) == 1:
+                self._known_waits[clause] = self._blocking_at_all[members[0]]
+            else:
+                never = self._absent[members].min(axis=0)
+                self._known_waits[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
+        return self._known_waits[clause]
+
+    def _predecessors(self, clauses: Sequence[Clause]) -> tuple[NDArray[np.bool_], float]:
+        """The steps that come before this one if it waits for these clauses, and what the prior takes for them."""
+        singles = frozenset().union(*(clause for clause in clauses if len(clause) == 1))
+        if singles not in self._known_predecessors:
+            members = [*singles]
+            before = np.asarray(self._relation[:, members].any(axis=1))
+            before[members] = True
+            self._known_predecessors[singles] = before, float(self._pair_cost(before))
+        return self._known_predecessors[singles]
+
+    def _pair_cost(self, predecessors: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What the prior takes for such predecessors, shape (…, N) -> (…)."""
+        usual = (predecessors & self._prior.usual[:, self._step]).sum(axis=-1)
+        return self._prior.pair_cost(usual, predecessors.sum(axis=-1), self._step)
+
+    # -- one more clause, one more alternative -------------------------------------------------------------------
+
+    def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
+        """The clause that gains most where the step does not wait yet, and what it gains."""
+        possible, gain = self._possible, self._gain * (1 - self._waiting(clauses))
+        reward = np.maximum(gain, 0)
+        if not len(possible) or float(reward.sum()) <= MIN_GAIN:
+            return frozenset(), 0.0
+        before, cost = self._predecessors(clauses)
+        with_one = before | self._predecessors_through
+        rises = self._blocking_at_all @ gain - self._pair_cost(with_one) + cost
+        for group in (clause for clause in clauses if len(clause) > 1):
+            rises[with_one[:, [*group]].any(axis=1)] = -np.inf  # the OR would say nothing any more
+        best = int(rises.argmax())
+        single, most = frozenset({int(possible[best])}), float(rises[best])
+        return self._best_or(gain, reward, before, (single, most))
+
+    def _best_or(
+        self, gain: Gains, reward: Gains, before: NDArray[np.bool_], single: tuple[Clause, float]
+    ) -> tuple[Clause, float]:
+        """The OR that gains more than a single step, or else that step; and what it gains.
+
+        ORs of two, of three, … grow from each alternative by the one that gains most. `gain` is what they may gain,
+        `reward` what of it is positive; with one of the steps that come `before` anyway they cannot.
+        """
+        steps, not_begun, absent = self._alternatives, self._alternatives_not_begun, self._alternatives_absent
+        clause, most = single
+        # An OR gains no more than the second best of its alternatives does where that is still to come.
+        alone = not_begun @ reward
+        if len(alone) < 2 or np.partition(alone, -2)[-2] <= or_cost(2, self._size) + max(most, MIN_GAIN):
+            return clause, most
+        # Where the step waits anyway there is nothing to gain, and that is at most of the choices.
+        live = gain.nonzero()[0]
+        not_begun, absent, gain = not_begun.take(live, axis=1), absent.take(live, axis=1), gain.take(live)
+        barred, all_done = before[steps], not absent.any()
+        member = np.eye(len(steps), dtype=np.bool_)[~barred]
+        none, never = (not_begun * gain)[~barred], (absent * gain)[~barred]
+        for size in range(2, min(_LARGEST, len(member)) + 1):
+            rises = none @ not_begun.T
+            if not all_done:
+                rises -= never @ absent.T
+            rises[member | barred] = -np.inf
+            best = rises.argmax(axis=1)
+            gained = rises[np.arange(len(member)), best]
+            kept = (-gained).argsort(kind="stable")[:_SEEDS]
+            member, best = member[kept], best[kept]
+            member[np.arange(len(member)), best] = True
+            rise = float(gained[kept[0]]) - or_cost(size, self._size)
+            if rise > most + MIN_GAIN:
+                clause, most = frozenset(steps[member[0]].tolist()), rise
+            none, never = none[kept] * not_begun[best], never[kept] * absent[best]
+            # One more alternative can only take from what is gained where none is begun.
+            if np.maximum(none, 0).sum(axis=1).max() <= or_cost(size + 1, self._size) + max(most, MIN_GAIN):
+                break
+        return clause, most
+
+    def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
+        """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
+        members, gain = self._places(clause), self._gain * (1 - waiting)
+        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
+        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
+        rises[members] = -np.inf
+        return int(self._possible[rises.argmax()])
+
+    def _places(self, clause: Clause) -> list[int]:
+        """The rows of the steps of a clause."""
+        return [self._place[step] for step in clause]

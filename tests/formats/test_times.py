@@ -1,0 +1,46 @@
+"""Times as people write them, against Python's own arithmetic."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msg2.errors import InputError
+from msg2.formats.times import NumberParser, parse_clock
+
+
+@given(st.integers(0, 30 * 3600 * 1000))
+def test_clock_times(milliseconds: int) -> None:
+    seconds = timedelta(milliseconds=milliseconds).total_seconds()
+    minutes, rest = divmod(milliseconds, 60_000)
+    fraction = f"{rest // 1000:02}.{rest % 1000:03}"
+    spellings = [f"{minutes}:{fraction}", f"{minutes // 60}:{minutes % 60:02}:{fraction}"]
+    for text in (*spellings, *(text.replace(".", ",") for text in spellings)):
+        assert parse_clock(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "1.5", "1:60", "1:61:00", "1:2:3:4", "-1:30", "1:", ":30", "1:30 pm", "a:b"])
+def test_what_is_no_clock_time(text: str) -> None:
+    assert parse_clock(text) is None
+
+
+@pytest.mark.parametrize(
+    ("separator", "text", "expected"),
+    [
+        (",", "1,5", 1.5), (",", "0,500", 0.5), (";", "1,500", 1.5), ("\t", " 90 ", 90.0), ("|", "1e3", 1000.0),
+        (";", "", None),
+    ],
+)  # fmt: skip
+def test_numbers(separator: str, text: str, expected: float | None) -> None:
+    assert NumberParser(separator).parse_seconds("start", text, False) == expected
+
+
+def test_nothing_is_nothing_in_any_notation() -> None:
+    parser = NumberParser(",")
+    assert [parser.parse_seconds("start", text, False) for text in ("0", "0:05", "0:00", "0.0")] == [0, 5, 0, 0]
+    with pytest.raises(InputError, match=r"'7' is written in seconds, the times above with colons"):
+        parser.parse_seconds("start", "7", False)
+    assert NumberParser(",").parse_seconds("start", "1500", True) == 1.5
