@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.constraint_options import read_constraints
 from msg2.cli.shared_options import (
     Data,
     EngineName,
@@ -33,6 +32,7 @@ from msg2.graph import SubtaskGraph
 from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import choose_samples
+from msg2.inference.constraints import read_constraints
 from msg2.inference.result import Statistic
 from msg2.sequences import Sequences
 from msg2.task import Absent
@@ -94,6 +94,10 @@ def infer(
     options = parse_settings(method, others, absent=absent)
     with console.usage_errors():
         choose_samples(samples, confidence)
+        for option, texts in (("--require", require), ("--forbid", forbid)):
+            for text in texts or ():
+                if "<" not in text:
+                    raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
     with console.progress_bar("reading") as progress:
         tasks = read_sequences(data, engine=engine, jobs=jobs, progress=progress, **reading)
     tasks = tasks if task is None else [choose_task(tasks, task, data)]

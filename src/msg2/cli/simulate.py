@@ -11,7 +11,7 @@ import typer
 from msg2.cli import console
 from msg2.cli.shared_options import GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
 from msg2.simulation.label_noise import NoiseOptions
