@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from benchmarks.fuzz import FINDINGS, examples, fuzz, mutated_files, read_as_everything
 from msg2.formats.registry import READERS, find_reader
 from msg2.formats.source import Source
