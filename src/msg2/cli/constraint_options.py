@@ -42,4 +42,4 @@ def read_constraints(
         for text in texts or ():
             if "<" not in text:
                 raise typer.BadParameter(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
-    return constraints.read_constraints(require, forbid, file, tasks)
+    return constraints.read_constraints(tasks, require=require or (), forbid=forbid or (), file=file)
