@@ -203,7 +203,7 @@ def _fork_matlab_readers() -> None:
     """Make the process that reads a MATLAB file a fork of this one, which has scipy imported: many a second."""
     import scipy.io  # noqa: F401
 
-    from msg2.formats import matlab_file
+    from msg2.formats import procel
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
         receiving, sending = os.pipe()
@@ -212,7 +212,7 @@ def _fork_matlab_readers() -> None:
             status = 1
             try:
                 sys.argv, sys.stdout = ["-c", *command[3:]], os.fdopen(sending, "w")
-                matlab_file.print_variables()
+                procel.print_variables()
                 sys.stdout.flush()
                 status = 0
             finally:
@@ -228,7 +228,7 @@ def _fork_matlab_readers() -> None:
             status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         return subprocess.CompletedProcess(command, status, said, b"")
 
-    matlab_file.subprocess.run = run  # type: ignore[assignment]
+    procel.subprocess.run = run  # type: ignore[assignment]
 
 
 class _TooSlow(BaseException):

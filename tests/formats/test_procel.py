@@ -10,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from msg2.errors import InputError
-from msg2.formats import matlab_file, read, read_all
+from msg2.formats import procel, read, read_all
 from msg2.task import Segment, Sentence, Task, Video
 
 NONE = np.zeros((0, 0))
@@ -136,6 +136,6 @@ def test_broken_files(folder: Path) -> None:
 
 
 def test_a_reader_that_crashes_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matlab_file, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(procel, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(InputError, match=r"data.mat: is broken MATLAB data \(its reader has crashed\)"):
         read(folder)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, errors_at
 from msg2.formats.columns import XES_NAMES, ColumnMapping, is_log_header, match_event_columns, parse_columns
-from msg2.formats.label_arrays import LabelArrays, Names, join_task
+from msg2.formats.label_arrays import LabelArrays, Names, join_tasks
 from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, task_of_file
 from msg2.formats.source import Source
 from msg2.formats.tables import CodedColumn, Column, Table, TimeColumn, Wanted, open_table, read_header
@@ -181,7 +181,7 @@ def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
         labels, unsorted[file.path.name] = read_log(table, mapping, task, notes)
         _require_fit(file, labels, parts.setdefault(task, []))
         parts[task].append(labels)
-    tasks = [join_task(task, own, "skipped", since_start=True) for task, own in parts.items()]
+    tasks = [task for own in parts.values() for task in join_tasks(own, "skipped", since_start=True)]
     return ReadResult(tasks, unsorted, tuple(notes.assumptions), tuple(sorted(notes.unused)))
 
 

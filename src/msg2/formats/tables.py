@@ -141,23 +141,21 @@ class Table:
         return [f"the columns are separated by {SEPARATORS[self.separator[0]]}{spaces}"]
 
 
-def is_parquet(source: Source) -> bool:
-    """Whether this is a Parquet file."""
-    return source.head.startswith(b"PAR1")
-
-
 def open_table(source: Source, fits: HeaderTest) -> Table:
     """Open a table with a header; of a workbook, the first sheet that fits is taken."""
-    if is_parquet(source):
-        return _open_parquet(source)
-    if source.is_json_lines:
-        return _open_json_lines(source)
-    return _open_sheet(source, fits) if source.is_spreadsheet else _open_text(source, fits)
+    match source.kind:
+        case "parquet":
+            return _open_parquet(source)
+        case "JSON lines":
+            return _open_json_lines(source)
+        case "workbook":
+            return _open_sheet(source, fits)
+    return _open_text(source, fits)
 
 
 def read_header(source: Source, fits: HeaderTest) -> tuple[str, ...]:
     """The header of a table, to recognise it by; of JSON Lines, the keys of the first line."""
-    if not source.is_json_lines:
+    if source.kind != "JSON lines":
         return open_table(source, fits).header
     with closing(source.lines()) as lines:
         first = next((parse_json(line, source) for line in lines if line.strip()), None)
@@ -303,11 +301,12 @@ def _read_csv_by_arrow(
     read = arrow_csv.ReadOptions(column_names=list(header), skip_rows=1)
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     plain = arrow_csv.ParseOptions(delimiter=separator, quote_char=False)
+    quoted = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     # As if quotes were letters, many lines are read at a time; that is safe where all columns are looked at.
-    layouts = [plain] if not is_quoted or set(header) == set(names) else []
-    if is_quoted and _quotes_enclose_cells(content[begin + 1 :], separator):
-        layouts.append(arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True))
+    layouts = [plain] * (not is_quoted or set(header) == set(names)) + [quoted] * is_quoted
     for parse in layouts:
+        if parse is quoted and not _quotes_enclose_cells(content[begin + 1 :], separator):
+            return None
         for types in (dict.fromkeys(numbers, pyarrow.float64()), dict.fromkeys((*numbers, *times), text)):
             convert = arrow_csv.ConvertOptions(
                 column_types={name: text for name in names if name not in (*numbers, *times)} | types,
@@ -328,10 +327,15 @@ def _unquote(column: Column) -> Column:
 
     if not isinstance(column, CodedColumn):
         return column
-    names = [str(name) for name in column.values]
-    names = [name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name for name in names]
-    if any('"' in name for name in names) or len(set(names)) < len(names):
-        raise pyarrow.ArrowInvalid
+    text = "\0".join(map(str, column.values))
+    quotes = text.count('"')
+    if not quotes:
+        return column
+    names = text[1:-1].split('"\0"')
+    if not (text[0] == text[-1] == '"' and len(names) == len(column.values) == quotes / 2):  # not all are quoted
+        names = [name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name for name in text.split("\0")]
+        if any('"' in name for name in names) or len(set(names)) < len(names):
+            raise pyarrow.ArrowInvalid
     return CodedColumn(names, column.code)
 
 

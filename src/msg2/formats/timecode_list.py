@@ -14,38 +14,13 @@ from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, Seg
 from msg2.formats.source import Source
 from msg2.formats.times import parse_clock
 
-DESCRIPTION = "lists of timecodes (00:05 whisk), a file per video"
-
 _TIME = r"\d{1,3}(?::\d{1,2}){1,2}(?:[.,]\d{1,6})?"
 _BETWEEN = r"(?:\s*(?:-+>?|–|—|→|to|[,;])\s*|\s+)"
 _LINE = re.compile(rf"[\[(]?({_TIME})[\])]?(?:{_BETWEEN}[\[(]?({_TIME})[\])]?)?(?:\s*[-–—:|]\s+|\s*[,;\s]\s*)(\S.*)")
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, begins with such a line."""
-    return bool(_lists(source))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task, named after the folder, or the file.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        Not looked at.
-
-    Returns
-    -------
-    ReadResult
-        The task, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where a line is no such line.
-    """
+    """Read one task, named after the folder, or the file."""
     notes = ReadNotes()
     notes.assume("times with colons are m:ss or h:mm:ss")
     result = ReadResult.from_files((file, _read_list(file, source.stem, notes)) for file in _lists(source))
@@ -80,4 +55,6 @@ def _read_list(file: Source, task: str, notes: ReadNotes) -> SegmentsByVideo:
     return {(task, file.stem): segments}
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("text",))
+READER = Reader(
+    "lists of timecodes (00:05 whisk), a file per video", lambda source: bool(_lists(source)), read, ("text",)
+)
