@@ -12,7 +12,7 @@ from msg2.cli import console
 from msg2.cli.data_options import without_none
 from msg2.cli.generated_options import GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
 from msg2.simulation.label_noise import NoiseOptions

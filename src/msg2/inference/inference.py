@@ -78,7 +78,7 @@ class InferenceResult:
                 chosen = steps[n] in self.graph.parents(steps[m])
                 yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
         for name, candidates in sorted(self.learned.candidates.items()):
-            videos = int(self.graph.evidence[name]["videos"])
+            videos = self.graph.step_evidence(name).videos or 0
             for rank, candidate in enumerate(candidates):
                 yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
         if self.frequencies is not None:
@@ -86,7 +86,7 @@ class InferenceResult:
                 chosen, share = steps[n] in self.graph.ancestors(steps[m]), float(self.frequencies.ancestors[n, m])
                 yield Statistic("ancestor", steps[m], steps[n], share, int(before[n, m] + before[m, n]), chosen)
             for name, formula in self.graph.preconditions.items():
-                videos = int(self.graph.evidence[name]["videos"])
+                videos = self.graph.step_evidence(name).videos or 0
                 for clause in formula.clauses():
                     yield Statistic("clause", name, str(clause), self.frequencies.clause(name, clause), videos, True)
 

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
 from msg2.errors import InputError
-from msg2.graph.graph_file import GraphFile
+from msg2.graph.graph_file import GraphFileContent
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
@@ -101,7 +101,9 @@ ConstraintPair: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length
 OptionValues: TypeAlias = Annotated[
     JsonObject, AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
-GraphDocument: TypeAlias = Annotated[JsonObject, BeforeValidator(_require_storable, json_schema_input_type=GraphFile)]
+GraphDocument: TypeAlias = Annotated[
+    JsonObject, BeforeValidator(_require_storable, json_schema_input_type=GraphFileContent)
+]
 """The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
 
 
