@@ -51,7 +51,7 @@ def not_seen(graph: SubtaskGraph, video: Video | Sequence[str]) -> list[Any]:
 # -- against the runs that the graph allows -----------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs_of_all_kinds(SMALL))
 def test_mistakes_are_found_in_exactly_the_runs_that_the_graph_does_not_allow(graph: SubtaskGraph) -> None:
     """All 64 orders of all sets of four steps; without evidence every mistake is certain."""

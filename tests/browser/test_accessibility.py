@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api")
 pytest.importorskip("axe_playwright_python")
 
 from tests.server.conftest import TOAST
-from tests.server.live import serving
+from tests.server.live import app_address
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
@@ -26,7 +26,7 @@ SERIOUS = ("serious", "critical")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("app")
     (folder / "toast.csv").write_text(TOAST)
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 

@@ -29,7 +29,7 @@ from msg2.text import short_repr
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
 
-GraphSource: TypeAlias = SubtaskGraph | str | PathLike[str] | Mapping[str, Any]
+GraphSource: TypeAlias = SubtaskGraph | str | PathLike[str] | Mapping[str, object]
 """A graph, its file, or the content of one."""
 
 FORMAT = "msg2.run/1"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,15 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
-from msg2.assist.following import RunStateTracker, unknown_step_error
+from msg2.assist.following import RunStateTracker, task_of_graph, unknown_step_error
 from msg2.assist.rankers import RHO
 from msg2.errors import require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 StepIndices: TypeAlias = tuple[int, ...]
 """Steps done, in order, as their indices among the steps of the task."""
@@ -336,7 +339,7 @@ class LearnedForecaster:
         probabilities = np.exp(self.model.log_probabilities(choice_sets)[0]).tolist()
         return {name: probabilities[index] for index, name in enumerate(steps) if index not in prefix}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values that, with the graph, give the same probabilities elsewhere; steps are places among `steps`.
 
         What other tasks say is not among them: a forecaster that uses it is an `InputError`.
@@ -354,14 +357,16 @@ class LearnedForecaster:
         }
 
 
-def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | None = None) -> LearnedForecaster:
+def fit_forecaster(
+    graph: SubtaskGraph, task: Demonstrations, transfer: TransferPrior | None = None
+) -> LearnedForecaster:
     """Learn to rank the next steps from the videos of a task, on top of a graph.
 
     Parameters
     ----------
     graph : SubtaskGraph
         Of the same steps; it may have no preconditions.
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         The training videos.
     transfer : TransferPrior, optional
         What other tasks say; `experiments.forecasting.transfer_learning` learns it.
@@ -376,13 +381,11 @@ def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | No
     InputError
         For a step that the graph does not have.
 
-    >>> from msg2.task import Segment, Video
-    >>> task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc")) for n in range(9)])
-    >>> best = fit_forecaster(SubtaskGraph("t", "abc", {}), task)(["a"])
+    >>> best = fit_forecaster(SubtaskGraph("t", "abc", {}), [["a", "b", "c"]] * 9)(["a"])
     >>> max(best, key=best.get), round(sum(best.values()), 6)
     ('b', 1.0)
     """
-    sequences = training_sequences(graph, task)
+    sequences = training_sequences(graph, task_of_graph(graph, task))
     from_graph = GraphFeatures(RunStateTracker(graph), RHO).look_up(sequences)
 
     def extractor_from(others: Sequence[StepIndices]) -> ForecastFeatures:

@@ -172,7 +172,7 @@ def check(
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> report = check(graph, Video("v1", [Segment("fry", 0, 2), Segment("dip", 3, 9)]), absent="skipped")
+    >>> report = check(graph, {"v1": ["fry", "dip"]}, absent="skipped")
     >>> [mistake.to_english() for mistake in report.mistakes]
     ["'dip' after 'fry'", "without 'whisk'"]
     """

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.assist.following import task_of_graph
 from msg2.assist.learned_forecaster import (
     MAX_LABELS,
     Contexts,
@@ -32,9 +33,13 @@ from msg2.assist.learned_forecaster import (
     step_indices,
     subsample_evenly,
 )
+from msg2.formats import to_task
 from msg2.graph import SubtaskGraph
 from msg2.sequences import FloatArray
-from msg2.task import Segment, Step, Task, Video
+from msg2.task import Segment, Step, Video
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 WaitingTimes: TypeAlias = Callable[[Step | None, Step], "WaitingTime | None"]
 """From the last step (None: none yet) and the next one to the time in between; None where times are not known."""
@@ -58,20 +63,20 @@ class WaitingTime:
     gaps: int
 
 
-def fit_waiting_times(task: Task) -> WaitingTimes:
+def fit_waiting_times(task: Demonstrations) -> WaitingTimes:
     """Estimate the time between two steps from the videos of a task.
 
     Pairs that were seen at least `MIN_GAPS` times have their own; else all gaps after the last step count, else all
     there are. A step that starts before the last one ends is waited for 0 seconds.
 
-    >>> from msg2.task import Video
+    >>> from msg2.task import Task, Video
     >>> task = Task("t", "ab", [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 5, 6)]) for n in range(9)])
     >>> fit_waiting_times(task)("a", "b")
     WaitingTime(median=3.0, low=3.0, high=3.0, gaps=9)
     """
     gaps: defaultdict[tuple[Step | None, Step] | Step | None, list[float]] = defaultdict(list)
     everywhere: list[float] = []
-    for video in task:
+    for video in to_task(task):
         for last, following, seconds in _gaps(video.with_first_labels().segments):
             gaps[last, following].append(seconds)
             gaps[last].append(seconds)
@@ -140,7 +145,7 @@ class TimeLeft:
             high=max(self.high - seconds, self.least),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         return {**asdict(self), "reason": self.reason}
 
@@ -172,14 +177,14 @@ class TimeLeftModel:
         return TimeLeft(float(median), float(min(low, median)), float(max(high, median)), self.videos)
 
 
-def fit_time_left(graph: SubtaskGraph, task: Task) -> TimeLeftModel | None:
+def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | None:
     """Learn how long videos go on.
 
     Parameters
     ----------
     graph : SubtaskGraph
         It has the steps of the task.
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         The training videos.
 
     Returns
@@ -189,11 +194,12 @@ def fit_time_left(graph: SubtaskGraph, task: Task) -> TimeLeftModel | None:
 
     >>> from msg2.task import Segment
     >>> videos = [Video(f"v{n}", [Segment("a", 0, 1), Segment("b", 5, 6 + n / 9)]) for n in range(9)]
-    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), Task("t", "ab", videos))
+    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), videos)
     >>> round(model(["a"]).median, 1), model(["a", "b"]).median
     (5.4, 0.0)
     """
-    timed = [video for video in task if video.segments and all(segment.is_timed for segment in video.segments)]
+    videos = task_of_graph(graph, task)
+    timed = [video for video in videos if video.segments and all(segment.is_timed for segment in video.segments)]
     mean_length = sum(len(video.segments) for video in timed) / max(len(timed), 1)
     timed = list(subsample_evenly(timed, max(2, int(MAX_LABELS / max(mean_length, 1)))))
     if len(timed) < 2:

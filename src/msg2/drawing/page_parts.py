@@ -1,12 +1,8 @@
-"""What all pages are made of: names as text, diagrams, tables, and a document that asks for nothing from outside.
+"""What pages are made of: names as text, diagrams, tables, and a document that asks for nothing from outside.
 
-Style and script stand in the page itself; its security policy names them by their SHA-256 and allows no others.
-
-The table of a page: what every step needs, and what the videos say about it.
-
-What the page of a graph says beyond the graph: which labels were filled in, and what that did to it.
-
-A page with the phrases of the narration around each step of tasks.
+Style and script stand in the page itself; its security policy names them by their SHA-256 and allows no others. The
+parts are the table of steps, with what the videos say about each; the sections about labels that were filled in and
+what that did to the graph; and the page with the phrases of the narration around each step.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from statistics import fmean
-from typing import Any
 
 from msg2.drawing.page_data import videos_without
 from msg2.graph import StepEvidence, SubtaskGraph
@@ -93,7 +88,7 @@ def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:
     return _STEP_LINK.sub(add_link, _SIZE.sub(set_size, svg, count=1))
 
 
-def document(title: str, body: str, data: Mapping[str, Any] | None = None) -> str:
+def document(title: str, body: str, data: Mapping[str, object] | None = None) -> str:
     """Make a whole page."""
     style, script = asset("page.css"), "" if data is None else _script()
     policy = (

@@ -1,4 +1,4 @@
-"""Colours and line widths that all diagrams share.
+"""Colours and line widths that all diagrams share, and the options of a picture.
 
 The colours are told apart with every kind of colour vision; a dashed line repeats what red and weak say.
 """

@@ -28,22 +28,21 @@ class ReadOptions:
     """How files become tasks."""
 
     repeats: Literal["first", "keep"] = "first"
-    """Repeated steps: the first segment of each counts (default), or all of them do."""
+    """Count the first of repeated labels, or keep all."""
     overlap: Literal["unordered", "start"] = "unordered"
-    """Overlapping segments say nothing about order (default), or are ordered by their start."""
+    """Overlaps have no order, or that of their start."""
     order: Literal["file", "time"] | None = None
-    """CaptainCook4D only: the order of the annotation file (default: the published protocol), or of time."""
+    """CaptainCook4D: order of the file, or of time."""
     tier: str | None = None
-    """ELAN only: the tier that holds the steps; by default the only one with annotations."""
+    """ELAN: the tier of the steps, if several are in use."""
     fps: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+    """CVAT, Label Studio: frames per second of the videos."""
     draft_confidence: Probability = 0.0
-    """Drafts of labels count from this confidence on (default: all do); `msg2 label` says which to take."""
+    """Leave out drafts of labels below this confidence."""
     every_annotator: bool = False
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
     columns: str | None = None
-    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action;
-    end= (and nothing) where no column is the end."""
+    """Tables: roles, as in video=File,step=Action."""
 
     def __post_init__(self) -> None:
         parse_columns(self.columns)

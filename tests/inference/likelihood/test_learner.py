@@ -310,7 +310,10 @@ def test_the_evidence_of_each_kind_is_counted_in_videos(task: Task) -> None:
         for partner, both in evidence.exclusive.items():
             assert both == sum(partner in shown[video.id] for video in with_it)
         labelled = sum(map(bool, shown.values()))
-        assert evidence.optional == ((labelled - len(with_it), labelled) if name in graph.optional else None)
+        left_out = evidence.optional
+        assert (left_out is None) == (name not in graph.optional)
+        if left_out is not None:
+            assert (left_out.without, left_out.videos) == (labelled - len(with_it), labelled)
 
 
 def test_every_pair_has_a_gain_and_it_is_what_the_videos_lose_without_it() -> None:
