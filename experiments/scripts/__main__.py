@@ -14,8 +14,7 @@ import typer
 from experiments.scripts.script_options import ScriptOptions
 from msg2.cli import console
 from msg2.cli.app import main
-from msg2.cli.data_options import Data, TaskName, read_tasks
-from msg2.cli.interruption import stop_between_epochs
+from msg2.cli.shared_options import Data, TaskName, read_tasks
 from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_together
 from msg2.task import Task
@@ -74,7 +73,7 @@ def train(
     scripts = read_scripts(files)
     with optional_dependency(_DOING, "video"):
         from experiments.scripts import script_training
-    with stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
+    with console.stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
         card = script_training.train(scripts, output, options, interruptible(progress))
     columns = ["scripts", "edges", "epochs", "first loss", "last loss", "model"]
     edges = sum(len(script.edges) for script in scripts)

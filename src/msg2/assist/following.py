@@ -104,7 +104,9 @@ class Run:
             deviations += [Deviation("exclusive", name, other, step(other)) for other in partners]
         deviations += [Deviation("order", name, other, clause) for other, clause in late_for.items()]
         lacking: set[Step] = set()
-        begun = self._completed.union(during or (), (one.step for one in self._running if one is not segment))
+        begun = self._completed.union(
+            during or (), (earlier.step for earlier in self._running if earlier is not segment)
+        )
         for clause in unmet_clauses(self.graph.precondition(name), begun) if name in self._steps else ():
             deviations.append(Deviation("need", name, None, clause))
             for missing in self._find_missing(clause, lacking) if during is None else ():
@@ -144,9 +146,9 @@ class Run:
 
     # -- in hindsight ----------------------------------------------------------------------------------------------
 
-    def is_before(self, one: Step, other: Step) -> bool:
+    def is_before(self, name: Step, other: Step) -> bool:
         """Whether one step came before another, both for the first time."""
-        (position, segment), (other_position, other_segment) = self.first[one], self.first[other]
+        (position, segment), (other_position, other_segment) = self.first[name], self.first[other]
         return segment.before(other_segment) if segment.is_timed else position < other_position
 
     def reversed_pairs(self) -> list[tuple[Step, Step]]:
@@ -263,9 +265,11 @@ class RunStateTracker:
             for before in graph.parents(after):
                 self._affected[before].add(after)
         clauses = {name: graph.precondition(name).clauses() for name in graph.steps}
-        self.needed_steps = {name: {one.name for one in of if one.kind == "step"} for name, of in clauses.items()}
+        self.needed_steps = {
+            name: {clause.name for clause in of if clause.kind == "step"} for name, of in clauses.items()
+        }
         """Per step the clauses of its precondition that are single steps."""
-        self.other_clauses = {name: [one for one in of if one.kind != "step"] for name, of in clauses.items()}
+        self.other_clauses = {name: [clause for clause in of if clause.kind != "step"] for name, of in clauses.items()}
         """The other ones."""
         at_start = graph.eligible(())
         self._done: tuple[Step, ...] = ()  # of the last question, with its answer
@@ -298,7 +302,9 @@ class RunStateTracker:
         """As `SubtaskGraph.eligible`, of one step."""
         graph = self.graph
         ruled_out = completed & (graph.partners(name) | graph.order_successors(name))
-        met = self.needed_steps[name] <= completed and all(one.evaluate(completed) for one in self.other_clauses[name])
+        met = self.needed_steps[name] <= completed and all(
+            clause.evaluate(completed) for clause in self.other_clauses[name]
+        )
         return met and not ruled_out
 
 

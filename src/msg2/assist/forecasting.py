@@ -1,12 +1,10 @@
-"""Further ahead than the next step: what comes within k steps, whether anything comes at all, and when.
+"""Forecasts in one call: the steps that are left, when they come, what comes within k steps, and whether any comes.
 
 With any ranker p, the probability that step n comes within k steps is the sum over the places j ≤ k of
 
     P(n at place j) = Σ_path p(path) · (1 − p_end(done + path)) · p(n | done + path),   |path| = j − 1
 
 over the most probable paths of each length (a beam); where the beam holds all of them, it is exact.
-
-Forecasts in one call: a ranker by its name, the steps that are left, when they come, and what comes after.
 """
 
 from __future__ import annotations
@@ -193,8 +191,8 @@ def fit_end_probability(graph: SubtaskGraph, task: Demonstrations) -> EndForecas
 
 def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> ObservedChoices:
     """After every step but the last nothing ended (candidate 0), after the last one it did (candidate 1)."""
-    prefixes = [sequence[: place + 1] for sequence in sequences for place in range(len(sequence))]
-    ended = [place + 1 == len(sequence) for sequence in sequences for place in range(len(sequence))]
+    prefixes = [sequence[: index + 1] for sequence in sequences for index in range(len(sequence))]
+    ended = [index + 1 == len(sequence) for sequence in sequences for index in range(len(sequence))]
     return ObservedChoices(_end_choice_sets(prefixes, graph), np.array(ended, dtype=np.intp))
 
 

@@ -188,8 +188,8 @@ def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextS
     predictions = []
     for video in videos:
         sequence = video.sequence()
-        for place, came in enumerate(sequence):
-            probabilities = ranker(sequence[:place])
+        for position, came in enumerate(sequence):
+            probabilities = ranker(sequence[:position])
             confidence = max(probabilities.values(), default=0.0)
             correct = tie_aware_accuracy(probabilities, came)
             predictions.append(NextStepPrediction(confidence, correct, probabilities.get(came, 0.0)))
@@ -233,7 +233,7 @@ def train_test_split(task: Demonstrations, seed: int = 0, test_share: float = TE
     size = min(max(1, round(test_share * len(task))), len(task) - 1)
     chosen = np.random.default_rng(seed).permutation(len(task))[:size].tolist()
     held_out = set(chosen)
-    left = [place for place in range(len(task)) if place not in held_out]  # the videos of a task are sorted by id
+    left = [number for number in range(len(task)) if number not in held_out]  # the videos of a task are sorted by id
     return task.select(left), task.select(sorted(chosen))
 
 

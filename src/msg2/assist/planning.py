@@ -171,7 +171,7 @@ class _PlanSearch:
         self._requirements = _Requirements(self.graph, due)
         self._completed = frozenset(self.done)
         self._only_needed = ranker is None and self.length is None
-        self._places = {name: place for place, name in enumerate(self.graph.steps)}
+        self._places = {name: index for index, name in enumerate(self.graph.steps)}
         relevant = self._requirements.relevant(self.goal)
         self._candidates = relevant if self._only_needed else frozenset(self._places)
         ruling_out = (self.graph.partners(name) | self.graph.order_successors(name) for name in relevant)
@@ -190,8 +190,8 @@ class _PlanSearch:
             result = _merge_results(result, self._search_beam(k), k)
         share = (1.0 - result.left_open) / max(result.reached, sum(path.score for path in result.plans), 1e-300)
         return [
-            Plan(path.steps, None if self.ranker is None else path.score * share, place < proven)
-            for place, path in enumerate(result.plans)
+            Plan(path.steps, None if self.ranker is None else path.score * share, number < proven)
+            for number, path in enumerate(result.plans)
         ]
 
     def _search_exactly(self, k: int) -> _SearchResult:
@@ -288,11 +288,14 @@ class _PlanSearch:
         if not self._only_needed:
             return True
         return not any(
-            self._is_allowed((*path.steps[:place], *path.steps[place + 1 :])) for place in range(len(path.steps) - 1)
+            self._is_allowed((*path.steps[:position], *path.steps[position + 1 :]))
+            for position in range(len(path.steps) - 1)
         )
 
     def _is_allowed(self, steps: Sequence[Step]) -> bool:
-        return all(name in self._steps_after(self._completed.union(steps[:place])) for place, name in enumerate(steps))
+        return all(
+            name in self._steps_after(self._completed.union(steps[:position])) for position, name in enumerate(steps)
+        )
 
 
 class _Requirements:
@@ -308,16 +311,16 @@ class _Requirements:
 
     def relevant(self, goal: Step) -> frozenset[Step]:
         """The steps that a plan to the goal can have a use for, itself included."""
-        graph, found, unseen = self.graph, {goal}, [goal]
+        graph, relevant, unseen = self.graph, {goal}, [goal]
         while unseen:
             name = unseen.pop()
             uses = set(graph.parents(name))
             if self.due:
                 for before in graph.order_predecessors(name) - graph.optional:
                     uses |= {before} | graph.partners(before)
-            unseen.extend(uses - found)
-            found |= uses
-        return frozenset(found)
+            unseen.extend(uses - relevant)
+            relevant |= uses
+        return frozenset(relevant)
 
     def _awaited(self, name: Step, completed: Set[Step]) -> frozenset[Step]:
         """What should precede a step and can still come."""

@@ -1,7 +1,10 @@
-"""The next step (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
+"""Rankers, by name: how likely each step is to come next.
 
-A step can follow when it is eligible and not yet completed, and it is the more likely the more recently it became
-eligible. A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike.
+A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike; `RANKERS` has
+them all.
+
+The paper's rule, recency (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n]. A step can follow when it is eligible
+and not yet completed, and it is the more likely the more recently it became eligible.
 
 GRProp, graph reward propagation (Sohn et al., 2018; Sec. 5.2): follow the gradient of the reward through the graph.
 

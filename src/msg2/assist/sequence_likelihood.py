@@ -97,8 +97,8 @@ class SequenceLikelihood:
         total = 0.0
         for name, (given, rates) in self._network.items():
             context = 0
-            for one in given:
-                context = 2 * context + (one in shown)
+            for other in given:
+                context = 2 * context + (other in shown)
             rate = min(max(rates[context], _LEAST_RATE), 1 - _LEAST_RATE)
             total += log(rate if name in shown else 1 - rate)
         return total
@@ -122,12 +122,12 @@ class SequenceLikelihood:
     ) -> float:
         """The choices in the order of time; some pairs are excused, and the ORs of a step. Late steps block nobody."""
         names, segments = list(first), list(first.values())
-        place = {name: index for index, name in enumerate(names)}
+        index_of = {name: index for index, name in enumerate(names)}
         before = self.graph.pair_kinds.among(names).copy()
         for a, b in excused:
-            before[place[a], place[b]] = False
+            before[index_of[a], index_of[b]] = False
         groups = [
-            (place[name], [place[one] for one in clause.steps if one in place])
+            (index_of[name], [index_of[member] for member in clause.steps if member in index_of])
             for name in names
             if name != without_or
             for clause in self.graph.precondition(name).clauses()
@@ -178,7 +178,7 @@ class SequenceLikelihood:
 
     @cached_property
     def _index(self) -> Mapping[Step, int]:
-        return {name: place for place, name in enumerate(self.graph.steps)}
+        return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
     def _needed(self) -> Mapping[Step, frozenset[Step]]:
@@ -192,7 +192,7 @@ class SequenceLikelihood:
         counts = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
         rates = {}
         for name in self.graph.steps:
-            chances = min((counts[one] or 0 for one in self._needed[name]), default=total)
+            chances = min((counts[needed] or 0 for needed in self._needed[name]), default=total)
             count = counts[name]
             if count is None or not chances:
                 rates[name] = 0.5 if name in self.graph.optional else 1 - _USUAL_RATE
@@ -241,7 +241,7 @@ class SequenceLikelihood:
 def _first_segments(video: Video) -> dict[Step, Segment]:
     """Step -> its first segment, with times; without, its place and the next."""
     first: dict[Step, Segment] = {}
-    for place, segment in enumerate(video.segments):
-        timed = segment if segment.is_timed else Segment(segment.step, place, place + 1)
+    for position, segment in enumerate(video.segments):
+        timed = segment if segment.is_timed else Segment(segment.step, position, position + 1)
         first.setdefault(segment.step, timed)
     return first

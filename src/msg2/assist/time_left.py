@@ -1,10 +1,9 @@
-"""Waiting times: how many seconds pass between one step and the next, by the gaps that videos have.
+"""How many seconds pass until the next step, and until the run ends.
 
-How many seconds a run still takes, by what was left of videos when they stood where it stands.
-
-Before and after each step of each video some seconds r were left until its last step ended. Those of similar contexts
-are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took longer to come as
-far, its r is scaled by the pace,
+Waiting times are the gaps between two steps that videos have. The time left is what was left of videos when they stood
+where the run stands: before and after each step of each video some seconds r were left until its last step ended. Those
+of similar contexts are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took
+longer to come as far, its r is scaled by the pace,
 
     r_i · (elapsed now / elapsed then)^β
 
@@ -205,9 +204,9 @@ def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | 
     if len(timed) < 2:
         return None
     moments = [_moments(video, graph) for video in timed]
-    prefixes = [prefix for found in moments for prefix, _, _ in found]
-    elapsed, left = (np.array([one[place] for found in moments for one in found]) for place in (1, 2))
-    video_of = np.repeat(np.arange(len(timed)), [len(found) for found in moments])
+    prefixes = [prefix for of_video in moments for prefix, _, _ in of_video]
+    elapsed, left = (np.array([moment[column] for of_video in moments for moment in of_video]) for column in (1, 2))
+    video_of = np.repeat(np.arange(len(timed)), [len(of_video) for of_video in moments])
     contexts = encode_contexts(prefixes, len(graph.steps))
     decay, pace, levels = _choose(contexts, elapsed, left, video_of)
     return TimeLeftModel(graph, contexts, left, elapsed, len(timed), decay, pace, levels)
@@ -220,8 +219,8 @@ def _moments(video: Video, graph: SubtaskGraph) -> list[tuple[StepIndices, float
     last = max(segment.end or 0.0 for segment in video.segments)
     steps = step_indices(video.sequence(), graph)
     return [((), 0.0, last - start)] + [
-        (steps[: place + 1], max(end - ends[0], 0.0), max(last - max(ends[: place + 1]), 0.0))
-        for place, end in enumerate(ends)
+        (steps[: number + 1], max(end - ends[0], 0.0), max(last - max(ends[: number + 1]), 0.0))
+        for number, end in enumerate(ends)
     ]
 
 
@@ -257,8 +256,8 @@ def _weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -
     """Of each row, the least value that has at least this share of the weight below or at it; shape (n, m) -> (n,)."""
     order = values.argsort(axis=1, kind="stable")
     total = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
-    place = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
-    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, place[:, None], axis=1), axis=1)[:, 0])
+    column = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, column[:, None], axis=1), axis=1)[:, 0])
 
 
 def _level_of(values: FloatArray, weights: FloatArray, reached: FloatArray) -> FloatArray:

@@ -13,14 +13,13 @@ from msg2.assist import Assistant
 from msg2.assist.events import answer_event
 from msg2.assist.monitoring import THRESHOLD
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, read_as_recorded, takes_reading_options
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.shared_options import GivenOptions, GraphFile, read_as_recorded, reads_data, refuse
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.task import Absent
 
 
-@takes_reading_options("overlap", "order")
+@reads_data("overlap", "order")
 def watch(
     graph: GraphFile,
     data: Annotated[
@@ -50,7 +49,7 @@ def watch(
     """
     learned = read_graph(graph)
     if data is None:
-        refuse_given(reading, "--data")
+        refuse("--data", **reading)
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
     with console.progress_bar("learning"):
         if save is not None and save.exists():

@@ -388,7 +388,7 @@ def sweep(
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     if not hasattr(chosen, "delta"):
-        hint = say_who_has_it("delta", "method='{}'")
+        hint = say_who_has_it("delta")
         raise InputError(f"the method {method!r} has no delta to sweep over", hint=hint)
     learner = _learner_at_delta(chosen_method, chosen)
     points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
