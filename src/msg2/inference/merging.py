@@ -108,7 +108,7 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
         for vote in (vote for vote in told if vote.step == name):
             kind = {} if vote.kind == "needs" else {"kind": vote.kind}
             agreement = {"agreement": round(vote.agreement, 6), "outcome": vote.outcome}
-            entry = {**kind, "clause": vote.clause.to_json(), **agreement}
+            entry: dict[str, object] = {**kind, "clause": vote.clause.to_json(), **agreement}
             evidence.setdefault(name, {"clauses": []})["clauses"].append(entry)
     return MergeResult(replace(merged, method=method, evidence=evidence), told)
 
