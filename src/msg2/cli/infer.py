@@ -103,7 +103,7 @@ def infer(
     tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
     refuse_clashes([*paths, *([] if stats is None else [stats])], data)
-    constraints = read_constraints(require, forbid, knowledge, tasks)
+    constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
         learned = run_inference_on_all(
             tasks, method, jobs=jobs, engine=engine, progress=progress, seed=seed, constraints=constraints,

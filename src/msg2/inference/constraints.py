@@ -144,17 +144,42 @@ _FileRow: TypeAlias = tuple[str, Step, Step, int | None, str]
 
 
 def read_constraints(
-    require: Sequence[str] | None, forbid: Sequence[str] | None, file: Path | None, tasks: Sequence[Task | Sequences]
+    tasks: Sequence[Task | Sequences],
+    *,
+    require: Sequence[str] = (),
+    forbid: Sequence[str] = (),
+    file: Path | None = None,
 ) -> Constraints:
-    """Collect rules from texts, "A<B" or "A<<B", and from a file; each is about steps of one of the tasks at least.
+    """Read rules from texts, "A<B" (B needs A) or "A<<B" (A comes first where both are done), and from a file.
 
-    The file is a table of kind, before, after and, for hints, weight; or the JSON that graph files record.
+    Parameters
+    ----------
+    tasks : sequence of Task or Sequences
+        Each rule must be about two steps of one of them.
+    require, forbid : sequence of str
+        Texts.
+    file : Path, optional
+        A table of kind (require, forbid, require-order, forbid-order), before, after and, for hints, weight; or the
+        JSON that graph files record.
+
+    Returns
+    -------
+    Constraints
+
+    Raises
+    ------
+    InputError
+        Where a rule cannot be read, is about unknown steps, or contradicts others.
+
+    >>> tea = Task("tea", ["boil", "pour", "stir"], [])
+    >>> read_constraints([tea], require=["boil<pour", "pour<<stir"]).to_json()
+    {'required': [['boil', 'pour']], 'required_order': [['pour', 'stir']]}
     """
     from msg2.formats.source import Source
 
     pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
     for option, kind, texts in (("--require", "required", require), ("--forbid", "forbidden", forbid)):
-        for text in texts or ():
+        for text in texts:
             sign, pair = _parse_pair(text, option, tasks)
             pairs[kind + _SIGNS[sign]].append(pair)
     hints: dict[StepPair, int] = {}

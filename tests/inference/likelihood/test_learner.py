@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import msg2
 from msg2.assist import CheckReport, check
@@ -291,7 +291,6 @@ def test_what_else_was_estimated_is_in_the_graph() -> None:
 # -- evidence -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
 @given(tasks(repeats=True))
 def test_the_evidence_of_each_kind_is_counted_in_videos(task: Task) -> None:
     graph = infer(task, "likelihood")

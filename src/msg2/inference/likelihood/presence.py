@@ -163,7 +163,7 @@ def _fit_rates(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hypothesis:
+class PresenceOdds:
     """The log odds of a hypothesis about each step or pair, and log p of what was seen if it is wrong."""
 
     odds: FloatArray
@@ -182,11 +182,11 @@ class StepCounts:
         self.absent, self.videos = absent, videos
         self._absence = AnyRate(absent, np.full_like(absent, videos))
 
-    def required(self, rate: _Rate, shares: Shares) -> Hypothesis:
+    def required(self, rate: _Rate, shares: Shares) -> PresenceOdds:
         """Each step is required, else optional."""
         required = np.log(shares.required) + log_binomial(self.absent, self.videos, rate)
         optional = np.log1p(-shares.required) + self._absence.log_probability_above(rate)
-        return Hypothesis(required - optional, optional)
+        return PresenceOdds(required - optional, optional)
 
 
 class PairCounts:
@@ -205,22 +205,22 @@ class PairCounts:
         by_chance = log_binomial(both, self.either, np.clip(self.chance, 1e-12, 1 - 1e-9))
         self._not_exclusive = np.logaddexp(by_chance, log_any_rate(both, self.either)) - np.log(2)
 
-    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> Hypothesis:
+    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> PresenceOdds:
         """A run with b has a, else a is there at a rate of its own."""
         # Of the videos with b, those in which b is one too many lack a as often as any video does.
         spurious = extra * (self.videos - self.first) / self.second
         rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
         implied = np.log(shares.implied) + log_binomial(self.lacking, self.second, rates)
         free = np.log1p(-shares.implied) + self._lack.log_probability_above(rate)
-        return Hypothesis(implied - free, free)
+        return PresenceOdds(implied - free, free)
 
-    def exclusive(self, extra: _Rate, shares: Shares) -> Hypothesis:
+    def exclusive(self, extra: _Rate, shares: Shares) -> PresenceOdds:
         """The two are never both done, else together by chance, or at any rate, one as likely as the other."""
         exclusive = np.log(shares.exclusive) + log_binomial(self.both, self.either, extra)
         # What is shown together as often as by chance, or would be so rarely that nobody could tell, is not exclusive.
         rare = (self.both >= self.chance * self.either) | (self.chance < 2 * extra)
         together = np.log1p(-shares.exclusive) + self._not_exclusive
-        return Hypothesis(np.where(rare, -np.inf, exclusive - together), together)
+        return PresenceOdds(np.where(rare, -np.inf, exclusive - together), together)
 
 
 class AnyRate:
