@@ -68,8 +68,7 @@ RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "wa
 _PROGRAM = """
 import os, sys
 from pathlib import Path
-from msg2.cli import main
-from msg2.cli.interruption import end_at_once
+from msg2.cli import end_at_once, main
 
 end_at_once()
 os.close(int(os.environ.pop("BEGUN")))  # until now it was Python that starts, and its own way to end

@@ -29,7 +29,7 @@ PATIENCE = 300.0
 
 @dataclass
 class LoadClient:
-    """One client: it goes on until `end`; what it saw is in its fields."""
+    """One client: it sends a request of each kind, and then any until `end`; what it saw is in its fields."""
 
     port: int
     seed: int
@@ -38,33 +38,22 @@ class LoadClient:
     jobs: list[str] = field(default_factory=list)
 
     def run(self, end: float) -> None:
-        """Upload, then anything in any order."""
+        """Upload, then everything once, then anything in any order."""
         self._random = random.Random(self.seed)
+        kinds = [self._learn, self._infer, self._next, self._check, self._list]
         try:
             data = self.ask("upload", "POST", f"/api/data?name=toast-{self.seed}.csv", self._table())["id"]
+            for send in self._random.sample(kinds, len(kinds)):
+                send(data)
             while time.monotonic() < end:
-                self._random.choice([self._learn, self._infer, self._next, self._check, self._list])(data)
+                self._random.choice(kinds)(data)
         except Exception as error:
             self.errors.append(f"client {self.seed}: {error!r}")
 
     def ask(self, what: str, method: str, path: str, body: Any = None) -> Any:
-        """Send one request, which must be a success, and return its answer.
+        """Send one request, which must be a success, and return its answer: parsed where it is JSON, else its bytes.
 
-        Parameters
-        ----------
-        what : str
-            The kind of request, under which its time is kept.
-        method : str
-            Of HTTP.
-        path : str
-            With its query.
-        body : str or object
-            Text as it is, anything else as JSON.
-
-        Returns
-        -------
-        object
-            Parsed, where it is JSON; else its bytes.
+        Its time is kept under `what`; a `body` that is no text is sent as JSON.
         """
         content = body if isinstance(body, str | None) else json.dumps(body)
         headers = {"Content-Type": "application/json" if content is not body else "application/octet-stream"}
@@ -140,7 +129,7 @@ def run_load_test(clients: int, seconds: float) -> LoadResult:
     clients : int
         Clients at the same time.
     seconds : float
-        How long each of them goes on.
+        How long each of them goes on after a request of each kind.
 
     Returns
     -------

@@ -28,14 +28,14 @@ from pathlib import Path
 MSG2 = [sys.executable, "-c", "from msg2.cli import main; main()"]
 METHODS = {
     "msg2": ["--method", "msg2"],
-    "msg2-loose": ["--method", "msg2", "--delta", "0.8", "--alpha", "0.1", "--recency", "1"],
-    "msg2-greedy": ["--method", "msg2", "--delta", "0.9", "--max-literals", "none"],
+    "msg2-loose": ["--method", "msg2", "--set", "delta=0.8", "--set", "alpha=0.1", "--set", "recency=1"],
+    "msg2-greedy": ["--method", "msg2", "--set", "delta=0.9", "--set", "max_literals=none"],
     "msgi": ["--method", "msgi"],
     "msgi+": ["--method", "msgi+"],
     "always-before": ["--method", "always-before"],
-    "always-before-0.9": ["--method", "always-before", "--delta", "0.9"],
+    "always-before-0.9": ["--method", "always-before", "--set", "delta=0.9"],
     "likelihood": ["--method", "likelihood"],
-    "likelihood-names": ["--method", "likelihood", "--names", "words"],
+    "likelihood-names": ["--method", "likelihood", "--set", "names=words"],
 }
 FEW = ("msg2", "always-before", "likelihood")
 READINGS = {"start": ["--overlap", "start"], "keep": ["--repeats", "keep"]}

@@ -14,6 +14,7 @@ from typer.core import TyperArgument
 from typer.main import get_command
 
 from msg2.cli.app import app
+from msg2.cli.shared_options import list_settings
 
 FOLDER = Path(__file__).parent
 FILES = {
@@ -24,8 +25,6 @@ FILES = {
     "From videos to labels": "videos",
 }
 """The page of every group of commands."""
-_METHODS = "Options of the methods"
-_ABOUT_METHODS = "It also takes the [options of the methods](learn.md#msg2-infer).\n"
 _HEAD = """# Commands
 
 Every command and its options, made from the same source as `--help`. A command reads files in any format of
@@ -37,14 +36,14 @@ usage; 130: interrupted. `msg2 --install-completion` lets your shell complete co
 def command_pages() -> dict[Path, str]:
     """The text of every page: an overview, and one page for each group of commands."""
     groups: dict[str, list[tuple[str, Any]]] = {group: [] for group in FILES}
-    for name, command, group in _commands(get_command(app), "msg2"):
-        if not command.hidden:  # names of earlier versions
-            groups[group].append((name, command))
+    for name, command, group in _commands():
+        groups[group].append((name, command))
     overview = [_HEAD]
     pages = {}
     for group, commands in groups.items():
         rows = [
-            (f"[`{name}`](commands/{FILES[group]}.md#{name.replace(' ', '-')})", _first(one)) for name, one in commands
+            (f"[`{name}`](commands/{FILES[group]}.md#{name.replace(' ', '-')})", _first(command))
+            for name, command in commands
         ]
         overview.append(f"## {group}\n\n{_table(rows)}")
         sections = [section for name, command in commands for section in _section(name, command)]
@@ -52,14 +51,13 @@ def command_pages() -> dict[Path, str]:
     return {FOLDER / "commands.md": "\n".join(overview), **pages}
 
 
-def _commands(parent: Any, path: str, group: str = "") -> Iterator[tuple[str, Any, str]]:
+def _commands() -> Iterator[tuple[str, Any, str]]:
     """Every command with its whole name and its group; those of `msg2 states` belong to the group of that."""
-    for name, command in parent.commands.items():
-        own = group or command.rich_help_panel
-        if hasattr(command, "commands"):
-            yield from _commands(command, f"{path} {name}", own)
-        else:
-            yield f"{path} {name}", command, own
+    program: Any = get_command(app)
+    for name in program.list_commands(None):
+        command = program.get_command(None, name)
+        for inner, subcommand in getattr(command, "commands", {"": command}).items():
+            yield f"msg2 {name} {inner}".strip(), subcommand, command.rich_help_panel
 
 
 def _first(command: Any) -> str:
@@ -71,15 +69,30 @@ def _section(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"```text\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n"
     yield f"{command.help}\n"
-    parameters = [one for one in command.get_params(context) if one.name != "help"]
-    of_methods = [one for one in parameters if getattr(one, "rich_help_panel", None) == _METHODS]
-    if own := [_row(one, context) for one in parameters if one not in of_methods]:
-        yield _table(own)
-    if of_methods and name == "msg2 infer":
-        table = "".join(f"    {line}\n" for line in _table(_row(one, context) for one in of_methods).splitlines())
-        yield f'??? note "{_METHODS}"\n\n{table}'
-    elif of_methods:
-        yield _ABOUT_METHODS
+    parameters = [parameter for parameter in command.get_params(context) if parameter.name != "help"]
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in parameters:
+        panels.setdefault(parameter.rich_help_panel or "", []).append(_row(parameter, context))
+    for panel, rows in panels.items():
+        yield f"{panel and f'*{panel}*'}\n\n{_table(rows)}".lstrip()
+    if name == "msg2 infer":
+        yield from _methods()
+
+
+def _methods() -> Iterator[str]:
+    """What `--set` can set: the options of every method."""
+    yield "### Options of the methods\n"
+    yield "`--set NAME=VALUE`, also of the other commands that learn; `msg2 infer --set help` prints the same.\n"
+    for name, summary, specs in list_settings():
+        yield f"**`{name}`**: {summary}\n"
+        if specs:
+            yield _table(
+                (f"`{spec.name}={spec.default_text}`", f"{spec.help} {_sentence(spec.values)}") for spec in specs
+            )
+
+
+def _sentence(values: str) -> str:
+    return f"{values[0].upper()}{values[1:]}."
 
 
 def _row(parameter: Any, context: typer.Context) -> tuple[str, str]:

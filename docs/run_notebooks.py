@@ -13,7 +13,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from nbclient import NotebookClient
 
-_SECONDS = 300
 _TO_NOTEBOOK = re.compile(r"\]\((\w+)\.ipynb\)")
 
 
@@ -33,7 +32,7 @@ def _pages(name: str, text: str) -> dict[str, str]:
     with TemporaryDirectory() as place:
         quiet = ["--log-level=ERROR"]
         where = {"metadata": {"path": place}}
-        NotebookClient(notebook, timeout=_SECONDS, extra_arguments=quiet, resources=where).execute()
+        NotebookClient(notebook, timeout=None, extra_arguments=quiet, resources=where).execute()
     pictures: dict[str, str] = {}
     parts: list[str] = []
     for number, cell in enumerate(notebook.cells):

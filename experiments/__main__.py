@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from experiments.provenance import provenance
 from experiments.result_tables import save_plot
 from msg2.cli import console
 from msg2.cli.app import main
-from msg2.cli.data_options import without_none
 from msg2.errors import InputError
 from msg2.files import write_together
 from msg2.progress import quiet_logs
@@ -90,7 +89,8 @@ def experiment(
         raise typer.BadParameter(f"{name} has no {'--step' if task is None else '--task'}")
     sizes = ExperimentOptions.for_quick_look() if quick else ExperimentOptions()
     options = replace(sizes, full=full, held_out=held_out, folder=output)
-    options = replace(options, **without_none({"jobs": jobs, "text_encoder": text_encoder, "task": task, "step": step}))
+    given: dict[str, Any] = {"jobs": jobs, "text_encoder": text_encoder, "task": task, "step": step}
+    options = replace(options, **{name: value for name, value in given.items() if value is not None})
     with quiet_logs(), console.progress_bar(name) as progress:
         result = chosen.run(data, options, progress)
     if output is not None:

@@ -68,6 +68,7 @@ def test_videos_are_as_long_as_they_are_said_to_be() -> None:
     assert sum(lengths) < 0.8 * sum(most)
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_the_gpu_runs_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUT", str(tmp_path))
     assert gpu.main(["--smoke"]) == 0
@@ -83,6 +84,7 @@ def test_the_benchmark_of_states_runs_anywhere(capsys: pytest.CaptureFixture[str
     assert [row[0].strip() for row in rows[1:]] == list(states.VARIANTS)
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_media_runs_anywhere() -> None:
     pytest.importorskip("av")
     # In a process of its own, since it measures the memory of the process that it is in.

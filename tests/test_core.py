@@ -42,7 +42,7 @@ COMMANDS = {
     "convert to ELAN": "convert world/steps.csv -o steps.eaf",
 }
 LACKING = {
-    "rendering": ("simulate 'Make Coffee' --videos 2 --render -o rendered", "rendering videos"),
+    "processes of Ray": ("infer world/steps.csv -o ray.json --engine ray --jobs 2 --samples 4", "--engine ray"),
     "serve": ("serve", "the web app"),
 }
 

@@ -210,8 +210,8 @@ def shown_commands() -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def commands() -> dict[str, Any]:
     """The commands of msg2 by name."""
-    found: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
-    return found
+    program: Any = get_command(app)
+    return {name: program.get_command(None, name) for name in program.list_commands(None)}
 
 
 def test_shown_commands_parse(commands: dict[str, Any]) -> None:

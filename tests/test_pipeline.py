@@ -13,7 +13,7 @@ from msg2 import metrics, pipeline, states
 from msg2.errors import InputError, MissingExtraError
 from msg2.inference import METHODS
 from msg2.media.feature_store import open_store
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.pipeline import RunInputs, RunOptions, run_demo, run_task
 from msg2.simulation import Simulation, household_world, simulate
 from msg2.simulation.simulation_files import write_simulation
@@ -150,7 +150,8 @@ def test_the_demonstration_holds_together(tmp_path: Path, monkeypatch: pytest.Mo
         assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("complete", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("complete", [False, True])
 def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if complete:
         pytest.importorskip("torch")
@@ -167,4 +168,4 @@ def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytes
 
 
 def _missing() -> None:
-    raise MissingExtraError("state prediction", "states")
+    raise MissingExtraError("state prediction", "video")

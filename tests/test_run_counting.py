@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2 import sequences as counting
@@ -37,7 +37,6 @@ def runs_of(sequences: Sequences) -> list[tuple[tuple[Step, int, int], ...]]:
 
 @pytest.mark.parametrize("block", [1, 3, 1000])
 @pytest.mark.parametrize("collide", [False, True])
-@settings(deadline=None, max_examples=150)
 @given(task=tasks())
 def test_equal_runs_are_one(block: int, collide: bool, task: Task) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -51,7 +50,6 @@ def test_equal_runs_are_one(block: int, collide: bool, task: Task) -> None:
     assert sequences.run_of_video.tolist() == [[*dict.fromkeys(map(canonical, task))].index(canonical(v)) for v in task]
 
 
-@settings(deadline=None)
 @given(tasks(), st.data())
 def test_parts_are_the_whole(task: Task, choice: st.DataObject) -> None:
     parts = choice.draw(st.lists(st.integers(0, 2), min_size=len(task), max_size=len(task)))

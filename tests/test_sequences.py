@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from msg2.sequences import Sequences
@@ -78,7 +78,6 @@ AN_INSTANT_AND_A_SEGMENT_END_TOGETHER = Task(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @example(AN_INSTANT_AND_A_SEGMENT_END_TOGETHER)
 @given(tasks())
 def test_rows_hold_what_was_completed_and_how_long_ago(task: Task) -> None:
@@ -87,7 +86,6 @@ def test_rows_hold_what_was_completed_and_how_long_ago(task: Task) -> None:
         assert by_video(rows_of(sequences, name)) == by_video(expected_rows(task, name))
 
 
-@settings(deadline=None)
 @example(AN_INSTANT_AND_A_SEGMENT_END_TOGETHER)
 @given(tasks())
 def test_counts_of_one_step_before_another(task: Task) -> None:
@@ -97,14 +95,12 @@ def test_counts_of_one_step_before_another(task: Task) -> None:
     assert Sequences.from_task(task).before.tolist() == expected
 
 
-@settings(deadline=None)
 @given(tasks())
 def test_occurrences_count_videos_not_labels(task: Task) -> None:
     expected = [sum(any(s.step == name for s in video.segments) for video in task) for name in task.steps]
     assert Sequences.from_task(task).occurrences().tolist() == expected
 
 
-@settings(deadline=None)
 @given(tasks())
 def test_completed_has_a_row_for_every_label(task: Task) -> None:
     sequences = Sequences.from_task(task)
@@ -119,7 +115,6 @@ def test_completed_has_a_row_for_every_label(task: Task) -> None:
     assert found == expected
 
 
-@settings(deadline=None)
 @given(tasks(), st.data())
 def test_sequences_of_some_videos_are_those_of_a_smaller_task(task: Task, choice: st.DataObject) -> None:
     chosen = choice.draw(st.lists(st.integers(0, len(task) - 1), unique=True).map(sorted) if len(task) else st.just([]))

@@ -93,7 +93,7 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         The tables, the facts that make them repeatable, and the chart.
     """
     if not states_extra_installed():
-        raise MissingExtraError("predicting steps with networks", "states")
+        raise MissingExtraError("predicting steps with networks", "video")
     chosen = VideoNextStepOptions.quick() if options.quick else VideoNextStepOptions()
     folder, seeds = data / "crosstask", range(options.splits)
     tasks = read_narrated_tasks(folder)

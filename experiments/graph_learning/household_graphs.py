@@ -25,7 +25,7 @@ from experiments.state_prediction.state_cells import (
 from experiments.state_prediction.state_tables import METRICS
 from msg2 import metrics
 from msg2.inference import infer
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.progress import Progress
 from msg2.simulation import household_world, household_worlds, simulate
 from msg2.simulation.simulated_features import FeatureOptions

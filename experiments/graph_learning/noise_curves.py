@@ -20,7 +20,7 @@ from experiments.state_prediction.state_cells import LABELS
 from msg2 import metrics
 from msg2.graph import Formula, SubtaskGraph
 from msg2.inference import infer
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.progress import Progress
 from msg2.simulation import World, household_worlds, random_world, simulate
 from msg2.simulation.label_noise import NoiseOptions

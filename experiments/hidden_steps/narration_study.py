@@ -98,7 +98,7 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         The tables, the facts that make them repeatable, and the chart.
     """
     if not states_extra_installed():
-        raise MissingExtraError("the models of narration", "states")
+        raise MissingExtraError("the models of narration", "video")
     chosen = NarrationOptions.quick() if options.quick else NarrationOptions()
     folder, encoder = data / "crosstask", Path(options.text_encoder).name
     inputs = {

@@ -41,7 +41,7 @@ def completion_table(options: ExperimentOptions, progress: Progress) -> Table:
     Table
         The table.
     """
-    with optional_dependency("state prediction", "states"):
+    with optional_dependency("state prediction", "video"):
         import torch  # noqa: F401
     simulation = simulate(household_world(WORLD), SimulationOptions(), SEED)
     annotated, performed = ({video.id: video for video in task} for task in (simulation.task, simulation.performed))

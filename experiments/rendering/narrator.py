@@ -132,7 +132,7 @@ def utterance(program: str, text: str, seconds: float) -> Waveform:
 
 
 def _synthesize(program: str, text: str, words_per_minute: int) -> Waveform:
-    with optional_dependency("spoken narration", "media"):
+    with optional_dependency("spoken narration", "video"):
         from scipy.signal import resample_poly  # slow to import, and only needed here
     command = [program, "-v", _VOICE, "-s", str(words_per_minute), "--stdin", "--stdout"]
     process = subprocess.run(command, input=text.encode(), capture_output=True, check=False)

@@ -188,6 +188,6 @@ def _audio_frame(av: ModuleType, sound: Waveform, first: int, until: int) -> Any
 
 
 def _av() -> ModuleType:
-    with optional_dependency("rendering videos", "media"):
+    with optional_dependency("rendering videos", "video"):
         import av
     return av

@@ -14,8 +14,7 @@ import typer
 from experiments.scripts.script_options import ScriptOptions
 from msg2.cli import console
 from msg2.cli.app import main
-from msg2.cli.data_options import Data, TaskName, read_tasks
-from msg2.cli.interruption import stop_between_epochs
+from msg2.cli.shared_options import Data, TaskName, read_tasks
 from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_together
 from msg2.task import Task
@@ -72,9 +71,9 @@ def train(
     from experiments.scripts.proscript import read_scripts
 
     scripts = read_scripts(files)
-    with optional_dependency(_DOING, "states"):
+    with optional_dependency(_DOING, "video"):
         from experiments.scripts import script_training
-    with stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
+    with console.stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
         card = script_training.train(scripts, output, options, interruptible(progress))
     columns = ["scripts", "edges", "epochs", "first loss", "last loss", "model"]
     edges = sum(len(script.edges) for script in scripts)
@@ -110,7 +109,7 @@ def order(
     paths = _output_paths(tasks, output)
     if any(path.exists() and path.samefile(data) for path in paths):
         raise InputError("is the data, the result would replace it", where=output, hint="choose another output")
-    with optional_dependency(_DOING, "states"):
+    with optional_dependency(_DOING, "video"):
         from experiments.scripts.script_model import ScriptModel
     held = ScriptModel(model)
     graphs = []

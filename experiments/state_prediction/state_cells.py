@@ -301,7 +301,7 @@ def train_predictor(
     TrainedStateModel
         With the videos that it has learned from.
     """
-    with optional_dependency("state prediction", "states"):
+    with optional_dependency("state prediction", "video"):
         import torch
 
         from msg2.states.checkpoint import load_checkpoint

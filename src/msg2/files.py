@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
@@ -160,6 +161,15 @@ def _os_errors_at(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", where=path) from error
+
+
+def file_sha256(path: Path) -> str:
+    """Hash the content of a file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=path) from None
 
 
 def safe_names(names: Sequence[str]) -> list[str]:

@@ -195,6 +195,11 @@ class OptionSpec:
     """The JSON Schema of its values, as pydantic has it."""
 
     @property
+    def values(self) -> str:
+        """Which values it takes, in words."""
+        return describe_values(self.schema)
+
+    @property
     def default_text(self) -> str:
         """The default as a user would write it."""
         return self.format(self.default)

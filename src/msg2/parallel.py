@@ -117,7 +117,7 @@ def _interrupts_deferred() -> Iterator[None]:
 
 def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
     """Answer with (None, result) or (error, None), in a process of its own."""
-    _exit_with_parent()
+    exit_with_parent()
     with suppress(EOFError, BrokenPipeError):  # nobody is left to work for
         while True:
             answer: tuple[Exception | None, Result | None]
@@ -129,11 +129,12 @@ def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
             pipe.send(answer)
 
 
-def _exit_with_parent() -> None:
+def exit_with_parent() -> None:
     """End this process when the one that started it does: where that is killed, it would wait for work for ever."""
 
     def watch() -> None:
-        cast(Any, multiprocessing.parent_process()).join()
+        if parent := multiprocessing.parent_process():
+            parent.join()
         os._exit(1)
 
     Thread(target=watch, name="msg2 parent", daemon=True).start()
@@ -149,8 +150,13 @@ def ray_engine(
     with optional_dependency("--engine ray", "ray"):
         import ray
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers about the run
-    size: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
-    ray.init(log_to_driver=False, logging_level=logging.ERROR, **size)
+    is_cluster = "RAY_ADDRESS" in os.environ
+    ray.init(
+        num_cpus=None if is_cluster else jobs,
+        include_dashboard=None if is_cluster else False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
     errors = ray.exceptions
     lost = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.ObjectLostError)
     try:

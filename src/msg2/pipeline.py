@@ -27,7 +27,7 @@ from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import FeatureStore, open_store
 from msg2.media.video_files import MEDIA_SUFFIXES, require_video_files
 from msg2.metrics.completion import Additions, additions
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.progress import LOGGER, Progress, no_progress, prefix_messages, quiet_logs
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulation_files import write_simulation

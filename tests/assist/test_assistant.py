@@ -224,7 +224,7 @@ def brute_force(events: Sequence[Mapping[str, float]], forecast: Mapping[tuple[s
     return {done: weight / total for done, weight in weights.items() if weight > 0}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 3), min_size=1), min_size=1, max_size=3),
     st.randoms(use_true_random=False),
@@ -354,7 +354,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(EVENTS, max_size=5), st.lists(EVENTS, max_size=3))
 def test_to_save_and_load_in_the_middle_changes_nothing(before: list[dict], after: list[dict]) -> None:
     one = TRAINED.new_run()

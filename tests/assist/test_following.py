@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.assist import check
@@ -77,6 +77,7 @@ def test_a_negation_that_is_broken_lacks_nothing() -> None:
     assert deviations(graph, untimed("c")) == [()]
 
 
+@settings(max_examples=50)
 @given(graphs(), VIDEOS)
 def test_premature_is_what_nothing_that_has_begun_can_meet(graph: SubtaskGraph, video: Video) -> None:
     for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
@@ -85,6 +86,7 @@ def test_premature_is_what_nothing_that_has_begun_can_meet(graph: SubtaskGraph, 
         assert [one.clause for one in odd if one.kind == "need"] == unmet
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), VIDEOS)
 def test_exclusive_and_repeated_against_what_has_begun(graph: SubtaskGraph, video: Video) -> None:
     for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
@@ -94,6 +96,7 @@ def test_exclusive_and_repeated_against_what_has_begun(graph: SubtaskGraph, vide
         assert any(one.kind == "repeated" for one in odd) == (segment.step in begun)
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), TIMED)
 def test_out_of_order_is_what_comes_after_a_step_that_has_ended(graph: SubtaskGraph, video: Video) -> None:
     for place, (segment, odd) in enumerate(zip(video.segments, deviations(graph, video), strict=True)):
@@ -104,6 +107,7 @@ def test_out_of_order_is_what_comes_after_a_step_that_has_ended(graph: SubtaskGr
             assert graph.order_successors(segment.step) & ended <= late_for
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(ors=False), st.permutations(NAMES))
 def test_the_reversed_pairs_of_a_whole_video_are_seen_when_they_happen(graph: SubtaskGraph, order: list[str]) -> None:
     free = SubtaskGraph("t", NAMES, graph.preconditions, order=graph.order)
@@ -113,6 +117,7 @@ def test_the_reversed_pairs_of_a_whole_video_are_seen_when_they_happen(graph: Su
     assert bool(found) == bool(seen)
 
 
+@settings(max_examples=50)
 @given(graphs(ors=False), SEQUENCES)
 def test_skipped_and_out_of_order_against_paths_through_what_is_undone(graph: SubtaskGraph, names: list[str]) -> None:
     needs = networkx.DiGraph(graph.edge_pairs())
@@ -138,6 +143,7 @@ def test_a_deep_graph_is_searched_once() -> None:
 # -- what may come next -----------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), SEQUENCES)
 def test_eligible_is_what_the_graph_says_of_what_is_done(graph: SubtaskGraph, done: list[str]) -> None:
     state = RunStateTracker(graph).state_after(done)
@@ -145,6 +151,7 @@ def test_eligible_is_what_the_graph_says_of_what_is_done(graph: SubtaskGraph, do
     assert state.eligible == graph.eligible(done)
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), st.lists(st.sampled_from(NAMES), unique=True))
 def test_waited_counts_from_the_first_moment_at_which_a_step_was_eligible(graph: SubtaskGraph, done: list[str]) -> None:
     ever = [graph.eligible(done[:time]) for time in range(len(done) + 1)]

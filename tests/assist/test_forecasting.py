@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
 from msg2.assist import (
     RANKERS,
     bigram,
+    check,
+    check_online,
+    evaluate_next_step,
     fit_end_probability,
     fit_forecaster,
     fit_waiting_times,
@@ -83,3 +87,18 @@ def test_rankers_by_name() -> None:
     assert caught.value.hint == "there are recency, grprop"
     with pytest.raises(InputError, match="the ranker 'learned' learns from videos"):
         make_ranker("learned", GRAPH)
+
+
+def test_data_of_any_kind_is_what_a_task_of_it_is(tmp_path: Path) -> None:
+    orders = [["a", "b", "c"], ["b", "a", "c"], ["a", "b"]] * 3
+    path = tmp_path / "steps.csv"
+    rows = [f"t,{number},{name}" for number, order in enumerate(orders, start=1) for name in order]
+    path.write_text("\n".join(["task,video,step", *rows]))
+    task = Task("t", NAMES, [Video(str(number), map(Segment, order)) for number, order in enumerate(orders, start=1)])
+    for data in (path, orders):
+        assert check(GRAPH, data).to_json() == check(GRAPH, task).to_json()
+        assert check_online(GRAPH, data).videos == check_online(GRAPH, task).videos
+        assert forecast(GRAPH, ["a"], task=data) == forecast(GRAPH, ["a"], task=task)
+        assert bigram(data)([])["a"] == pytest.approx(bigram(task)([])["a"], abs=0.01)
+        accuracies = evaluate_next_step(data, "bigram", splits=2).tasks.values()
+        assert list(accuracies) == pytest.approx(list(evaluate_next_step(task, "bigram", splits=2).tasks.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.assist.rankers import grprop, softened_reward
@@ -36,6 +36,7 @@ def graphs(draw: st.DrawFn) -> SubtaskGraph:
     return SubtaskGraph("task", NAMES, preconditions)
 
 
+@settings(max_examples=40)
 @given(graphs(), st.sets(st.sampled_from(NAMES)), st.lists(st.floats(0.1, 1.0), min_size=6, max_size=6))
 def test_gradient_is_that_of_finite_differences(graph: SubtaskGraph, done: set[str], rewards: list[float]) -> None:
     completion = np.array([float(name in done) for name in graph.steps])
@@ -68,6 +69,7 @@ def test_only_a_completed_step_blocks() -> None:
     assert softened_reward(graph, np.array([1.0, 1.0, 0.0]), only_c)[0] == pytest.approx(0.0, abs=1e-3)
 
 
+@settings(max_examples=40)
 @given(graphs(), st.lists(st.sampled_from(NAMES), unique=True))
 def test_probability_lies_on_what_can_come_next(graph: SubtaskGraph, done: list[str]) -> None:
     probabilities = grprop(graph)(done)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import nextafter, prod
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.assist import check_online
@@ -36,6 +36,7 @@ def kinds(verdict: StepAssessment) -> list[tuple[str, str | None]]:
 # -- how probably it is a mistake -------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), st.lists(SEQUENCES, min_size=1, max_size=6))
 def test_rules_are_counted_over_the_videos_that_can_break_them(graph: SubtaskGraph, seen: list[list[str]]) -> None:
     """Of every clause and every pair in order: k videos break it, of n that show the step."""
@@ -53,6 +54,7 @@ def test_rules_are_counted_over_the_videos_that_can_break_them(graph: SubtaskGra
     assert counts == expected
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), st.lists(SEQUENCES, max_size=5), SEQUENCES)
 def test_a_deviation_is_as_probable_a_mistake_as_it_is_rare(
     graph: SubtaskGraph, seen: list[list[str]], names: list[str]
@@ -204,6 +206,7 @@ def test_the_operating_point_is_an_option() -> None:
 # -- the watch --------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), st.lists(SEQUENCES, max_size=5), VIDEOS, st.data())
 def test_no_verdict_looks_ahead(graph: SubtaskGraph, seen: list[list[str]], video: Video, data: st.DataObject) -> None:
     judge = fit_monitor(graph, task(graph, *seen), absent="skipped")
@@ -213,6 +216,7 @@ def test_no_verdict_looks_ahead(graph: SubtaskGraph, seen: list[list[str]], vide
     assert judge.video(Video("v", video.segments[:length])) == verdicts[:length]
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), TIMED)
 def test_when_a_step_ends_matters_to_later_ones_only(graph: SubtaskGraph, video: Video) -> None:
     judge = fit_monitor(graph, task(graph), absent="skipped")
@@ -222,6 +226,7 @@ def test_when_a_step_ends_matters_to_later_ones_only(graph: SubtaskGraph, video:
             assert judge.video(Video("v", shown)) == judge.video(video)[: place + 1]
 
 
+@settings(max_examples=50)
 @given(graphs_of_all_kinds(), st.lists(SEQUENCES, max_size=5), SEQUENCES)
 def test_habits_without_a_video_are_those_of_the_others(
     graph: SubtaskGraph, seen: list[list[str]], one: list[str]

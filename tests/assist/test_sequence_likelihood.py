@@ -76,7 +76,7 @@ def chance_of_presence(graph: SubtaskGraph, shown: set[str], rates: Mapping[str,
     return prod(chances)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(NOISY_GRAPHS, st.lists(st.sampled_from(SMALL), unique=True))
 def test_it_is_the_definition(graph: SubtaskGraph, order: list[str]) -> None:
     assume(not any(graph.kind(a, b) == "exclusive" for b in SMALL for a in graph.parents(b)))  # nobody can do b
@@ -86,7 +86,7 @@ def test_it_is_the_definition(graph: SubtaskGraph, order: list[str]) -> None:
     assert found == pytest.approx(expected + len(order) * log(1 - NO_REPEATS), abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(NOISY_GRAPHS)
 @example(IMPOSSIBLE)
 def test_over_all_orders_of_all_sets_it_adds_up_to_one(graph: SubtaskGraph) -> None:
@@ -117,11 +117,11 @@ def test_over_all_ways_back_it_adds_up_to_one() -> None:
     }
     model = {**NOISE["model"], "repetitions": back, "presence": presence}
     likelihood = SequenceLikelihood(SubtaskGraph("t", "abc", {"b": step("a")}, {"model": model}))
-    total, longest = 0.0, 9
+    total, longest = 0.0, 8
     for length in range(longest + 1):
         total += sum(exp(likelihood.log_probability(untimed(order))) for order in product("abc", repeat=length))
     assert total < 1
-    assert total == pytest.approx(1, abs=0.02)  # what is longer than nine
+    assert total == pytest.approx(1, abs=0.03)  # what is longer than eight
     # b is there, a and c are not; b is done again twice.
     again = log((1 / 6) / 10) * 2 + log(1 - (1 / 6) / 10)
     expected = log(0.1) + log(0.2) + log(1 - 0.5) + again
@@ -134,7 +134,7 @@ def test_each_repetition_costs_its_rate() -> None:
     assert [later - earlier for earlier, later in pairwise(logs)] == pytest.approx([log(0.3)] * 2)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(NOISY_GRAPHS, st.permutations(SMALL))
 def test_what_broken_pairs_cost(graph: SubtaskGraph, order: list[str]) -> None:
     broken = frozenset(
@@ -148,7 +148,7 @@ def test_what_broken_pairs_cost(graph: SubtaskGraph, order: list[str]) -> None:
     assert SequenceLikelihood(graph).violation_cost(untimed(order), []) == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.permutations(SMALL), st.floats(1e-4, 0.9), st.integers(0, 2))
 def test_a_reversed_pair_costs_unless_the_rule_explains_more_of_a_disorderly_video(
     order: list[str], level: float, place: int

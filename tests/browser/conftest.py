@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+PATIENCE = 120_000
+"""Milliseconds after which a test gives up: nothing takes so long, however busy the machine is."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -20,16 +22,17 @@ def _without(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium; one for each module, so that its event loop is gone before other tests run."""
+    """Chromium; one for this folder, so that its event loop is gone before other tests run."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         _without("there is no Chromium on the path")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         _without("playwright is not installed")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
         found = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield found
@@ -60,7 +63,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         if init:
             context.add_init_script(init)
         page = context.new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(f"dialog {dialog.message}"))
@@ -89,7 +92,7 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(viewport={"width": 1200, "height": 900}, **settings)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}") if not refusals else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: dialog.accept())

@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api")
 pytest.importorskip("axe_playwright_python")
 
 from tests.server.conftest import TOAST
-from tests.server.live import serving
+from tests.server.live import app_address
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
@@ -26,7 +26,7 @@ SERIOUS = ("serious", "critical")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("app")
     (folder / "toast.csv").write_text(TOAST)
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 
@@ -54,7 +54,7 @@ def test_no_serious_problem_on_any_screen(tab: Callable[..., Any], address: str,
         page.locator(ready).first.wait_for()
         if opened:
             page.eval_on_selector_all(opened, "boxes => boxes.forEach((box) => { box.open = true; })")
-            page.wait_for_timeout(500)
+            page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))")
         problems[path] = serious_problems(page)
     assert not any(problems.values()), problems
     page.goto(f"{address}nowhere")

@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import signal
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 from msg2.inference import DEFAULT_METHOD, METHODS  # noqa: E402
 from msg2.options import option_specs  # noqa: E402
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address, serving  # noqa: E402
 from tests.server.toy_method import toy_method  # noqa: E402
 
 NASTY = '<img src=x onerror="document.title=1">'
@@ -35,7 +33,7 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("app")
     lines = [line + (",0.4,predicted" if line.startswith("v7,") else ",,") for line in TOAST.splitlines()[1:]]
     (folder / "toast.csv").write_text("\n".join(["video,step,start,end,confidence,source", *lines]) + "\n")
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 
@@ -90,24 +88,9 @@ def test_upload_learn_refit_restart_download(tab: Tab, tmp_path: Path) -> None:
 @pytest.fixture
 def toy_address(tmp_path: Path) -> Iterator[str]:
     """A server in this process, which knows a method that only the tests know."""
-    import uvicorn
-
-    from msg2.server.settings import ServerSettings
-    from msg2.server.web_app import create_app, listening_socket
-    from msg2.server.workspace import Workspace
-
     (tmp_path / "toast.csv").write_text(TOAST)
-    settings = ServerSettings(folder=tmp_path / "work", port=0)
-    with toy_method(), Workspace(settings) as workspace, listening_socket(settings) as listening:
-        workspace.add_path(tmp_path / "toast.csv")
-        server = uvicorn.Server(uvicorn.Config(create_app(workspace), log_level="warning", access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+    with toy_method(), app_address(tmp_path, "toast.csv") as found:
+        yield found
 
 
 def test_the_form_shows_every_option_of_the_method(tab: Tab, toy_address: str) -> None:

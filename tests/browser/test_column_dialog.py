@@ -12,7 +12,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.browser.test_accessibility import serious_problems  # noqa: E402
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 
 Tab = Callable[..., Any]
 SAP = "Auftrag;Vorgang;Zeit;Benutzer\n" + "".join(
@@ -24,7 +24,7 @@ SAP = "Auftrag;Vorgang;Zeit;Benutzer\n" + "".join(
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("app")
     (folder / "toast.csv").write_text(TOAST)
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 

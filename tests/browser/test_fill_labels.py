@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 from tests.server.test_workbench import narrated  # noqa: E402
 
 Tab = Callable[..., Any]
@@ -24,7 +24,7 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("app")
     narrated(folder / "films")
     (folder / "toast.csv").write_text("\n".join(TOAST.splitlines()[:7]) + "\n")  # two of the videos
-    with serving(folder, "films", "toast.csv") as found:
+    with app_address(folder, "films", "toast.csv") as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def test_drafts_are_made_counted_downloaded_and_learned_from(tab: Tab, address: 
     expect(page.locator("#status")).to_have_text("Name the steps first, one per line, or choose labels of some videos.")
     page.get_by_label("Steps in their usual order").fill("whisk\ndip\n\nfry")
     fill.click()
-    page.get_by_text("18 labels of 6 videos were filled in, as drafts;").wait_for(timeout=60_000)
+    page.get_by_text("18 labels of 6 videos were filled in, as drafts;").wait_for()
     with page.expect_download() as found:
         page.get_by_role("link", name=".csv", exact=True).click()
     rows = list(csv.DictReader(Path(found.value.path()).read_text("utf-8").splitlines()))
@@ -53,7 +53,7 @@ def test_labels_of_some_videos_stay_and_drafts_wait_for_proof(tab: Tab, address:
     page.get_by_text("Fill in missing labels").first.click()
     page.get_by_label("Labels of some of the videos").select_option(label="toast.csv: toast")
     page.get_by_role("button", name="Fill in missing labels").click()
-    page.get_by_text("12 labels of 4 videos were filled in").wait_for(timeout=60_000)
+    page.get_by_text("12 labels of 4 videos were filled in").wait_for()
     page.locator("summary", has_text="Options for experts").click()
     expect(page.get_by_label("Drafts count from this confidence on")).to_have_value("1")
 

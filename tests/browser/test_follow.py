@@ -15,7 +15,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.browser.test_app import Tab  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 
 STEPS = ["heat", "whisk", "dip", "fry", "serve"]
 ORDERS = [STEPS, ["whisk", "heat", "dip", "fry", "serve"]]
@@ -30,7 +30,7 @@ SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height
 def ask(address: str, path: str, body: Any = None) -> Any:
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{address}api/{path}", content, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=300) as answer:
         return json.load(answer)
 
 
@@ -39,7 +39,7 @@ def app(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     """The address of a server, and the id of a graph that it has learned."""
     folder = tmp_path_factory.mktemp("follow")
     (folder / "toast.csv").write_text(TABLE)
-    with serving(folder, "toast.csv") as address:
+    with app_address(folder, "toast.csv") as address:
         (data,) = ask(address, "data")["data"]
         graph = ask(address, "work", {"data": data["id"], "options": {"absent": "skipped"}})["id"]
         while ask(address, f"work/{graph}")["state"] in ("waiting", "running"):
@@ -147,7 +147,7 @@ def test_what_others_tell_is_seen_at_once(page: Any, app: tuple[str, str]) -> No
     ask(address, f"runs/{run}/events", {"saw": {"fry": 0.8, "serve": 0.2}})
     expect(page.get_by_role("alert")).to_contain_text("looks like a mistake")
     request = urllib.request.Request(f"{address}api/runs/{run}", method="DELETE")
-    urllib.request.urlopen(request, timeout=10).close()
+    urllib.request.urlopen(request, timeout=300).close()
     expect(page.locator("#status")).to_have_text("This run was removed; start over.")
     page.get_by_role("button", name="Start over").click()
     expect(page.get_by_role("alert")).to_be_empty()

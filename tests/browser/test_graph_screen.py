@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 from tests.server.conftest import TOAST  # noqa: E402
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address, serving  # noqa: E402
 
 Tab = Callable[..., Any]
 
@@ -23,7 +23,7 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A server with a table that has something worth a look, and an event log."""
     folder = tmp_path_factory.mktemp("app")
     (folder / "toast.csv").write_text(TOAST.replace("v7,fry", "v7,Fry"))
-    with serving(folder, "toast.csv") as found:
+    with app_address(folder, "toast.csv") as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def test_the_example_leads_to_a_graph_that_is_named_and_checked(tab: Tab, addres
     page = tab(address)
     page.get_by_role("button", name="Try an example").click()
     nodes = page.locator(".diagram .node.step")
-    expect(nodes).to_have_count(12, timeout=60_000)
+    expect(nodes).to_have_count(12)
     assert page.locator("h1").count() == 1
     assert page.locator("iframe").count() == 0
     assert graph_within(page, 800)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
-from tests.server.live import serving  # noqa: E402
+from tests.server.live import app_address  # noqa: E402
 
 Tab = Callable[..., Any]
 STOP = """() => {
@@ -31,7 +31,7 @@ STOP = """() => {
 
 @pytest.fixture(scope="module")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("app")) as found:
+    with app_address(tmp_path_factory.mktemp("app")) as found:
         yield found
 
 
@@ -50,14 +50,14 @@ def reach(page: Any, kind: str, name: str, most: int = 80) -> None:
     raise AssertionError(f"{kind} {name} is not reached by Tab, only {passed}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_from_the_example_to_the_workbench(tab: Tab, address: str, scheme: str) -> None:
     page = tab(address, color_scheme=scheme)
     press = page.keyboard.press
     page.get_by_role("button", name="Try an example").wait_for()
     reach(page, "button", "Try an example")
     press("Enter")
-    expect(page.locator(".diagram .node.step")).to_have_count(12, timeout=60_000)
+    expect(page.locator(".diagram .node.step")).to_have_count(12)
 
     reach(page, "g", "wet the grounds")
     press("Enter")
@@ -74,7 +74,7 @@ def test_from_the_example_to_the_workbench(tab: Tab, address: str, scheme: str) 
     reach(page, "button", "^Learn again$")
     press("Space")
     page.wait_for_url(lambda url: url != first)
-    page.get_by_role("heading", name="What changed").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="What changed").wait_for()
 
     reach(page, "summary", "Compare with another graph")
     press("Enter")

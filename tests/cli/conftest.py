@@ -104,7 +104,7 @@ def table(tmp_path: Path) -> Path:
 def graph(tmp_path: Path, table: Path, msg2: Msg2) -> Path:
     """What is learnt from `table`: first whisk, then dip, then fry."""
     path = tmp_path / "toast.json"
-    assert msg2("infer", table, "-o", path, "--method", "msg2", "--delta", "0.9").code == 0
+    assert msg2("infer", table, "-o", path, "--method", "msg2", "--set", "delta=0.9").code == 0
     return path
 
 

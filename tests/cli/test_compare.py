@@ -50,7 +50,7 @@ def test_only_what_is_given_as_the_truth_is_called_that(msg2, graph: Path, other
 
 def test_what_a_constraint_changed(msg2, table: Path, graph: Path, tmp_path: Path) -> None:
     after = tmp_path / "after.json"
-    known = ["--method", "msg2", "--delta", "0.9", "--require", "heat<fry"]
+    known = ["--method", "msg2", "--set", "delta=0.9", "--require", "heat<fry"]
     assert msg2("infer", table, "-o", after, *known).code == 0
     rows = [line.split() for line in msg2("compare", graph, after).out.splitlines()]
     assert ["heat", "fry", "free", "needs"] in rows

@@ -16,7 +16,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_what_is_known_is_obeyed_and_recorded(msg2, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "g.json"
-    learn = ("infer", table, "-o", out, "--method", "msg2", "--delta", "0.9")
+    learn = ("infer", table, "-o", out, "--method", "msg2", "--set", "delta=0.9")
     assert msg2(*learn, "--require", "heat<fry", "--require", " heat < dip ", "--forbid", "whisk<dip").code == 0
     graph = package.load(out)
     assert graph.edge_pairs() == {("heat", "dip"), ("dip", "fry"), ("whisk", "fry")}
@@ -37,7 +37,7 @@ def test_what_is_known_is_obeyed_and_recorded(msg2, table: Path, tmp_path: Path)
 def test_weights_are_hints(msg2, table: Path, tmp_path: Path) -> None:
     told = tmp_path / "told.csv"
     told.write_text("kind,before,after,weight\nforbid,whisk,dip,8\nrequire,heat,fry,2\n")
-    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--delta", "0.9")
+    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--set", "delta=0.9")
     assert msg2(*learn, "--knowledge", told).code == 0
     graph = package.load(tmp_path / "g.json")
     assert graph.method["knowledge"] == {"hints": [["dip", "whisk", 8], ["heat", "fry", 2]]}

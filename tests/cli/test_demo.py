@@ -33,7 +33,7 @@ def test_the_demonstration(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_demonstration_without_torch(msg2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise MissingExtraError("state prediction", "states")
+        raise MissingExtraError("state prediction", "video")
 
     monkeypatch.setattr(states, "require_torch", missing)
     ran = msg2("demo", "-o", tmp_path / "demo")
@@ -41,6 +41,6 @@ def test_the_demonstration_without_torch(msg2, tmp_path: Path, monkeypatch: pyte
     page = Path(ran.out.splitlines()[-1].split()[-1])
     assert page == (tmp_path / "demo" / "graph.html").resolve()
     assert "<svg" in page.read_text(encoding="utf-8")
-    assert "pip install 'msg2[states]'" in ran.err
+    assert "pip install 'msg2[video]'" in ran.err
     names = ["compared.svg", "graph.html", "graph.json", "steps.csv", "truth", "truth.json"]
     assert sorted(path.name for path in page.parent.iterdir()) == names

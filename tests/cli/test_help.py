@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
+from typing import Any
 
 import pytest
+from typer import rich_utils
 from typer.main import get_command
 
 from msg2.assist import RANKERS
 from msg2.cli.app import app
+from msg2.cli.shared_options import READING
 from msg2.formats.downloads import PUBLIC_DATASETS
 from msg2.inference import METHODS
 from msg2.simulation import household_worlds
 
-COMMANDS = {
-    name: command
-    for name, command in get_command(app).commands.items()  # type: ignore[attr-defined]
-    if not command.hidden  # a name of an earlier version
-}
+PROGRAM: Any = get_command(app)
+COMMANDS = {name: PROGRAM.get_command(None, name) for name in PROGRAM.list_commands(None)}
+ALL = {**COMMANDS, **{f"states {name}": command for name, command in COMMANDS.pop("states").commands.items()}}
 
 
 def test_the_examples_of_the_help_are_commands_that_exist(msg2) -> None:
@@ -31,7 +32,7 @@ def test_the_examples_of_the_help_are_commands_that_exist(msg2) -> None:
         COMMANDS[name].make_context(name, arguments, resilient_parsing="--help" in arguments)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "states"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_an_example_and_a_group(name: str) -> None:
     command = COMMANDS[name]
     assert re.search(rf"Examples?: `msg2 {name}", command.help or ""), command.help
@@ -59,7 +60,7 @@ def test_shells_complete(shell) -> None:
 
     assert completed("msg2 de") == ["demo", "describe"]
     assert completed("msg2 data ") == list(PUBLIC_DATASETS)
-    assert "--delta" in completed("msg2 infer x.csv --de")
+    assert completed("msg2 infer x.csv --set de") == ["delta="]
     assert completed("msg2 infer x.csv --method ") == list(METHODS)
     assert completed("msg2 infer x.csv --absent s") == ["skipped"]
     assert completed("msg2 infer x.csv --overlap s") == ["start"]
@@ -76,12 +77,27 @@ NOTATION = re.compile(r"<[a-z| ]+>|[{]\w+[}]|\[\[|\bBOOL")
 """What only programmers write: types, and the marks of a grammar."""
 
 
-@pytest.mark.parametrize("name", ["", *(n for n in COMMANDS if n != "states"), "states", "states train", "states fill"])
+@pytest.mark.parametrize("name", ["", *COMMANDS, "states", "states train", "states fill"])
 def test_help_is_written_for_people(msg2, name: str) -> None:
     text = msg2(*name.split(), "--help").out
     assert "Usage: msg2" in text
     assert NOTATION.findall(text.replace("{video}", "")) == []  # that is what a user writes
     assert "Usage: msg2 data [NAME] [OPTIONS]" in msg2("data", "--help").out
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_command_has_too_many_flags(name: str) -> None:
+    """Fifteen at most, beside the shared ones that say how data is read."""
+    flags = [one for one in ALL[name].params if one.param_type_name == "option" and one.rich_help_panel != READING]
+    assert len([flag for flag in flags if flag.name != "help"]) <= 15, [flag.name for flag in flags]
+
+
+def test_the_help_of_infer_fits_on_a_screen(msg2, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(rich_utils, "MAX_WIDTH", 100)
+    rows = msg2("infer", "--help").out.strip("\n").splitlines()
+    assert len(rows) <= 45
+    assert max(map(len, rows)) <= 100
 
 
 def test_help_says_which_method_to_take(msg2) -> None:

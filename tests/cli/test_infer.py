@@ -26,8 +26,8 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_one_task_is_one_file(msg2, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "graph.json"
     ran = msg2(
-        "infer", table, "-o", out, "--method", "msg2", "--delta", "0.9", "--alpha", "0.1", "--recency", "1",
-        "--max-literals", "none",
+        "infer", table, "-o", out, "--method", "msg2", "--set", "delta=0.9", "--set", "alpha=0.1", "--set", "recency=1",
+        "--set", "max_literals=none",
     )  # fmt: skip
     assert ran.code == 0
     assert ran.err == ""
@@ -141,7 +141,7 @@ def test_the_order_of_rows_counts_without_times(msg2, tmp_path: Path) -> None:
         (tmp_path / f"{number}").mkdir()
         path = tmp_path / f"{number}" / "d.csv"
         path.write_text("\n".join(["video,step", *order]) + "\n")
-        msg2("infer", path, "-o", path.with_suffix(".json"), "--method", "msg2", "--delta", "0.9")
+        msg2("infer", path, "-o", path.with_suffix(".json"), "--method", "msg2", "--set", "delta=0.9")
         graphs.append(json.loads(path.with_suffix(".json").read_text()))
     assert graphs[0] == graphs[1]
     assert graphs[2]["preconditions"] == {"dip": "fry", "whisk": {"all": ["dip", "fry"]}}
@@ -149,7 +149,7 @@ def test_the_order_of_rows_counts_without_times(msg2, tmp_path: Path) -> None:
 
 def test_statistics(msg2, table: Path, tmp_path: Path) -> None:
     stats = tmp_path / "stats.csv"
-    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--delta", "0.9")
+    learn = ("infer", table, "-o", tmp_path / "g.json", "--method", "msg2", "--set", "delta=0.9")
     assert msg2(*learn, "--stats", stats).code == 0
     rows = rows_of(stats)
     assert list(rows[0]) == ["task", "kind", "step", "candidate", "value", "videos", "chosen"]
@@ -221,7 +221,18 @@ def test_options_of_reading(msg2, tmp_path: Path, method: str) -> None:
 
 
 def test_confidence_and_samples(msg2, many: Path, tmp_path: Path) -> None:
-    learn = ("infer", many, "--task", "Make Coffee", "--method", "always-before", "--delta", "0.7", "--samples", "20")
+    learn = (
+        "infer",
+        many,
+        "--task",
+        "Make Coffee",
+        "--method",
+        "always-before",
+        "--set",
+        "delta=0.7",
+        "--samples",
+        "20",
+    )
     graphs = []
     for number, more in enumerate([(), ("--jobs", 2), ("--confidence", "0.9"), ("--confidence", "0.9", "--seed", 1)]):
         out, stats = tmp_path / f"{number}.json", tmp_path / f"{number}.csv"

@@ -87,7 +87,7 @@ def test_a_step_may_begin_with_a_dash(msg2, tmp_path: Path) -> None:
 
 def test_accuracy_on_held_out_videos(msg2, many: Path) -> None:
     arguments = ("next", many, "--evaluate", "--splits", 2, "--task", "Make Coffee", "--json")
-    ran = msg2(*arguments, "--method", "msg2", "--delta", "0.7")
+    ran = msg2(*arguments, "--method", "msg2", "--set", "delta=0.7")
     task, shares = package.read(many, task="Make Coffee"), []
     for seed in range(2):
         training, test = assist.train_test_split(task, seed=seed)
@@ -171,8 +171,8 @@ def test_accuracy_of_the_learned_ranker(msg2, many: Path) -> None:
         1,
         "--method",
         "msg2",
-        "--delta",
-        "0.7",
+        "--set",
+        "delta=0.7",
         "--task",
         "Make Coffee",
     )

@@ -39,7 +39,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path) -> None:
-    ran = msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8, "--method", "msg2")
+    ran = msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--set", "delta=0.8", "--method", "msg2")
     assert ran.code == 0, ran
     assert names(tmp_path) == sorted([*FILES, "compared.svg"])
     header, before, after = ran.out.splitlines()[:3]
@@ -50,7 +50,7 @@ def test_a_simulated_folder_brings_everything(msg2, coffee: Path, tmp_path: Path
     assert ran.out.splitlines()[-1] == f"page     {tmp_path / 'page.html'}"
     assert package.load(tmp_path / "after.json").method["options"]["delta"] == 0.8
     files = {name: (tmp_path / name).read_bytes() for name in names(tmp_path) if name != "model"}
-    assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--delta", 0.8, "--method", "msg2").code == 0
+    assert msg2("run", coffee, "-o", tmp_path, "--epochs", 2, "--set", "delta=0.8", "--method", "msg2").code == 0
     assert {name: (tmp_path / name).read_bytes() for name in files} == files
 
 
@@ -102,7 +102,7 @@ def test_what_cannot_run(msg2, coffee: Path, table: Path, tmp_path: Path) -> Non
     assert "but not in the" in msg2("run", coffee, "-o", out, "--truth", other).complaint
     assert msg2("run", coffee, "-o", out, "--features", out, "--captions", out).code == 2
     assert msg2("run", coffee, "-o", out, "--variant", "x").code == 2
-    assert msg2("run", coffee, "-o", out, "--method", "msgi", "--delta", 0.5).code == 2
+    assert msg2("run", coffee, "-o", out, "--method", "msgi", "--set", "delta=0.5").code == 2
     assert not out.exists()
     assert "Example" in msg2("run", "-h").out
 

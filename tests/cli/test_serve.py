@@ -7,26 +7,26 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Msg2
-from tests.server.live import serving
-
 pytest.importorskip("fastapi")
+
+from tests.cli.conftest import Msg2
+from tests.server.conftest import PATIENCE, until
+from tests.server.live import serving
 
 
 def asked(address: str, path: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address + path, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 
@@ -40,11 +40,11 @@ def test_what_is_named_is_there_and_a_killed_job_is_done_at_the_next_start(table
         assert [one["kind"] for one in asked(address, "api/work")["work"]] == ["given"]
         job = asked(address, "api/work", {"data": data["long.csv"], "samples": 25})["id"]
         waiting = asked(address, "api/work", {"data": data["toast.csv"]})["id"]
-        _until(lambda: asked(address, f"api/work/{job}")["state"] == "running")
+        until(lambda: asked(address, f"api/work/{job}")["state"] == "running")
     assert json.loads((folder / "work" / "work" / job / "record.json").read_text())["state"] == "running"
     with serving(folder) as address:
         for id in (job, waiting):
-            _until(lambda id=id: asked(address, f"api/work/{id}")["state"] == "done")  # type: ignore[misc]
+            until(lambda id=id: asked(address, f"api/work/{id}")["state"] == "done")  # type: ignore[misc]
         assert asked(address, f"api/work/{job}")["attempts"] == 2
 
 
@@ -77,7 +77,7 @@ def test_without_the_extra(msg2: Msg2, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "msg2.server.web_app", raising=False)
     monkeypatch.delattr("msg2.server.web_app", raising=False)
-    assert "pip install 'msg2[server]'" in msg2("serve", "--folder", tmp_path).complaint
+    assert "pip install 'msg2[app]'" in msg2("serve", "--folder", tmp_path).complaint
 
 
 def test_a_port_or_a_folder_that_is_taken(msg2: Msg2, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_browser_opens_with_a_token_that_no_command_line_shows(tmp_path: Pat
     tokens = set()
     for _ in range(2):  # another token at every start
         with started(tmp_path, BROWSER=f"{browser} %s") as address:
-            _until((tmp_path / "opened").is_file)
+            until((tmp_path / "opened").is_file)
             opened = (tmp_path / "opened").read_text()
             plain, _, token = address.partition("?token=")
             tokens.add(token)
@@ -166,7 +166,7 @@ def test_an_interrupt_is_the_end(tmp_path: Path) -> None:
     assert server.stdout is not None
     assert server.stdout.readline().startswith("msg2 is at http://127.0.0.1:")
     server.send_signal(signal.SIGINT)
-    assert server.communicate(timeout=20) == ("", "msg2: interrupted\n")
+    assert server.communicate(timeout=PATIENCE) == ("", "msg2: interrupted\n")
     assert server.returncode == 130
 
 
@@ -178,13 +178,6 @@ def test_a_signal_to_end_leaves_no_token(tmp_path: Path) -> None:
     server.stdout.readline()
     assert (tmp_path / "work" / "token").is_file()
     server.send_signal(signal.SIGTERM)
-    assert server.communicate(timeout=20) == ("", "")
+    assert server.communicate(timeout=PATIENCE) == ("", "")
     assert server.returncode == 0
     assert not {"token", "open.html"} & {file.name for file in (tmp_path / "work").iterdir()}
-
-
-def _until(holds: Callable[[], bool], within: float = 30) -> None:
-    end = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)

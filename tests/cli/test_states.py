@@ -330,6 +330,5 @@ def test_without_torch_it_says_what_to_install(
     data = (tea / "tea.csv", "--features", tea / "features", "-o", tmp_path / "out.csv")
     for command in (["train"], ["fill", tmp_path]):
         assert msg2("states", *command, *data).complaint == (
-            "msg2: state prediction needs an optional part of msg2 that is not installed\n"
-            "  pip install 'msg2[states]'\n"
+            "msg2: state prediction needs an optional part of msg2 that is not installed\n  pip install 'msg2[video]'\n"
         )

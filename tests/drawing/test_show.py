@@ -18,7 +18,7 @@ from msg2 import drawing
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.mermaid import to_mermaid
 from msg2.errors import InputError
-from msg2.formats.graphml import to_graphml
+from msg2.formats.graph_reader import to_graphml
 from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.text import escape_control_characters, one_line
@@ -84,7 +84,7 @@ def test_graphml_reads_back(cpr: SubtaskGraph, hostile: SubtaskGraph) -> None:
 
 
 def from_graphml(text: str) -> SubtaskGraph:
-    """The graph in a GraphML file, by what `msg2.formats.graphml` says about it."""
+    """The graph in a GraphML file, by what `msg2.formats.graph_reader` says about it."""
     network = networkx.read_graphml(io.BytesIO(text.encode()))
     label = {name: node["label"] for name, node in network.nodes(data=True) if node["kind"] == "step"}
 

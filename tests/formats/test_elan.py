@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.formats import read, read_all
-from msg2.formats.elan import to_elan
+from msg2.formats.elan_writer import to_elan
 from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
 from msg2.formats.source import Source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,19 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from benchmarks.fuzz import run_in_fork
 from msg2.errors import InputError
-from msg2.formats import matlab_file, read, read_all
+from msg2.formats import procel, read, read_all
 from msg2.task import Segment, Sentence, Task, Video
 
 NONE = np.zeros((0, 0))
+
+
+@pytest.fixture(autouse=True)
+def _quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork reads as a process of its own does, without importing everything again."""
+    if "crashes" not in request.node.name:
+        monkeypatch.setattr(subprocess, "run", run_in_fork)
 
 
 def cells(*values: Any) -> np.ndarray:
@@ -136,6 +145,6 @@ def test_broken_files(folder: Path) -> None:
 
 
 def test_a_reader_that_crashes_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matlab_file, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(procel, "_READER", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(InputError, match=r"data.mat: is broken MATLAB data \(its reader has crashed\)"):
         read(folder)

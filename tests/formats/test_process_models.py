@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from msg2.formats.bpmn import to_bpmn
-from msg2.formats.pnml import to_pnml
+from msg2.formats.process_models import to_bpmn, to_pnml
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.text import escape_control_characters
 from tests.formats.token_game import complete_runs, read_bpmn, read_pnml

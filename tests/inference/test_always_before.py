@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.graph import all_of, step
@@ -19,7 +19,6 @@ from msg2.task import Segment, Task, Video
 from tests.inference.conftest import DELTAS, NAMES, critical_graph, tasks, times_before
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), DELTAS)
 def test_delta(task: Task, delta: float) -> None:
     hasse = networkx.transitive_reduction(critical_graph(task, delta)[0])
@@ -27,7 +26,6 @@ def test_delta(task: Task, delta: float) -> None:
     assert learnt.preconditions == {name: all_of(map(step, hasse.predecessors(name))) for name in task.steps}
 
 
-@settings(deadline=None)
 @given(st.lists(st.permutations(NAMES), min_size=1, max_size=6))
 def test_strict_is_what_every_video_agrees_on(sequences: list[list[str]]) -> None:
     task = Task("t", NAMES, (Video(str(number), map(Segment, seen)) for number, seen in enumerate(sequences)))
@@ -40,7 +38,6 @@ def test_strict_is_what_every_video_agrees_on(sequences: list[list[str]]) -> Non
     assert graph.edge_pairs() == set(networkx.transitive_reduction(agreed).edges)
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True))
 def test_strict_never_contradicts_a_video_unless_a_circle_was_broken(task: Task) -> None:
     for parent, name in order_edges(task):

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
@@ -35,7 +35,6 @@ def reachable(graph: SubtaskGraph) -> list[frozenset[Step]]:
     return queue
 
 
-@settings(deadline=None, max_examples=80)
 @given(preconditions("abcde", kinds="and or"), preconditions("abcde", kinds="and or"))
 def test_a_clause_holds_whenever_the_step_is_eligible(one: dict[Step, Formula], other: dict[Step, Formula]) -> None:
     graph = SubtaskGraph("t", "abcde", one)
@@ -53,7 +52,6 @@ def test_a_clause_holds_whenever_the_step_is_eligible(one: dict[Step, Formula], 
                     assert holds == clauses.has(name, clause)
 
 
-@settings(deadline=None, max_examples=30)
 @given(tasks(repeats=True), st.integers(0, 9))
 def test_a_sample_is_the_task_with_videos_repeated(task: Task, seed: int) -> None:
     seen: list[Sequences] = []
@@ -123,7 +121,6 @@ def test_without_confidence_only_the_evidence_grows(method: str) -> None:
             assert 0 <= entry["edges"][parent]["direct"] <= entry["edges"][parent]["probability"] <= 1
 
 
-@settings(deadline=None, max_examples=40)
 @example(
     Task("", "abc", [Video(str(n), map(Segment, order)) for n, order in enumerate(("bac", "bc", "bc"))]), 0.9, "msg2"
 )

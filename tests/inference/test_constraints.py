@@ -9,7 +9,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -100,7 +100,6 @@ def repair(
     return dict(found.preconditions)
 
 
-@settings(deadline=None, max_examples=150)
 @given(preconditions(), knowledge(tuple("abcdef"), kinds=True))
 def test_any_formulas_are_repaired(learnt: dict[Step, Formula], known: Constraints) -> None:
     found = apply_constraints(tuple("abcdef"), LearnedPreconditions(learnt), known, NOTHING)
@@ -108,7 +107,6 @@ def test_any_formulas_are_repaired(learnt: dict[Step, Formula], known: Constrain
     assert set(found.order) <= known.required_order
 
 
-@settings(deadline=None, max_examples=100)
 @given(preconditions(), knowledge(tuple("abcdef")), st.randoms(use_true_random=False))
 def test_what_is_obeyed_already_stays_as_it_is(
     learnt: dict[Step, Formula], known: Constraints, randomness: random.Random
@@ -121,7 +119,6 @@ def test_what_is_obeyed_already_stays_as_it_is(
     assert repair("abcdef", mixed, known) == once
 
 
-@settings(deadline=None, max_examples=150)
 @given(preconditions(kinds="and"), knowledge(tuple("abcdef")), st.integers(0, 2**32 - 1))
 @example({"b": step("d"), "d": step("f"), "e": step("d")}, Constraints(required=[("e", "d"), ("b", "f")]), 0)
 def test_no_relation_goes_that_could_have_stayed(learnt: dict[Step, Formula], known: Constraints, seed: int) -> None:
@@ -180,7 +177,6 @@ def learnt_kinds(draw: st.DrawFn) -> LearnedPreconditions:
 FIVE = np.zeros((5, 5), dtype=np.int64)
 
 
-@settings(deadline=None, max_examples=100)
 @given(learnt_kinds(), knowledge(tuple("abcde"), kinds=True))
 def test_all_kinds_are_repaired(learnt: LearnedPreconditions, known: Constraints) -> None:
     found = apply_constraints(tuple("abcde"), learnt, known, FIVE)
@@ -198,7 +194,6 @@ def test_all_kinds_are_repaired(learnt: LearnedPreconditions, known: Constraints
     assert again.graph("abcde") == graph
 
 
-@settings(deadline=None, max_examples=100)
 @given(learnt_kinds(), knowledge(tuple("abcde"), kinds=True))
 def test_no_kind_goes_that_could_have_stayed(learnt: LearnedPreconditions, known: Constraints) -> None:
     before, graph = learnt.graph("abcde"), apply_constraints(tuple("abcde"), learnt, known, FIVE).graph("abcde")
@@ -236,7 +231,6 @@ def test_steps_that_are_required_in_order_do_not_exclude_each_other() -> None:
 # -- methods ----------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=25)
 @pytest.mark.parametrize("method", METHODS)
 @given(task=tasks(repeats=True), more=st.data(), randomness=st.randoms(use_true_random=False))
 def test_every_method_obeys(method: str, task: Task, more: st.DataObject, randomness: random.Random) -> None:

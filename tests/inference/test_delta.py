@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -60,7 +60,6 @@ def halves(draw: st.DrawFn) -> tuple[Task, Task, dict[Step, Formula]]:
     return task.with_videos(task.videos[:cut]), task.with_videos(task.videos[cut:]), formulas
 
 
-@settings(deadline=None, max_examples=200)
 @given(halves())
 def test_likelihoods_of_held_out_labels(given_: tuple[Task, Task, dict[Step, Formula]]) -> None:
     training, held_out, formulas = given_

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -60,7 +60,6 @@ def shuffled(task: Task, randomness: random.Random) -> Task:
 # -- the same bytes -----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
 @given(tasks(repeats=True), EVERY_WAY, RANDOMNESS)
 def test_the_order_of_videos_rows_and_steps_means_nothing(
     task: Task, way: tuple[str, dict[str, Any]], randomness: random.Random
@@ -77,7 +76,6 @@ def test_order_means_nothing_in_a_noisy_world(method: str, options: dict[str, An
         assert infer(shuffled(NOISY, random.Random(seed)), method, **options).dumps() == expected
 
 
-@settings(deadline=None, max_examples=40)
 @given(tasks(repeats=True), EVERY_WAY.filter(lambda way: way != ("msg2", {})), RANDOMNESS)
 def test_names_of_videos_mean_nothing(task: Task, way: tuple[str, dict[str, Any]], randomness: random.Random) -> None:
     method, options = way
@@ -104,7 +102,6 @@ def without_videos(graph: SubtaskGraph) -> Any:
     return written
 
 
-@settings(deadline=None, max_examples=100)
 @given(tasks(repeats=True), EVERY_WAY, st.data())
 def test_other_step_names_in_the_same_order_only_relabel(
     task: Task, way: tuple[str, dict[str, Any]], more: st.DataObject
@@ -171,7 +168,6 @@ def test_the_seed_reaches_the_folds() -> None:
 # -- evidence -----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
 @given(tasks(repeats=True, most_videos=8), EVERY_WAY)
 def test_evidence_adds_up(task: Task, way: tuple[str, dict[str, Any]]) -> None:
     graph = infer(task, way[0], **way[1])

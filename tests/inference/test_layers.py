@@ -6,7 +6,7 @@ from itertools import product
 
 import networkx
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -50,7 +50,6 @@ def test_purity_is_the_share_of_one_order(before: NDArray[np.int64]) -> None:
         assert share[n, m] == (before[n, m] / together if together else 0)
 
 
-@settings(deadline=None)
 @given(RELATIONS, st.data())
 def test_cycles_lose_their_least_supported_pairs(relation: NDArray[np.bool_], more: st.DataObject) -> None:
     half = np.array(more.draw(st.lists(st.integers(1, 5), min_size=relation.size, max_size=relation.size)), dtype=int)
@@ -94,7 +93,6 @@ def test_reduction(order: NDArray[np.bool_]) -> None:
     assert transitive_reduction(order).tolist() == matrix_of(networkx.transitive_reduction(graph_of(order)))
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), DELTAS)
 def test_layers_of_a_task(task: Task, delta: float) -> None:
     graph, ignored = critical_graph(task, delta)

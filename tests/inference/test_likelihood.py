@@ -73,7 +73,6 @@ sequences = st.lists(st.permutations("abcd").map("".join).flatmap(lambda s: st.i
                      min_size=1, max_size=6)  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
 @given(sequences, st.integers(0, 10**6))
 def test_the_score_is_the_one_of_the_definition(found: list[str], seed: int) -> None:
     task, rng = task_of(*found), np.random.default_rng(seed)
@@ -95,7 +94,7 @@ def test_there_are_as_many_orders_as_there_are_posets() -> None:
     assert len(FOUR) == 219
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(sequences)
 def test_the_search_ends_where_no_single_move_helps_and_never_below_a_start(found: list[str]) -> None:
     variants = variants_of(task_of(*found))
@@ -175,7 +174,7 @@ def test_alternatives_that_are_both_done_are_told_by_the_order() -> None:
     assert never_alone.precondition("b") == all_of([step("a"), step("c")])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_where_the_search_ends_scores_afresh_the_same(seed: int) -> None:
     world = random_world(RandomWorldOptions(steps=8, depth=3, or_rate=0.3), seed)

@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -41,7 +41,6 @@ graphs = st.lists(preconditions(STEPS, kinds="and or"), min_size=1, max_size=5).
 )
 
 
-@settings(max_examples=80)
 @given(graphs, st.randoms(use_true_random=False))
 def test_what_is_kept_has_a_majority_and_the_order_of_people_means_nothing(
     many: list[SubtaskGraph], randomness
@@ -59,7 +58,6 @@ def test_what_is_kept_has_a_majority_and_the_order_of_people_means_nothing(
     assert mixed.graph.evidence == found.graph.evidence
 
 
-@settings(max_examples=80)
 @given(graphs)
 def test_a_step_that_most_put_first_comes_first(many: list[SubtaskGraph]) -> None:
     found = merge_graphs(many)
@@ -141,7 +139,6 @@ def related(draw: st.DrawFn) -> SubtaskGraph:
     return graph
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(related(), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_votes_on_pairs_are_those_of_their_kinds(many: list[SubtaskGraph], randomness: random.Random) -> None:
     found = merge_graphs(many)
@@ -162,7 +159,6 @@ def test_votes_on_pairs_are_those_of_their_kinds(many: list[SubtaskGraph], rando
     assert mixed.graph.to_json() | {"method": {}} == found.graph.to_json() | {"method": {}}
 
 
-@settings(max_examples=80, deadline=None)
 @given(related(), st.integers(1, 3))
 def test_people_who_agree_on_all_kinds_are_left_as_they_are(graph: SubtaskGraph, people: int) -> None:
     found = merge_graphs([graph] * people)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.paper_figures.search_trace import search_trace
@@ -127,7 +127,6 @@ def greedy_options(draw: st.DrawFn) -> Msg2Options:
     return settings_of(draw, draw(st.sampled_from([None, 1, 3, 4])))
 
 
-@settings(deadline=None, max_examples=250)
 @given(tasks(repeats=True), two_literal_options())
 def test_two_literals_is_the_best_of_all_candidates(task: Task, options: Msg2Options) -> None:
     check_two_literals(task, options)
@@ -205,7 +204,6 @@ def greedy_path(task: Task, name: Step, options: Msg2Options) -> list[tuple[Form
     return path
 
 
-@settings(deadline=None, max_examples=200)
 @given(tasks(repeats=True), greedy_options())
 def test_greedy_follows_the_paper(task: Task, options: Msg2Options) -> None:
     assert isinstance(options.delta, float)
@@ -228,7 +226,6 @@ def test_greedy_on_a_noisy_world() -> None:
         assert formula == greedy_path(task, name, options)[-1][0]
 
 
-@settings(deadline=None)
 @given(tasks(), greedy_options())
 def test_more_literals_never_score_less(task: Task, options: Msg2Options) -> None:
     sequences = Sequences.from_task(task)
@@ -258,7 +255,6 @@ def test_the_null_precondition_scores_one() -> None:
 # -- the search, round by round -----------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), two_literal_options() | greedy_options(), st.integers(1, 12))
 def test_a_trace_tells_how_the_choice_was_made(task: Task, options: Msg2Options, most: int) -> None:
     sequences = Sequences.from_task(task)
@@ -279,7 +275,6 @@ def test_a_trace_tells_how_the_choice_was_made(task: Task, options: Msg2Options,
         assert all(one.outcome == "no better" for one in rounds[rounds.index(found) + 1 :])
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), two_literal_options())
 def test_a_trace_of_two_literals_has_all_candidates(task: Task, options: Msg2Options) -> None:
     for name, scores in expected_two_literals(task, options).items():
@@ -288,7 +283,6 @@ def test_a_trace_of_two_literals_has_all_candidates(task: Task, options: Msg2Opt
         assert found == pytest.approx(scores, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), greedy_options())
 def test_a_greedy_trace_follows_the_paper(task: Task, options: Msg2Options) -> None:
     for name in task.steps:
@@ -303,7 +297,6 @@ def test_a_greedy_trace_follows_the_paper(task: Task, options: Msg2Options) -> N
 # -- what the options do ------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(tasks(), two_literal_options() | greedy_options(), st.floats(0, 3), st.floats(0, 3))
 def test_a_higher_alpha_never_adds_literals(task: Task, options: Msg2Options, one: float, other: float) -> None:
     cheap, dear = (
@@ -316,7 +309,6 @@ def test_a_higher_alpha_never_adds_literals(task: Task, options: Msg2Options, on
     assert all(dear[name].literal_count <= cheap[name].literal_count for name in cheap)
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), DELTAS, st.sampled_from([2, None]))
 def test_without_recency_the_rules_agree(task: Task, delta: float, most: int | None) -> None:
     each, satisfied = (
@@ -326,7 +318,6 @@ def test_without_recency_the_rules_agree(task: Task, delta: float, most: int | N
     assert each.preconditions == satisfied.preconditions
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True), two_literal_options() | greedy_options())
 def test_preconditions_use_lower_layers_only(task: Task, options: Msg2Options) -> None:
     assert isinstance(options.delta, float)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import networkx
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
@@ -74,7 +74,6 @@ def graphs(draw: st.DrawFn) -> dict[Step, Formula]:
     return truth
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_all_vectors_give_back_the_functions(truth: dict[Step, Formula]) -> None:
     found = decided(NAMES, truth)
@@ -140,7 +139,6 @@ def gini_tree(columns: str, seen: Sequence[Example], state: frozenset[Step]) -> 
     return gini_tree(columns, side, state)
 
 
-@settings(deadline=None, max_examples=200)
 @given(ROWS)
 def test_the_tree_splits_by_gini(seen: list[Example]) -> None:
     """Vectors that were never seen tell which splits were taken."""
@@ -150,7 +148,6 @@ def test_the_tree_splits_by_gini(seen: list[Example]) -> None:
         assert simplify(formula).evaluate(state) == formula.evaluate(state)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_the_tree_fits_as_well_as_scikit_learn(seen: list[Example]) -> None:
     formula = tree_of("abcd", seen)
@@ -164,7 +161,6 @@ def test_the_tree_fits_as_well_as_scikit_learn(seen: list[Example]) -> None:
 # -- demonstrations -----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(tasks(repeats=True))
 def test_msgi_returns_null_on_demonstrations(task: Task) -> None:
     learnt = learn_msgi(Sequences.from_task(task), MsgiOptions())
@@ -228,7 +224,6 @@ ONLY_ITS_OWN_COMPLETION_TELLS = Task(
 """a & c (b aside) is eligible and ineligible for b, which thus needs nothing; e needs b & d."""
 
 
-@settings(deadline=None, max_examples=200)
 @example(Task("t", "ab", [Video("v", [Segment("a", 1, 2), Segment("b", 1, 2)])]))
 @example(ONLY_ITS_OWN_COMPLETION_TELLS)
 @given(tasks(repeats=True, most_videos=3))

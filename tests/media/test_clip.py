@@ -155,5 +155,5 @@ def test_what_is_no_clip(folder: Path, tmp_path: Path) -> None:
 
 def test_without_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         image_encoder(str(folder))

@@ -242,7 +242,7 @@ def test_no_manifest(store: Path) -> None:
 def test_without_safetensors(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         open_store(store).features("t", "v1")
-    with pytest.raises(MissingExtraError, match=r"msg2\[states\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         write_store(store, {(None, "v2"): some()}, ENCODERS)

@@ -283,7 +283,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path, film: Film, monkeypatch: py
         list(sample_frames(tmp_path / "a.mp4"))
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[media\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         list(sample_frames(tmp_path / "a.mp4"))
 
 

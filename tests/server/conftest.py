@@ -18,6 +18,8 @@ from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
 
 HERE = "http://127.0.0.1:8765"
+PATIENCE = 300.0
+"""Seconds after which a test gives up: nothing takes so long, however busy the machine is."""
 
 TOAST = "video,step,start,end\n" + "".join(
     f"v{number},{step},{time},{time + 1}\n" for number in range(8) for time, step in enumerate(["whisk", "dip", "fry"])
@@ -49,6 +51,14 @@ def client(open_app: Open) -> TestClient:
     return open_app()
 
 
+@pytest.fixture(scope="module")
+def shared_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """An app for all tests of a module that leave nothing behind."""
+    workspace = Workspace(ServerSettings(folder=tmp_path_factory.mktemp("shared") / "work"))
+    with TestClient(create_app(workspace), base_url=HERE, raise_server_exceptions=False) as client:
+        yield client
+
+
 def uploaded(client: TestClient, content: str | bytes = TOAST, name: str = "toast.csv") -> Any:
     """The dataset that an upload becomes."""
     answer = client.post("/api/data", params={"name": name}, content=content)
@@ -56,15 +66,18 @@ def uploaded(client: TestClient, content: str | bytes = TOAST, name: str = "toas
     return answer.json()
 
 
-def finished(client: TestClient, id: str, within: float = 30) -> Any:
-    """A job at its end."""
-    end = time.monotonic() + within
-    while time.monotonic() < end:
-        work = client.get(f"/api/work/{id}").json()
-        if work["state"] in ("done", "failed"):
-            return work
+def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds, however busy the machine is."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
         time.sleep(0.02)
-    raise AssertionError(f"the job has not ended: {work}")
+
+
+def finished(client: TestClient, id: str) -> Any:
+    """A job at its end."""
+    until(lambda: client.get(f"/api/work/{id}").json()["state"] in ("done", "failed"))
+    return client.get(f"/api/work/{id}").json()
 
 
 def learnt(client: TestClient, data: str, **job: Any) -> Any:

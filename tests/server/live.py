@@ -1,4 +1,4 @@
-"""The real program, `msg2 serve`, in a process of its own."""
+"""The app at an address: the real program, `msg2 serve`, in a process of its own; or a server in this process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from msg2.server.settings import ServerSettings
+from msg2.server.web_app import AppServer, listening_socket
+from msg2.server.workspace import Workspace
 
 
 def start_server(
@@ -42,5 +48,29 @@ def serving(
         yield address
     finally:
         server.send_signal(how_to_end)
-        rest, _ = server.communicate(timeout=20)
+        rest, _ = server.communicate(timeout=300)
     assert "Traceback" not in rest, rest
+
+
+@contextmanager
+def running_app(folder: Path, *paths: str, **options: Any) -> Iterator[tuple[str, AppServer]]:
+    """The address of an app in this process, and its server; it keeps `paths` in `folder`, and its work there."""
+    settings = ServerSettings(folder=folder / "work", port=0, **options)
+    with Workspace(settings) as workspace, listening_socket(settings) as listening:
+        for path in paths:
+            workspace.add_path(folder / path)
+        server = AppServer(workspace)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/", server  # connections wait until it has started
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def app_address(folder: Path, *paths: str, **options: Any) -> Iterator[str]:
+    """The address of `running_app`."""
+    with running_app(folder, *paths, **options) as (address, _):
+        yield address

@@ -5,53 +5,52 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
+from functools import cache
 
 from msg2.errors import InputError
 
 
-def greedy(progress: object) -> int:
+def greedy() -> int:
     return len(bytearray(4_000_000_000))
 
 
-def fatal(progress: object) -> None:
+def fatal() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def deep(progress: object) -> None:
-    deep(progress)
+def deep() -> None:
+    deep()
 
 
-def wrong(progress: object) -> float:
+def wrong() -> float:
     return 1 / 0
 
 
-def endless(progress: object) -> None:
+def endless() -> None:
     while True:
         pass
 
 
-def resident() -> Callable[[str], str]:
-    """A worker that stays, and does as it is told."""
-
-    def answer(question: str) -> str:
-        if question == "refuse":
-            raise InputError("no such thing")
-        return {"echo": str, "wrong": wrong, "endless": endless, "fatal": fatal}[question](question)  # type: ignore[operator, no-any-return]
-
-    return answer
+def echo() -> str:
+    return "echo"
 
 
-def unmakeable() -> Callable[[str], str]:
-    raise InputError("cannot be made")
+def refuse() -> None:
+    raise InputError("no such thing")
 
 
-def full(progress: object) -> None:
+@cache
+def number() -> int:
+    """The same one, as long as the process stays."""
+    return os.getpid()
+
+
+def full() -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def nearly_full(progress: object) -> None:
+def nearly_full() -> None:
     try:
-        full(progress)
+        full()
     except OSError as error:
         raise InputError("cannot be written") from error

@@ -13,11 +13,11 @@ from fastapi.testclient import TestClient
 
 from msg2.errors import InputError
 from msg2.server import jobs
-from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
+from msg2.server.workers import disk_full_error
 from msg2.server.workspace import Workspace, new_id
-from tests.server.conftest import Open, finished, learnt, refused, uploaded
+from tests.server.conftest import Open, finished, learnt, refused, until, uploaded
 
 
 def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: 
     first = open_app(workers=1)
     data = uploaded(first, _long_table())
     begun = first.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
-    _until(lambda: "samples of the videos" in (first.get(f"/api/work/{begun['id']}").json()["news"] or ""))
+    until(lambda: "samples of the videos" in (first.get(f"/api/work/{begun['id']}").json()["news"] or ""))
     first.__exit__(None, None, None)
     record = json.loads((tmp_path / "work" / "work" / begun["id"] / "record.json").read_text())
     assert (record["state"], record.get("attempts", 0)) == ("waiting", 0)
@@ -68,7 +68,7 @@ def test_a_job_says_how_far_it_is(client: TestClient) -> None:
             shown.append((work["done"], work["total"]))
         return len(shown) >= 3
 
-    _until(is_in_the_samples)
+    until(is_in_the_samples)
     assert shown == sorted(shown)
     assert all(0 <= done < 10_000 for done, _ in shown)
     listed = client.get("/api/work").json()["work"][0]
@@ -78,7 +78,7 @@ def test_a_job_says_how_far_it_is(client: TestClient) -> None:
 def test_a_job_can_be_given_up(client: TestClient) -> None:
     data = uploaded(client, _long_table())
     begun = client.post("/api/work", json={"data": data["id"], "method": "msg2", "samples": 10_000}).json()
-    _until(lambda: client.get(f"/api/work/{begun['id']}").json()["state"] == "running")
+    until(lambda: client.get(f"/api/work/{begun['id']}").json()["state"] == "running")
     assert client.delete(f"/api/work/{begun['id']}").status_code == 204
     assert refused(client.get(f"/api/work/{begun['id']}"), 404)
     assert learnt(client, uploaded(client)["id"])
@@ -113,7 +113,7 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
 
 def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     data = uploaded(client)
-    real, said = jobs.run_in_process, iter([disk_full_error()])
+    real, said = jobs.Worker.run, iter([disk_full_error()])
     seen: list[Any] = []
 
     def run_where_there_is_room(*arguments: Any, **options: Any) -> Any:
@@ -121,9 +121,9 @@ def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch:
             raise error
         return real(*arguments, **options)
 
-    monkeypatch.setattr(jobs, "run_in_process", run_where_there_is_room)
+    monkeypatch.setattr(jobs.Worker, "run", run_where_there_is_room)
     begun = client.post("/api/work", json={"data": data["id"]}).json()
-    _until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
+    until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
     assert seen[-1] == "the disk of the server is full: waiting for room"
     assert finished(client, begun["id"])["state"] == "done"
 
@@ -141,10 +141,3 @@ def _long_table() -> str:
     steps = [f"step {number}" for number in range(30)]
     rows = [f"v{video},{step}\n" for video in range(40) for step in steps[video % 7 :]]
     return "video,step\n" + "".join(rows)
-
-
-def _until(holds: Any, within: float = 20) -> None:
-    end = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Fifty clients for a few seconds; `python -m benchmarks.server` and `benchmarks.app_load` take minutes."""
+"""Many clients at the same time; `python -m benchmarks.server` and `benchmarks.app_load` take minutes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from benchmarks import app_load, server
 
 
 def test_no_error_and_no_job_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
-    result = server.run_load_test(clients=50, seconds=4)
+    """Every client sends a request of each kind, however long that takes."""
+    result = server.run_load_test(clients=6, seconds=0)
     assert result.errors == []
     assert result.lost == []
-    assert result.jobs >= 5
+    assert result.jobs == 6
     assert set(result.times) == {"upload", "begin a job", "infer", "next", "check", "one dataset"}
 
 

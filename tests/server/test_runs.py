@@ -5,27 +5,23 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
 from msg2.assist.assistant import Assistant
 from msg2.assist.events import answer_event
 from msg2.formats import read, read_graph
-from msg2.server.resident_process import ResidentPool, ResidentProcess, WorkerPlan
 from msg2.server.settings import ServerSettings
-from msg2.server.web_app import AppServer, create_app, listening_socket
+from msg2.server.web_app import create_app
 from msg2.server.workspace import Workspace
-from tests.server import misbehaving_tasks
-from tests.server.conftest import TOAST, Open, learnt, refused, uploaded
-from tests.server.live import serving
+from tests.server.conftest import PATIENCE, TOAST, Open, learnt, refused, until, uploaded
+from tests.server.live import running_app
 
 GRAPH = {
     "format": "msg2.graph/2", "task": "toast", "steps": ["whisk", "dip", "fry"],
@@ -205,8 +201,8 @@ def test_a_worker_that_was_killed_is_made_again(client: TestClient) -> None:
     run = opened(client, drawn(client))["id"]
     told(client, run, {"did": "whisk"})
     live_runs = client.app.state.runs  # type: ignore[attr-defined]
-    (place,) = live_runs._pool._places.values()
-    place.process._process.close()
+    (seat,) = live_runs._pool._seats.values()
+    seat.worker._process.kill()
     refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
     assert told(client, run, {"did": "dip"})["progress"] == ["whisk", "dip"]
 
@@ -279,7 +275,7 @@ def test_few_workers_serve_many_graphs_at_once(open_app: Open) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert len(client.app.state.runs._pool._places) <= 2  # type: ignore[attr-defined]
+    assert len(client.app.state.runs._pool._seats) <= 2  # type: ignore[attr-defined]
 
 
 def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
@@ -293,36 +289,14 @@ def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
     assert (present["events"], present["version"]) == (20, 20)
 
 
-def test_an_event_takes_milliseconds(client: TestClient) -> None:
+def test_events_are_answered_by_one_process_that_has_learned(client: TestClient) -> None:
+    """So that an event takes milliseconds."""
     run = opened(client, learnt(client, uploaded(client)["id"])["id"])["id"]
-    times = []
-    for event in [{"did": "whisk"}, {"undo": True}] * 30:
-        begin = time.perf_counter()
+    seats = client.app.state.runs._pool._seats  # type: ignore[attr-defined]
+    (worker,) = (seat.worker for seat in seats.values())
+    for event in [{"did": "whisk"}, {"undo": True}] * 5:
         told(client, run, event)
-        times.append(time.perf_counter() - begin)
-    assert sorted(times)[len(times) // 2] < 0.05
-
-
-def test_workers_that_misbehave_break_alone() -> None:
-    settings, ended = ServerSettings(answer_seconds=0.5, megabytes=2000), threading.Event()
-    worker = ResidentProcess(WorkerPlan(misbehaving_tasks.resident, ()), settings, ended)
-    assert worker.ask("echo") == "echo"
-    with pytest.raises(ValueError, match="no such thing"):
-        worker.ask("refuse")
-    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        worker.ask("wrong")
-    assert worker.ask("echo") == "echo"  # what is only refused does not end it
-    with pytest.raises(ValueError, match=r"longer than 0\.5 seconds"):
-        worker.ask("endless")
-    assert not worker.is_open
-    pool = ResidentPool(settings)
-    for question, words in (("fatal", "broke off"), ("endless", "longer than")):
-        with pytest.raises(ValueError, match=words):
-            pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), question)
-        assert pool.ask("one", WorkerPlan(misbehaving_tasks.resident, ()), "echo") == "echo"
-    with pytest.raises(ValueError, match="cannot be made"):
-        pool.ask("two", WorkerPlan(misbehaving_tasks.unmakeable, ()), "echo")
-    pool.close()
+    assert [seat.worker for seat in seats.values()] == [worker]
 
 
 # -- guards -----------------------------------------------------------------------------------------------------
@@ -347,27 +321,8 @@ def test_runs_are_guarded_as_the_rest(open_app: Open) -> None:
 # -- streams ----------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def live_app(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
-    """The address of a server in this process, and its live runs."""
-    settings = ServerSettings(folder=folder / "work", port=0, **options)
-    with Workspace(settings) as workspace, listening_socket(settings) as listening:
-        app = create_app(workspace)
-        server = AppServer(uvicorn.Config(app, log_level="warning", access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}", app.state.runs
-        finally:
-            server.should_exit = True
-            thread.join(20)
-            assert not thread.is_alive()
-
-
 def asked(address: str, method: str, path: str, body: Any = None) -> Any:
-    connection = http.client.HTTPConnection(address, timeout=20)
+    connection = http.client.HTTPConnection(address, timeout=PATIENCE)
     content = None if body is None else json.dumps(body)
     connection.request(method, f"/api{path}", content, {"Content-Type": "application/json"})
     answer = connection.getresponse()
@@ -381,7 +336,7 @@ class Stream(AbstractContextManager["Stream"]):
     """A listener, who reads one event after the other."""
 
     def __init__(self, address: str, run: str) -> None:
-        self.connection = http.client.HTTPConnection(address, timeout=10)
+        self.connection = http.client.HTTPConnection(address, timeout=PATIENCE)
         self.connection.request("GET", f"/api/runs/{run}/stream")
         self.response = self.connection.getresponse()
 
@@ -407,8 +362,9 @@ class Stream(AbstractContextManager["Stream"]):
 
 
 def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msg2.server.api.runs._KEEP_ALIVE_SECONDS", 0.2)
-    with ExitStack() as streams, live_app(tmp_path, listeners=2) as (address, live_runs):
+    monkeypatch.setattr("msg2.server.live_runs._KEEP_ALIVE_SECONDS", 0.2)
+    with ExitStack() as streams, running_app(tmp_path, listeners=2) as (url, server):
+        address, live_runs = urlsplit(url).netloc, server._app.state.runs
         graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
         run = asked(address, "POST", "/runs", {"graph": graph})
         path = f"/runs/{run['id']}"
@@ -426,10 +382,7 @@ def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.Monk
         assert first.answer() == second.answer() == told_last
         assert "" in first.event()  # a comment: still here
         second.__exit__()
-        end = time.monotonic() + 10
-        while len(live_runs._listeners[run["id"]]) > 1 and time.monotonic() < end:
-            time.sleep(0.05)
-        assert len(live_runs._listeners[run["id"]]) == 1
+        until(lambda: len(live_runs._listeners[run["id"]]) == 1)
         asked(address, "DELETE", path)
         while "" in (event := first.event()):
             pass
@@ -439,16 +392,15 @@ def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_server_that_ends_ends_its_streams(tmp_path: Path) -> None:
-    with ExitStack() as streams, live_app(tmp_path) as (address, _):
+    with ExitStack() as streams, running_app(tmp_path) as (url, _):
+        address = urlsplit(url).netloc
         graph = asked(address, "POST", "/drawn", {"graph": GRAPH})["id"]
         run = asked(address, "POST", "/runs", {"graph": graph})["id"]
         stream = streams.enter_context(Stream(address, run))
         stream.answer()
-        begin = time.monotonic()
-    assert time.monotonic() - begin < 5
-    (tmp_path / "toast.csv").write_text(TOAST)
-    with serving(tmp_path, "toast.csv") as found:  # the real program, which goes on with the run
-        address = urlsplit(found).netloc
+    assert stream.event() == {}
+    with running_app(tmp_path) as (url, _):  # which goes on with the run
+        address = urlsplit(url).netloc
         with Stream(address, run) as stream:
             assert stream.answer()["version"] == 0
             asked(address, "POST", f"/runs/{run}/events", {"did": "whisk"})

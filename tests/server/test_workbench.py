@@ -111,6 +111,8 @@ def test_the_graph_grows_with_the_labels(client: TestClient) -> None:
     assert (none["svg"], none["videos"], none["movement"], len(none["next"])) == (None, 0, None, 5)
     for count, video in enumerate(videos[:6], start=1):
         assert save(client, id, video["video"], **accepted(video["drafts"])).status_code == 200
+        if count < 5:  # too few to tell how much the graph moves
+            continue
         some = client.post(f"/api/data/{id}/workbench/graph", json=ask).json()
         assert (some["videos"], some["labels"]) == (count, 3 * count)
         assert [choice["video"] for choice in some["next"]] == [one["video"] for one in videos[count:]][:5]

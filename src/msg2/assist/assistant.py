@@ -29,7 +29,7 @@ from msg2.text import short_repr
 if TYPE_CHECKING:
     from msg2.formats.conversion import Demonstrations
 
-GraphSource: TypeAlias = SubtaskGraph | str | PathLike[str] | Mapping[str, Any]
+GraphSource: TypeAlias = SubtaskGraph | str | PathLike[str] | Mapping[str, object]
 """A graph, its file, or the content of one."""
 
 FORMAT = "msg2.run/1"
@@ -350,8 +350,8 @@ class Assistant:
 
     def to_json(self) -> dict[str, object]:
         """The run as plain values: what was told, in order. What was learned is not in it."""
-        events = [{"accept": next(iter(one.seen))} if one.accepted else {"saw": dict(one.seen), "at": one.at}
-                  for one in self._observations]  # fmt: skip
+        events = [{"accept": next(iter(event.seen))} if event.accepted else {"saw": dict(event.seen), "at": event.at}
+                  for event in self._observations]  # fmt: skip
         return {"format": FORMAT, "task": self.graph.task, "graph": self._model.fingerprint, "events": events}
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -425,9 +425,9 @@ class Assistant:
         hypotheses = self._belief.hypotheses
         if len(hypotheses) == 1:
             return self._model.forecast(done)
-        forecasts = [(one.probability, self._model.forecast(one.progress)) for one in hypotheses]
+        forecasts = [(hypothesis.probability, self._model.forecast(hypothesis.progress)) for hypothesis in hypotheses]
         left = [name for name in self.graph.steps if name not in set(done)]
-        shares = {name: sum(weight * found.get(name, 0.0) for weight, found in forecasts) for name in left}
+        shares = {name: sum(weight * forecast.get(name, 0.0) for weight, forecast in forecasts) for name in left}
         total = sum(shares.values())
         return {name: share / total if total else 1 / len(left) for name, share in shares.items()}
 
@@ -435,9 +435,9 @@ class Assistant:
         """When something last came that counts; None where nothing has, or its time is not known."""
         before = [belief.best.progress for belief in self._beliefs]
         moments = (
-            one.at
-            for one, was, became in zip(self._observations, before, before[1:], strict=False)
-            if was != became and one.at is not None
+            observation.at
+            for observation, was, became in zip(self._observations, before, before[1:], strict=False)
+            if was != became and observation.at is not None
         )
         return max(moments, default=None)
 
@@ -445,8 +445,8 @@ class Assistant:
         """Why a step that was done does not count."""
         findings = [
             finding
-            for one in self._observations
-            for finding in (one.report.findings if one.report else ())
+            for observation in self._observations
+            for finding in (observation.report.findings if observation.report else ())
             if name in (finding.deviation.step, finding.deviation.other)
         ]
         surest = max(findings, key=lambda finding: finding.probability, default=None)
@@ -467,7 +467,9 @@ class Assistant:
             raise unknown_step_error(name, self.graph)
 
     def _require_time(self, at: float | None) -> None:
-        last = next((one.at for one in reversed(self._observations) if one.at is not None), None)
+        last = next(
+            (observation.at for observation in reversed(self._observations) if observation.at is not None), None
+        )
         if at is not None and not is_finite(at):
             raise InputError(f"at is {short_repr(str(at))}, it must be a number of seconds")
         if at is not None and last is not None and at < last:
@@ -476,7 +478,11 @@ class Assistant:
 
 def _report(belief: Belief, seen: Mapping[Step, float], at: float | None) -> StepReport:
     """What is made of what was seen, by all hypotheses in which it was done."""
-    assessed = [(one.probability, one.assessment) for one in belief.hypotheses if one.assessment is not None]
+    assessed = [
+        (hypothesis.probability, hypothesis.assessment)
+        for hypothesis in belief.hypotheses
+        if hypothesis.assessment is not None
+    ]
     weights: dict[Step, float] = {}
     for share, assessment in assessed:
         weights[assessment.step] = weights.get(assessment.step, 0.0) + share

@@ -111,9 +111,9 @@ class Belief:
                     total = outcome.probability if same is outcome else same.probability + outcome.probability
                     heavier = max(same, outcome, key=lambda each: each.probability)
                     merged[key] = replace(heavier, probability=total)
-        kept = sorted(merged.values(), key=lambda one: (-one.probability, one.done))[:MAX_HYPOTHESES]
-        total = sum(one.probability for one in kept)
-        return Belief(tuple(replace(one, probability=one.probability / total) for one in kept))
+        kept = sorted(merged.values(), key=lambda each: (-each.probability, each.done))[:MAX_HYPOTHESES]
+        total = sum(hypothesis.probability for hypothesis in kept)
+        return Belief(tuple(replace(hypothesis, probability=hypothesis.probability / total) for hypothesis in kept))
 
     def probability_done(self) -> dict[Step, float]:
         """How probably each step has been done; those that nobody saw are not in it."""
@@ -198,12 +198,12 @@ class AssistantModel:
         past, flags = self.forecaster.extractor.past, np.zeros(len(self.graph.steps), dtype=np.bool_)
         flags[[self.index[name] for name in done]] = True
         chosen = past.chosen[(past.contexts.packed == np.packbits(flags)).all(axis=1)]
-        return Precedents(Counter(self.graph.steps[place] for place in chosen.tolist()), len(chosen))
+        return Precedents(Counter(self.graph.steps[index] for index in chosen.tolist()), len(chosen))
 
     @cached_property
     def index(self) -> Mapping[Step, int]:
-        """The place of each step in the graph."""
-        return {name: place for place, name in enumerate(self.graph.steps)}
+        """The index of each step in the graph."""
+        return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
     def fingerprint(self) -> str:

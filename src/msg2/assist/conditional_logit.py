@@ -141,9 +141,9 @@ def best_penalty(
             break
         held_out_size += len(held_out.chosen)
         model = None
-        for place, penalty in enumerate(grid):  # each search starts where the stronger penalty's ended
+        for number, penalty in enumerate(grid):  # each search starts where the stronger penalty's ended
             model = fit_conditional_logit(training, penalty, prior, model, _TRIAL_TOLERANCE)
-            likelihood[place] += model.log_likelihood(held_out)
+            likelihood[number] += model.log_likelihood(held_out)
     near = likelihood >= likelihood.max() - _TIE * held_out_size
     return grid[int(np.argmax(near))]
 

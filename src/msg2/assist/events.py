@@ -247,30 +247,34 @@ def _shown(value: object) -> str:
     return short_repr(json.dumps(value, ensure_ascii=False, default=str)).strip("'\"")
 
 
+def _require(fields: Mapping[str, object], key: str, valid: bool, what: str) -> None:
+    if not valid:
+        raise InputError(f"{key!r} is {_shown(fields[key])}, it must be {what}")
+
+
 def _text(fields: Mapping[str, object], key: str) -> str:
-    if not isinstance(fields[key], str):
-        raise InputError(f"{key!r} is {_shown(fields[key])}, it must be the name of a step")
-    return str(fields[key])
+    value = fields[key]
+    _require(fields, key, isinstance(value, str), "the name of a step")
+    return str(value)
 
 
 def _number(fields: Mapping[str, object], key: str) -> float | None:
     value = fields.get(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"{key!r} is {_shown(value)}, it must be a number")
-    if value is not None and not abs(value) <= sys.float_info.max:  # JSON has numbers of any size
-        raise InputError(f"{key!r} is {_shown(value)}, it must be a finite number")
+    _require(fields, key, abs(value) <= sys.float_info.max, "a finite number")  # JSON has numbers of any size
     return value
 
 
 def _truth(fields: Mapping[str, object], key: str) -> bool:
     value = fields.get(key, False)
-    if not isinstance(value, bool):
-        raise InputError(f"{key!r} is {_shown(value)}, it must be true or false")
-    return value
+    _require(fields, key, isinstance(value, bool), "true or false")
+    return value is True
 
 
 def _whole(fields: Mapping[str, object], key: str) -> int | None:
     value = fields.get(key)
-    if value is not None and type(value) is not int:
-        raise InputError(f"{key!r} is {_shown(value)}, it must be a whole number")
-    return value
+    _require(fields, key, value is None or type(value) is int, "a whole number")
+    return value if isinstance(value, int) else None

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
+from msg2.formats import to_task, to_tasks
 from msg2.graph import Formula, SubtaskGraph, any_of, is_tautology, negation, step
 from msg2.graph.formula import unmet_clauses
 from msg2.task import Absent, Segment, Step, Task
@@ -80,10 +81,11 @@ class Run:
         self._last: Segment | None = None
         self._missing: dict[Step, dict[Step, Formula]] = {}  # step -> those that came without it, and by which clause
 
-    def step(self, segment: Segment, during: Set[Step] = frozenset()) -> tuple[Deviation, ...]:
+    def step(self, segment: Segment, during: Set[Step] | None = None) -> tuple[Deviation, ...]:
         """Say how the segment that begins now deviates; a step that the graph does not have is at most repeated.
 
-        In hindsight it is known which steps begin `during` the segment: they count as done for what it needs.
+        In hindsight it is known which steps begin `during` the segment: they count as done for what it needs. Then
+        `reversed_pairs` and `left_out` tell what came too late or not at all, and not the step that lacks it.
         """
         self._advance(segment)
         name = segment.step
@@ -102,10 +104,12 @@ class Run:
             deviations += [Deviation("exclusive", name, other, step(other)) for other in partners]
         deviations += [Deviation("order", name, other, clause) for other, clause in late_for.items()]
         lacking: set[Step] = set()
-        begun = self._completed.union(during, (one.step for one in self._running if one is not segment))
+        begun = self._completed.union(
+            during or (), (earlier.step for earlier in self._running if earlier is not segment)
+        )
         for clause in unmet_clauses(self.graph.precondition(name), begun) if name in self._steps else ():
             deviations.append(Deviation("need", name, None, clause))
-            for missing in self._find_missing(clause, lacking):
+            for missing in self._find_missing(clause, lacking) if during is None else ():
                 self._missing.setdefault(missing, {}).setdefault(name, clause)
                 deviations.append(Deviation("left out", name, missing, clause))
         return tuple(deviations)
@@ -142,9 +146,9 @@ class Run:
 
     # -- in hindsight ----------------------------------------------------------------------------------------------
 
-    def is_before(self, one: Step, other: Step) -> bool:
+    def is_before(self, name: Step, other: Step) -> bool:
         """Whether one step came before another, both for the first time."""
-        (position, segment), (other_position, other_segment) = self.first[one], self.first[other]
+        (position, segment), (other_position, other_segment) = self.first[name], self.first[other]
         return segment.before(other_segment) if segment.is_timed else position < other_position
 
     def reversed_pairs(self) -> list[tuple[Step, Step]]:
@@ -261,9 +265,11 @@ class RunStateTracker:
             for before in graph.parents(after):
                 self._affected[before].add(after)
         clauses = {name: graph.precondition(name).clauses() for name in graph.steps}
-        self.needed_steps = {name: {one.name for one in of if one.kind == "step"} for name, of in clauses.items()}
+        self.needed_steps = {
+            name: {clause.name for clause in of if clause.kind == "step"} for name, of in clauses.items()
+        }
         """Per step the clauses of its precondition that are single steps."""
-        self.other_clauses = {name: [one for one in of if one.kind != "step"] for name, of in clauses.items()}
+        self.other_clauses = {name: [clause for clause in of if clause.kind != "step"] for name, of in clauses.items()}
         """The other ones."""
         at_start = graph.eligible(())
         self._done: tuple[Step, ...] = ()  # of the last question, with its answer
@@ -296,7 +302,9 @@ class RunStateTracker:
         """As `SubtaskGraph.eligible`, of one step."""
         graph = self.graph
         ruled_out = completed & (graph.partners(name) | graph.order_successors(name))
-        met = self.needed_steps[name] <= completed and all(one.evaluate(completed) for one in self.other_clauses[name])
+        met = self.needed_steps[name] <= completed and all(
+            clause.evaluate(completed) for clause in self.other_clauses[name]
+        )
         return met and not ruled_out
 
 
@@ -321,8 +329,6 @@ def absent_meaning(graph: SubtaskGraph, task: Task | None) -> Absent:
 
 def task_of_graph(graph: SubtaskGraph, data: Demonstrations, **reading: str) -> Task:
     """The task that a graph is about, from whatever `msg2.infer` takes; a `Task` is taken as it is."""
-    from msg2.formats import to_task, to_tasks
-
     if isinstance(data, Task):
         return data
     tasks = to_tasks(data, **reading)

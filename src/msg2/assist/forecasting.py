@@ -1,12 +1,10 @@
-"""Further ahead than the next step: what comes within k steps, whether anything comes at all, and when.
+"""Forecasts in one call: the steps that are left, when they come, what comes within k steps, and whether any comes.
 
 With any ranker p, the probability that step n comes within k steps is the sum over the places j ≤ k of
 
     P(n at place j) = Σ_path p(path) · (1 − p_end(done + path)) · p(n | done + path),   |path| = j − 1
 
 over the most probable paths of each length (a beam); where the beam holds all of them, it is exact.
-
-Forecasts in one call: a ranker by its name, the steps that are left, when they come, and what comes after.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from msg2.assist.conditional_logit import (
     best_penalty,
     fit_conditional_logit,
 )
+from msg2.assist.following import task_of_graph
 from msg2.assist.learned_forecaster import (
     PENALTIES,
     StepIndices,
@@ -37,7 +36,10 @@ from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER, RANKERS, RankedS
 from msg2.assist.time_left import WaitingTime, fit_waiting_times
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
-from msg2.task import Step, Task
+from msg2.task import Step
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 EndProbability: TypeAlias = Callable[[Sequence[Step]], float]
 """From the steps done so far, in order, to the probability that no other step comes."""
@@ -147,12 +149,12 @@ class EndForecaster:
             return 0.0
         return float(np.exp(self.model.log_probabilities(_end_choice_sets([prefix], self.graph))[0, 1]))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values that give the same probabilities elsewhere."""
         return {"steps": list(self.graph.steps), "terms": None if self.model is None else self.model.terms.tolist()}
 
 
-def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
+def fit_end_probability(graph: SubtaskGraph, task: Demonstrations) -> EndForecaster:
     """Learn from the videos whether what was done so far was all there was.
 
     A logistic regression on what was done, what was done last and how long ago; the penalty is chosen on held-out
@@ -162,7 +164,7 @@ def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
     ----------
     graph : SubtaskGraph
         It has the steps of the task.
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         The training videos.
 
     Returns
@@ -174,7 +176,7 @@ def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
     InputError
         For a step that the graph does not have.
     """
-    sequences = training_sequences(graph, task)
+    sequences = training_sequences(graph, task_of_graph(graph, task))
     if not sequences:
         return EndForecaster(graph, None)
     trials = (
@@ -189,8 +191,8 @@ def fit_end_probability(graph: SubtaskGraph, task: Task) -> EndForecaster:
 
 def _end_choices(sequences: Sequence[StepIndices], graph: SubtaskGraph) -> ObservedChoices:
     """After every step but the last nothing ended (candidate 0), after the last one it did (candidate 1)."""
-    prefixes = [sequence[: place + 1] for sequence in sequences for place in range(len(sequence))]
-    ended = [place + 1 == len(sequence) for sequence in sequences for place in range(len(sequence))]
+    prefixes = [sequence[: index + 1] for sequence in sequences for index in range(len(sequence))]
+    ended = [index + 1 == len(sequence) for sequence in sequences for index in range(len(sequence))]
     return ObservedChoices(_end_choice_sets(prefixes, graph), np.array(ended, dtype=np.intp))
 
 
@@ -220,11 +222,11 @@ class NextStepForecast:
         """Whether the numbers of the ranker are probabilities."""
         return RANKERS[self.ranker].calibrated
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         steps = []
         for ranked in self.steps:
-            step: dict[str, Any] = {
+            step: dict[str, object] = {
                 "step": ranked.step,
                 "rank": ranked.rank,
                 "probability": ranked.probability,
@@ -239,7 +241,7 @@ class NextStepForecast:
                 time = self.waiting_times[ranked.step]
                 step["seconds"] = None if time is None else asdict(time)
             steps.append(step)
-        value: dict[str, Any] = {"task": self.task, "done": list(self.done), "ranker": self.ranker, "next": steps}
+        value: dict[str, object] = {"task": self.task, "done": list(self.done), "ranker": self.ranker, "next": steps}
         if self.lookahead is not None:
             value |= {
                 "horizon": self.lookahead.horizon,
@@ -254,7 +256,7 @@ def forecast(
     graph: SubtaskGraph,
     done: Sequence[Step] = (),
     ranker: str | None = None,
-    task: Task | None = None,
+    task: Demonstrations | None = None,
     horizon: int | None = None,
 ) -> NextStepForecast:
     """Forecast the steps that are left.
@@ -267,7 +269,7 @@ def forecast(
         The steps done so far, in order.
     ranker : str, optional
         A key of `RANKERS`; by default `learned` where there are videos, else `recency`, which ranks only.
-    task : Task, optional
+    task : Task or anything that `msg2.infer` takes, optional
         Videos to learn from: the ranker, the seconds until a step comes, and whether any comes.
     horizon : int, optional
         How many steps to look ahead.
@@ -284,16 +286,17 @@ def forecast(
     >>> forecast(SubtaskGraph("t", "abc", {}), done=["a"], horizon=2).lookahead.path
     ('b', 'c')
     """
-    name = ranker or (DEFAULT_RANKER if task is None else LEARNED_RANKER)
-    rank = make_ranker(name, graph, task)
+    videos = None if task is None else task_of_graph(graph, task)
+    name = ranker or (DEFAULT_RANKER if videos is None else LEARNED_RANKER)
+    rank = make_ranker(name, graph, videos)
     ranking = tuple(next_steps(graph, done, rank))
     if not RANKERS[name].calibrated:
         ranking = tuple(replace(ranked, probability=None) for ranked in ranking)
     waiting_times = None
-    if task is not None:
-        waiting_time, last = fit_waiting_times(task), done[-1] if done else None
+    if videos is not None:
+        waiting_time, last = fit_waiting_times(videos), done[-1] if done else None
         waiting_times = {ranked.step: waiting_time(last, ranked.step) for ranked in ranking}
     ahead = None
     if horizon is not None:
-        ahead = look_ahead(rank, done, horizon, None if task is None else fit_end_probability(graph, task))
+        ahead = look_ahead(rank, done, horizon, None if videos is None else fit_end_probability(graph, videos))
     return NextStepForecast(graph.task, tuple(done), name, ranking, waiting_times, ahead)

@@ -1,13 +1,9 @@
-"""Features of the next step: what has been done as numbers (the context), and features of every candidate step.
+"""The next step, learned from the videos: a conditional logit over the steps that are left.
 
-A context is what has been done, in order. All arrays have a row per context and a column per step of the task, in one
-fixed order; counts come from videos that the context is not part of.
-
-The next step, learned from the videos: a conditional logit over the steps that are left.
-
-Each step has its own coefficients for what was done, what was done last and how long ago; all steps share the weights
-of what came in similar contexts, of transitions and usual positions, and of the graph. The rows a model is trained on
-get their counts from other videos, as the rows it is asked about will (cross-fitting).
+A context is what has been done, in order; arrays have a row per context and a column per step of the task. Each step
+has its own coefficients for what was done, what was done last and how long ago; all steps share the weights of what
+came in similar contexts, of transitions and usual positions, and of the graph. The rows a model is trained on get
+their counts from other videos, as the rows it is asked about will (cross-fitting).
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +25,15 @@ from msg2.assist.conditional_logit import (
     concatenate_choices,
     fit_conditional_logit,
 )
-from msg2.assist.following import RunStateTracker, unknown_step_error
+from msg2.assist.following import RunStateTracker, task_of_graph, unknown_step_error
 from msg2.assist.rankers import RHO
 from msg2.errors import require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 StepIndices: TypeAlias = tuple[int, ...]
 """Steps done, in order, as their indices among the steps of the task."""
@@ -127,13 +126,13 @@ def count_transitions(sequences: Sequence[StepIndices], size: int) -> Transition
     shown, positions = np.zeros(size), np.zeros(size)
     after, second, before = np.zeros((size + 1, size)), np.zeros((size + 1, size)), np.zeros((size, size))
     for sequence in sequences:
-        for place, step in enumerate(sequence):
+        for position, step in enumerate(sequence):
             shown[step] += 1
-            positions[step] += (place + 0.5) / len(sequence)
-            after[sequence[place - 1] if place else size, step] += 1
-            if place:
-                second[sequence[place - 2] if place > 1 else size, step] += 1
-            before[list(sequence[:place]), step] += 1
+            positions[step] += (position + 0.5) / len(sequence)
+            after[sequence[position - 1] if position else size, step] += 1
+            if position:
+                second[sequence[position - 2] if position > 1 else size, step] += 1
+            before[list(sequence[:position]), step] += 1
     return TransitionCounts(float(len(sequences)), shown, positions, after, second, before)
 
 
@@ -176,7 +175,7 @@ class PastChoices:
     @staticmethod
     def from_sequences(sequences: Sequence[StepIndices], size: int) -> PastChoices:
         """Take every step of every video as a choice."""
-        prefixes = [sequence[:place] for sequence in sequences for place in range(len(sequence))]
+        prefixes = [sequence[:length] for sequence in sequences for length in range(len(sequence))]
         chosen = np.array([step for sequence in sequences for step in sequence], dtype=np.intp)
         share = (np.bincount(chosen, minlength=size) + 0.5) / (len(chosen) + 0.5 * size)
         return PastChoices(encode_contexts(prefixes, size), chosen, np.eye(size)[chosen], np.asarray(share, np.float64))
@@ -227,7 +226,7 @@ class GraphFeatures:
         """Return the same features, with those of all contexts of some videos known."""
         if not self.tracker.graph.preconditions:
             return self
-        prefixes = dict.fromkeys(sequence[:place] for sequence in sequences for place in range(len(sequence)))
+        prefixes = dict.fromkeys(sequence[:length] for sequence in sequences for length in range(len(sequence)))
         return replace(self, known={prefix: self._row(prefix) for prefix in prefixes})
 
     def _row(self, prefix: StepIndices) -> FloatArray:
@@ -236,8 +235,8 @@ class GraphFeatures:
         left = np.ones(len(steps))
         left[list(prefix)] = 0
         unmet = self._needed @ left
-        for place, clauses in self._other_clauses.items():
-            unmet[place] += sum(not clause.evaluate(state.completed) for clause in clauses)
+        for row, clauses in self._other_clauses.items():
+            unmet[row] += sum(not clause.evaluate(state.completed) for clause in clauses)
         fresh = [self.rho ** state.waited[name] if name in state.eligible else 0.0 for name in steps]
         return np.asarray(np.stack([unmet == 0, fresh, unmet], axis=1) * left[:, None])
 
@@ -245,13 +244,13 @@ class GraphFeatures:
     def _needed(self) -> FloatArray:
         """[n, m]: 1 where the precondition of n has m as a clause, shape (N, N)."""
         steps = self.tracker.graph.steps
-        return np.array([[float(one in self.tracker.needed_steps[name]) for one in steps] for name in steps])
+        return np.array([[float(other in self.tracker.needed_steps[name]) for other in steps] for name in steps])
 
     @cached_property
     def _other_clauses(self) -> dict[int, Sequence[Formula]]:
-        """Those of each step that has any, by its place."""
+        """Those of each step that has any, by its row."""
         clauses = self.tracker.other_clauses
-        return {place: clauses[name] for place, name in enumerate(self.tracker.graph.steps) if clauses[name]}
+        return {row: clauses[name] for row, name in enumerate(self.tracker.graph.steps) if clauses[name]}
 
 
 def _normalize_rows(weights: FloatArray) -> FloatArray:
@@ -336,7 +335,7 @@ class LearnedForecaster:
         probabilities = np.exp(self.model.log_probabilities(choice_sets)[0]).tolist()
         return {name: probabilities[index] for index, name in enumerate(steps) if index not in prefix}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values that, with the graph, give the same probabilities elsewhere; steps are places among `steps`.
 
         What other tasks say is not among them: a forecaster that uses it is an `InputError`.
@@ -354,14 +353,16 @@ class LearnedForecaster:
         }
 
 
-def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | None = None) -> LearnedForecaster:
+def fit_forecaster(
+    graph: SubtaskGraph, task: Demonstrations, transfer: TransferPrior | None = None
+) -> LearnedForecaster:
     """Learn to rank the next steps from the videos of a task, on top of a graph.
 
     Parameters
     ----------
     graph : SubtaskGraph
         Of the same steps; it may have no preconditions.
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         The training videos.
     transfer : TransferPrior, optional
         What other tasks say; `experiments.forecasting.transfer_learning` learns it.
@@ -376,13 +377,11 @@ def fit_forecaster(graph: SubtaskGraph, task: Task, transfer: TransferPrior | No
     InputError
         For a step that the graph does not have.
 
-    >>> from msg2.task import Segment, Video
-    >>> task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc")) for n in range(9)])
-    >>> best = fit_forecaster(SubtaskGraph("t", "abc", {}), task)(["a"])
+    >>> best = fit_forecaster(SubtaskGraph("t", "abc", {}), [["a", "b", "c"]] * 9)(["a"])
     >>> max(best, key=best.get), round(sum(best.values()), 6)
     ('b', 1.0)
     """
-    sequences = training_sequences(graph, task)
+    sequences = training_sequences(graph, task_of_graph(graph, task))
     from_graph = GraphFeatures(RunStateTracker(graph), RHO).look_up(sequences)
 
     def extractor_from(others: Sequence[StepIndices]) -> ForecastFeatures:
@@ -419,9 +418,8 @@ def k_fold_split(
 ) -> list[tuple[Sequence[StepIndices], Sequence[StepIndices]]]:
     """Each fold, and all the other folds."""
     used = max(1, min(folds, len(sequences)))
-    numbered = list(enumerate(sequences))
     return [
-        ([one for number, one in numbered if number % used == fold], [one for n, one in numbered if n % used != fold])
+        (sequences[fold::used], [sequence for number, sequence in enumerate(sequences) if number % used != fold])
         for fold in range(used)
     ]
 
@@ -442,7 +440,7 @@ def subsample_evenly(items: Sequence[Element], most: int) -> Sequence[Element]:
 
 def step_indices(done: Sequence[Step], graph: SubtaskGraph) -> StepIndices:
     """The indices of steps among those of a graph, each once."""
-    index = {name: place for place, name in enumerate(graph.steps)}
+    index = {name: number for number, name in enumerate(graph.steps)}
     for name in done:
         if name not in index:
             raise unknown_step_error(name, graph)

@@ -172,7 +172,7 @@ def check(
 
     >>> from msg2.graph import step
     >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> report = check(graph, Video("v1", [Segment("fry", 0, 2), Segment("dip", 3, 9)]), absent="skipped")
+    >>> report = check(graph, {"v1": ["fry", "dip"]}, absent="skipped")
     >>> [mistake.to_english() for mistake in report.mistakes]
     ["'dip' after 'fry'", "without 'whisk'"]
     """
@@ -233,7 +233,7 @@ class _Checker:
             self._checked[key] = self._find(video), self._likelihood.log_probability(video)
         mistakes, fit = self._checked[key]
         starts = [None, *(segment.start for segment in video.segments)]
-        return [replace(one, video=video.id, start=starts[one.position or 0]) for one in mistakes], fit
+        return [replace(mistake, video=video.id, start=starts[mistake.position or 0]) for mistake in mistakes], fit
 
     def _find(self, video: Video) -> list[Mistake]:
         """All mistakes of a video: in the order of time, then what it lacks."""
@@ -250,7 +250,7 @@ class _Checker:
             for position, deviation in deviations:
                 if deviation.kind == kind and (mistake := self._judge(video, run, position, deviation)):
                     mistakes.append(mistake)
-        mistakes.sort(key=lambda one: (one.position is None, one.position or 0, one.step))
+        mistakes.sort(key=lambda mistake: (mistake.position is None, mistake.position or 0, mistake.step))
         return [*mistakes, *(self._left_out(run, new) if video.segments else ())]
 
     def _order(self, video: Video, run: Run, new: bool) -> Iterator[Mistake]:
@@ -287,7 +287,7 @@ class _Checker:
         """Whether steps that only lack their labels may have met a clause."""
         others = run.first.keys() - {name}
         done = {other for other in others if not run.is_before(name, other)}
-        unseen = {one for one in clause.steps - others if self.graph.partners(one).isdisjoint(run.first)}
+        unseen = {other for other in clause.steps - others if self.graph.partners(other).isdisjoint(run.first)}
         return clause.evaluate(done | unseen)
 
     def _is_told(self, clause: Formula, name: Step, run: Run) -> bool:
@@ -297,13 +297,13 @@ class _Checker:
         left_out = [group for group in self._needed_groups if shown.isdisjoint(group)]
         if not absent.isdisjoint(graph.required.union(*left_out)):
             return True  # as left out
-        if late := {one for one in clause.steps & shown if run.is_before(name, one)}:
-            return any(graph.kind(one, name) in ("needs", "after") for one in late)  # as order
+        if late := {other for other in clause.steps & shown if run.is_before(name, other)}:
+            return any(graph.kind(other, name) in ("needs", "after") for other in late)  # as order
         alike = [
             position
-            for one, (position, _) in run.first.items()
-            for other in graph.precondition(one).clauses()
-            if not absent.isdisjoint(other.steps) and not other.evaluate(shown)
+            for later, (position, _) in run.first.items()
+            for unmet in graph.precondition(later).clauses()
+            if not absent.isdisjoint(unmet.steps) and not unmet.evaluate(shown)
         ]
         return bool(alike) and min(alike) < run.first[name][0]
 
@@ -352,9 +352,9 @@ def _mistake(
 
 def _order_of_labels(video: Video) -> tuple[object, ...]:
     """What a video shows, and in which order, whenever that was: the same for videos that run alike."""
-    moments = sorted({time for one in video.segments for time in (one.start, one.end) if time is not None})
-    place: dict[float | None, int] = {time: number for number, time in enumerate(moments)}
-    return tuple((one.step, place.get(one.start), place.get(one.end)) for one in video.segments)
+    moments = sorted({time for segment in video.segments for time in (segment.start, segment.end) if time is not None})
+    order: dict[float | None, int] = {time: number for number, time in enumerate(moments)}
+    return tuple((segment.step, order.get(segment.start), order.get(segment.end)) for segment in video.segments)
 
 
 def _connected(pairs: Sequence[tuple[Step, Step]]) -> list[list[tuple[Step, Step]]]:

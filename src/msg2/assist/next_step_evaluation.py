@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msg2.assist.rankers import DEFAULT_RANKER, RANKERS, Ranker, make_ranker
 from msg2.errors import InputError, require
+from msg2.formats import to_task, to_tasks
 from msg2.graph import SubtaskGraph
 from msg2.inference import DEFAULT_METHOD, infer
 from msg2.metrics.calibration import NextStepPrediction
 from msg2.progress import Progress, no_progress
 from msg2.task import Step, Task, Video
 from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 TEST_SHARE = 0.15
 """Share of the videos that is held out for testing."""
@@ -58,7 +62,7 @@ class NextStepEvaluation:
         """The mean of the tasks; None where there is none."""
         return sum(self.tasks.values()) / len(self.tasks) if self.tasks else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         return {
             "accuracy": self.accuracy,
@@ -70,7 +74,7 @@ class NextStepEvaluation:
 
 
 def evaluate_next_step(
-    tasks: Task | Iterable[Task],
+    tasks: Demonstrations,
     ranker: str = DEFAULT_RANKER,
     method: str = DEFAULT_METHOD,
     *,
@@ -82,7 +86,7 @@ def evaluate_next_step(
 
     Parameters
     ----------
-    tasks : Task or iterable of Task
+    tasks : Task, list of Task or anything that `msg2.infer` takes
         Each with at least two videos; of a task with very many, `MOST_VIDEOS` are taken.
     ranker : str
         A key of `msg2.assist.RANKERS`.
@@ -104,12 +108,10 @@ def evaluate_next_step(
     InputError
         For an unknown ranker or method, and for a task with fewer than two videos.
 
-    >>> from msg2.task import Segment
-    >>> task = Task("tea", ["boil", "pour"], [Video(f"v{n}", map(Segment, ["boil", "pour"])) for n in range(4)])
-    >>> evaluate_next_step(task, method="always-before").accuracy
+    >>> evaluate_next_step([["boil", "pour"]] * 4, method="always-before").accuracy
     1.0
     """
-    chosen = [tasks] if isinstance(tasks, Task) else list(tasks)
+    chosen = to_tasks(tasks)
     needs_graph = ranker not in RANKERS or RANKERS[ranker].needs_graph
     means: dict[str, float] = {}
     for number, whole in enumerate(chosen):
@@ -186,15 +188,15 @@ def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextS
     predictions = []
     for video in videos:
         sequence = video.sequence()
-        for place, came in enumerate(sequence):
-            probabilities = ranker(sequence[:place])
+        for position, came in enumerate(sequence):
+            probabilities = ranker(sequence[:position])
             confidence = max(probabilities.values(), default=0.0)
             correct = tie_aware_accuracy(probabilities, came)
             predictions.append(NextStepPrediction(confidence, correct, probabilities.get(came, 0.0)))
     return predictions
 
 
-def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) -> tuple[Task, Task]:
+def train_test_split(task: Demonstrations, seed: int = 0, test_share: float = TEST_SHARE) -> tuple[Task, Task]:
     """Hold out a seeded share of the videos.
 
     The split depends on the video ids and the seed only: the ids are sorted, permuted by
@@ -203,7 +205,7 @@ def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) 
 
     Parameters
     ----------
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         With at least two videos.
     seed : int
         Of the permutation.
@@ -222,6 +224,7 @@ def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) 
     """
     require(0 < test_share < 1, f"test-share is {test_share}, it must be between 0 and 1")
     require(seed >= 0, f"seed is {seed}, it must be 0 or more")
+    task = to_task(task)
     if len(task) < 2:
         raise InputError(
             f"task {short_repr(task.name)} has {len(task)} video(s), none can be held out",
@@ -230,7 +233,7 @@ def train_test_split(task: Task, seed: int = 0, test_share: float = TEST_SHARE) 
     size = min(max(1, round(test_share * len(task))), len(task) - 1)
     chosen = np.random.default_rng(seed).permutation(len(task))[:size].tolist()
     held_out = set(chosen)
-    left = [place for place in range(len(task)) if place not in held_out]  # the videos of a task are sorted by id
+    left = [number for number in range(len(task)) if number not in held_out]  # the videos of a task are sorted by id
     return task.select(left), task.select(sorted(chosen))
 
 

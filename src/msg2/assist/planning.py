@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from heapq import heappop, heappush, nsmallest
 from itertools import chain
-from typing import Any
 
 from msg2.assist.following import unknown_step_error
 from msg2.assist.rankers import Ranker
@@ -54,7 +53,7 @@ class Plan:
         number = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
         return f"{number} to '{self.steps[-1]}', each possible when it comes{share}{search}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         return {**asdict(self), "steps": list(self.steps), "reason": self.reason}
 
@@ -119,22 +118,10 @@ def plan_steps(
             raise unknown_step_error(name, graph)
     if goal in done:
         raise InputError(f"{short_repr(goal)} is already done", hint=_hint_of_goals(graph, frozenset(done)))
-    question = _PlanQuestion(graph, tuple(done), goal, length)
     for due in (True, False) if ranker is None else (False,):
-        plans = _PlanSearch(question, ranker, due).best_plans(k)
-        if plans:
+        if plans := _PlanSearch(graph, done, goal, length, ranker, due=due).best_plans(k):
             return plans
-    raise _out_of_reach_error(question)
-
-
-@dataclass(frozen=True, slots=True)
-class _PlanQuestion:
-    """From the steps `done` to the `goal`, in `length` steps or any number."""
-
-    graph: SubtaskGraph
-    done: tuple[Step, ...]
-    goal: Step
-    length: int | None = None
+    raise _out_of_reach_error(graph, done, goal, length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +157,21 @@ class _SearchResult:
 class _PlanSearch:
     """One question about plans; what a set of completed steps allows is looked up once."""
 
-    def __init__(self, question: _PlanQuestion, ranker: Ranker | None, due: bool) -> None:
-        self.graph, self.done, self.goal, self.length = question.graph, question.done, question.goal, question.length
-        self.ranker = ranker
+    def __init__(
+        self,
+        graph: SubtaskGraph,
+        done: Sequence[Step],
+        goal: Step,
+        length: int | None = None,
+        ranker: Ranker | None = None,
+        *,
+        due: bool,
+    ) -> None:
+        self.graph, self.done, self.goal, self.length, self.ranker = graph, done, goal, length, ranker
         self._requirements = _Requirements(self.graph, due)
         self._completed = frozenset(self.done)
         self._only_needed = ranker is None and self.length is None
-        self._places = {name: place for place, name in enumerate(self.graph.steps)}
+        self._places = {name: index for index, name in enumerate(self.graph.steps)}
         relevant = self._requirements.relevant(self.goal)
         self._candidates = relevant if self._only_needed else frozenset(self._places)
         ruling_out = (self.graph.partners(name) | self.graph.order_successors(name) for name in relevant)
@@ -195,8 +190,8 @@ class _PlanSearch:
             result = _merge_results(result, self._search_beam(k), k)
         share = (1.0 - result.left_open) / max(result.reached, sum(path.score for path in result.plans), 1e-300)
         return [
-            Plan(path.steps, None if self.ranker is None else path.score * share, place < proven)
-            for place, path in enumerate(result.plans)
+            Plan(path.steps, None if self.ranker is None else path.score * share, number < proven)
+            for number, path in enumerate(result.plans)
         ]
 
     def _search_exactly(self, k: int) -> _SearchResult:
@@ -231,8 +226,8 @@ class _PlanSearch:
             longer = sorted(chain.from_iterable(map(self._continuations, beam)), key=lambda path: path.rank)
             plans = [path for path in longer if self._is_plan(path)]
             result.reached += sum(path.score for path in plans)
-            found = [*result.plans, *filter(self._has_no_spare_step, plans)]
-            result.plans = nsmallest(k, found, key=lambda path: path.rank)
+            candidates = [*result.plans, *filter(self._has_no_spare_step, plans)]
+            result.plans = nsmallest(k, candidates, key=lambda path: path.rank)
             paths = [path for path in longer if not self._is_plan(path)]
             beam, cut = paths[:width], paths[width:]
             result.left_open += sum(path.score for path in cut)
@@ -264,8 +259,8 @@ class _PlanSearch:
         """Of each of the next steps `names`; where the ranker deems all of them impossible, they are equal."""
         if self.ranker is None or not names:
             return {}
-        given = self.ranker((*self.done, *path.steps))
-        weights = {name: given.get(name, 0.0) for name in names}
+        ranked = self.ranker((*self.done, *path.steps))
+        weights = {name: ranked.get(name, 0.0) for name in names}
         total = sum(weights.values())
         return {name: max(weight / total if total else 1 / len(names), LEAST_PROBABILITY)
                 for name, weight in weights.items()}  # fmt: skip
@@ -293,11 +288,14 @@ class _PlanSearch:
         if not self._only_needed:
             return True
         return not any(
-            self._is_allowed((*path.steps[:place], *path.steps[place + 1 :])) for place in range(len(path.steps) - 1)
+            self._is_allowed((*path.steps[:position], *path.steps[position + 1 :]))
+            for position in range(len(path.steps) - 1)
         )
 
     def _is_allowed(self, steps: Sequence[Step]) -> bool:
-        return all(name in self._steps_after(self._completed.union(steps[:place])) for place, name in enumerate(steps))
+        return all(
+            name in self._steps_after(self._completed.union(steps[:position])) for position, name in enumerate(steps)
+        )
 
 
 class _Requirements:
@@ -311,25 +309,18 @@ class _Requirements:
         left = self.graph.eligible(completed) - completed
         return frozenset(name for name in left if not self._awaited(name, completed)) if self.due else left
 
-    def needed(self, name: Step, completed: Set[Step]) -> frozenset[Step] | None:
-        """Steps that every plan to a step has, itself included; None where it cannot be reached.
-
-        Steps of which one or another will do are not among them.
-        """
-        return self._needed_by_step(name, completed, {})
-
     def relevant(self, goal: Step) -> frozenset[Step]:
         """The steps that a plan to the goal can have a use for, itself included."""
-        graph, found, unseen = self.graph, {goal}, [goal]
+        graph, relevant, unseen = self.graph, {goal}, [goal]
         while unseen:
             name = unseen.pop()
             uses = set(graph.parents(name))
             if self.due:
                 for before in graph.order_predecessors(name) - graph.optional:
                     uses |= {before} | graph.partners(before)
-            unseen.extend(uses - found)
-            found |= uses
-        return frozenset(found)
+            unseen.extend(uses - relevant)
+            relevant |= uses
+        return frozenset(relevant)
 
     def _awaited(self, name: Step, completed: Set[Step]) -> frozenset[Step]:
         """What should precede a step and can still come."""
@@ -337,10 +328,14 @@ class _Requirements:
             before for before in self.graph.awaited(name, completed) if self.needed(before, completed) is not None
         )
 
-    def _needed_by_step(
-        self, name: Step, completed: Set[Step], known: dict[Step, frozenset[Step] | None]
+    def needed(
+        self, name: Step, completed: Set[Step], known: dict[Step, frozenset[Step] | None] | None = None
     ) -> frozenset[Step] | None:
-        graph = self.graph
+        """Steps that every plan to a step has, itself included; None where it cannot be reached.
+
+        Steps of which one or another will do are not among them. What is `known` of other steps is looked up.
+        """
+        graph, known = self.graph, {} if known is None else known
         if name in completed:
             return frozenset()
         if name not in known:
@@ -348,7 +343,7 @@ class _Requirements:
             before = None if ruled_out else self._needed_by_formula(graph.precondition(name), completed, known)
             if before is not None and self.due:
                 awaited = [other for other in graph.awaited(name, completed) if not graph.partners(other)]
-                before = before.union(*(self._needed_by_step(other, completed, known) or () for other in awaited))
+                before = before.union(*(self.needed(other, completed, known) or () for other in awaited))
             known[name] = None if before is None else before | {name}
         return known[name]
 
@@ -358,7 +353,7 @@ class _Requirements:
         if formula.evaluate(completed):
             return frozenset()
         if formula.kind == "step":
-            return self._needed_by_step(formula.name, completed, known)
+            return self.needed(formula.name, completed, known)
         if formula.kind == "not":  # what is done stays done; whether an inner negation can help is not asked
             return frozenset() if "not" in formula.operands[0].kinds else None
         parts = [self._needed_by_formula(operand, completed, known) for operand in formula.operands]
@@ -381,14 +376,13 @@ def _hint_of_goals(graph: SubtaskGraph, completed: frozenset[Step]) -> str:
     return f"steps that are left: {', '.join(left)}" if left else "all steps are done"
 
 
-def _out_of_reach_error(question: _PlanQuestion) -> InputError:
+def _out_of_reach_error(graph: SubtaskGraph, done: Sequence[Step], goal: Step, length: int | None) -> InputError:
     """Why there is no plan, and what to do about it."""
-    graph, goal, completed = question.graph, question.goal, frozenset(question.done)
-    if question.length is not None:
+    completed = frozenset(done)
+    if length is not None:
         for due in (True, False):
-            shortest = _PlanSearch(replace(question, length=None), None, due).best_plans(1)
-            if shortest:
-                what = f"no plan to {short_repr(goal)} has exactly {question.length} steps"
+            if shortest := _PlanSearch(graph, done, goal, due=due).best_plans(1):
+                what = f"no plan to {short_repr(goal)} has exactly {length} steps"
                 fewest = len(shortest[0].steps)
                 return InputError(what, hint=f"the shortest plan has {fewest}; leave the length out for any number")
     what = f"{short_repr(goal)} cannot be reached any more"

@@ -1,7 +1,10 @@
-"""The next step (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n].
+"""Rankers, by name: how likely each step is to come next.
 
-A step can follow when it is eligible and not yet completed, and it is the more likely the more recently it became
-eligible. A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike.
+A `Ranker` is anything that answers this question, so that graphs, policies and counts are scored alike; `RANKERS` has
+them all.
+
+The paper's rule, recency (App. C): p_{t+1}[n] ∝ e_t[n] · (1 − c_t[n]) · ρ^Δ[n]. A step can follow when it is eligible
+and not yet completed, and it is the more likely the more recently it became eligible.
 
 GRProp, graph reward propagation (Sohn et al., 2018; Sec. 5.2): follow the gradient of the reward through the graph.
 
@@ -27,16 +30,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.assist.following import RunState, RunStateTracker
+from msg2.assist.following import RunState, RunStateTracker, task_of_graph
 from msg2.errors import InputError, require
+from msg2.formats import to_task
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.formula import unmet_clauses
 from msg2.task import Step, Task
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 RHO = 0.9
 """ρ: discount per step since a step became eligible."""
@@ -159,28 +166,27 @@ def eligible_probabilities(graph: SubtaskGraph, state: RunState, weight: Callabl
     return _normalize({name: weight(name) if name in state.eligible else 0.0 for name in left})
 
 
-def bigram(task: Task) -> Ranker:
+def bigram(task: Demonstrations) -> Ranker:
     """A baseline without any graph: counts of "b directly after a" in `task`, of the steps not yet done.
 
     p(b | a) ∝ #(a → b) + #(b) / (1 + Σ #), with a = START for the first step: where a pair was never seen, the
     share of the videos' labels that are b decides.
 
-    >>> from msg2.task import Segment, Video
-    >>> task = Task("t", "abc", [Video("v", [Segment("a"), Segment("b"), Segment("c")])])
-    >>> best = bigram(task)(["a"])
+    >>> best = bigram([["a", "b", "c"]])(["a"])
     >>> max(best, key=best.get)
     'b'
     """
+    videos = to_task(task)
     pairs: Counter[tuple[Step | None, Step]] = Counter()
-    for video in task:
+    for video in videos:
         sequence = video.sequence()
         pairs.update(zip((None, *sequence), sequence, strict=False))
-    single = Counter(step for video in task for step in video.sequence())
+    single = Counter(step for video in videos for step in video.sequence())
     total = 1 + single.total()
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
         last, completed = (done[-1] if done else None), set(done)
-        left = [name for name in task.steps if name not in completed]
+        left = [name for name in videos.steps if name not in completed]
         return _normalize({name: pairs[last, name] + single[name] / total for name in left})
 
     return probabilities_after
@@ -328,7 +334,7 @@ GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.n
 """Rankers that need a graph only."""
 
 
-def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ranker:
+def make_ranker(name: str, graph: SubtaskGraph, task: Demonstrations | None = None) -> Ranker:
     """Make the ranker of this name.
 
     Parameters
@@ -337,7 +343,7 @@ def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ran
         A key of `RANKERS`.
     graph : SubtaskGraph
         What the steps need.
-    task : Task, optional
+    task : Task or anything that `msg2.infer` takes, optional
         Videos to learn from; some rankers need them.
 
     Returns
@@ -354,4 +360,5 @@ def make_ranker(name: str, graph: SubtaskGraph, task: Task | None = None) -> Ran
         raise InputError(f"there is no ranker {name!r}", hint=f"there are {', '.join(usable)}")
     if name not in usable:
         raise InputError(f"the ranker {name!r} learns from videos", hint=f"without any, there are {', '.join(usable)}")
-    return RANKERS[name].make(graph, task if task is not None else Task(graph.task, graph.steps, []))
+    videos = Task(graph.task, graph.steps, []) if task is None else task_of_graph(graph, task)
+    return RANKERS[name].make(graph, videos)

@@ -125,9 +125,9 @@ class EvidenceProbabilities:
             real = np.where(np.isposinf(gains), 1.0, real)  # without evidence the graph is believed
         return [float(chance * usual[pair]) for chance, pair in zip(real, places, strict=True)]
 
-    def exclusive(self, one: Step, other: Step, new: bool) -> float:
+    def exclusive(self, step: Step, other: Step, new: bool) -> float:
         """Return the probability that it is a mistake to do both of an exclusive pair."""
-        return _probability(self._exclusive_counts.get(frozenset({one, other})), new, self._exclusive_model)
+        return _probability(self._exclusive_counts.get(frozenset({step, other})), new, self._exclusive_model)
 
     def need(self, step: Step, clause: Formula, cost: float | None) -> float:
         """Return the probability that it is a mistake to do a step although a clause of its precondition is not met."""
@@ -169,7 +169,7 @@ class EvidenceProbabilities:
 
     @cached_property
     def _index(self) -> Mapping[Step, int]:
-        return {name: place for place, name in enumerate(self.graph.steps)}
+        return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
     def _path_gains(self) -> FloatArray:
@@ -365,8 +365,15 @@ class CountProbabilities:
         """Judge the deviations of a step; one that no training video shows is an unknown step as well."""
         known = name in self.counts.steps
         if self.believes_graph and not known:  # how often it is done again, a graph need not say
-            return [DeviationAssessment(one, None, None, 1.0) for one in deviations if one.kind != "repeated"]
-        return [self._judge(one) for one in (*deviations, *(() if known else (Deviation("unknown step", name),)))]
+            return [
+                DeviationAssessment(deviation, None, None, 1.0)
+                for deviation in deviations
+                if deviation.kind != "repeated"
+            ]
+        return [
+            self._judge(deviation)
+            for deviation in (*deviations, *(() if known else (Deviation("unknown step", name),)))
+        ]
 
     def _judge(self, deviation: Deviation) -> DeviationAssessment:
         # Where no clause is involved, it is usual or a mistake with even odds.

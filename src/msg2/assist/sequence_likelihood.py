@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import log, log1p
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from msg2.assist.following import earlier_pairs
 from msg2.graph import SubtaskGraph
@@ -30,6 +31,26 @@ from msg2.task import Segment, Step, Video
 _USUAL_RATE = 0.05
 """Of what is absent, extra or in disorder, where a graph does not say."""
 _LEAST_RATE = 1e-4
+
+RecordedT = TypeVar("RecordedT")
+
+
+@dataclass(frozen=True, slots=True)
+class _PresenceRates:
+    given: list[Step]
+    rates: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repetitions:
+    times: int
+    again: dict[Step, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Disorder:
+    levels: list[float]
+    shares: list[float]
 
 
 def _any_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -76,8 +97,8 @@ class SequenceLikelihood:
         total = 0.0
         for name, (given, rates) in self._network.items():
             context = 0
-            for one in given:
-                context = 2 * context + (one in shown)
+            for other in given:
+                context = 2 * context + (other in shown)
             rate = min(max(rates[context], _LEAST_RATE), 1 - _LEAST_RATE)
             total += log(rate if name in shown else 1 - rate)
         return total
@@ -89,7 +110,7 @@ class SequenceLikelihood:
             possible = self._needed[name] <= shown.keys() and not any(
                 partner in shown for partner in self.graph.partners(name) if self._index[partner] < self._index[name]
             )
-            rate = self._rates[name] if possible else self._number("extra_rate")
+            rate = self._rates[name] if possible else self._extra_rate
             total += log(rate if name in shown else 1 - rate)
         return total
 
@@ -101,12 +122,12 @@ class SequenceLikelihood:
     ) -> float:
         """The choices in the order of time; some pairs are excused, and the ORs of a step. Late steps block nobody."""
         names, segments = list(first), list(first.values())
-        place = {name: index for index, name in enumerate(names)}
+        index_of = {name: index for index, name in enumerate(names)}
         before = self.graph.pair_kinds.among(names).copy()
         for a, b in excused:
-            before[place[a], place[b]] = False
+            before[index_of[a], index_of[b]] = False
         groups = [
-            (place[name], [place[one] for one in clause.steps if one in place])
+            (index_of[name], [index_of[member] for member in clause.steps if member in index_of])
             for name in names
             if name != without_or
             for clause in self.graph.precondition(name).clauses()
@@ -124,8 +145,9 @@ class SequenceLikelihood:
             blocked |= _any_of(_any_of(still_open, member.T) & ~_any_of(begun, member.T), owner)
         eligible = still_open & ~blocked
         orderly = np.where(eligible.diagonal(), 1 / np.maximum(eligible.sum(axis=1), 1), 0.0)[:, None]
-        choices = np.log((1 - self._levels) * orderly + self._levels / still_open.sum(axis=1)[:, None])
-        by_level = np.cumsum([np.log(self._shares), *choices], axis=0)[-1]
+        levels, shares = self._disorder
+        choices = np.log((1 - levels) * orderly + levels / still_open.sum(axis=1)[:, None])
+        by_level = np.cumsum([np.log(shares), *choices], axis=0)[-1]
         highest = by_level.max()
         return float(highest + np.log(np.exp(by_level - highest).sum()))
 
@@ -136,11 +158,11 @@ class SequenceLikelihood:
         total, done, unseen = 0.0, set[Step](), 0.5 / len(self.graph.steps)
         for last, following in pairwise([*(segment.step for segment in video.segments), None]):
             done.add(str(last))
-            times, again = self._again.get(str(last), (0, {}))
+            seen = self._again.get(str(last), _Repetitions(0, {}))
             if following in done:
-                total += log((again.get(following, 0) + unseen) / (times + 1))
+                total += log((seen.again.get(following, 0) + unseen) / (seen.times + 1))
             else:
-                other = sum(again.get(one, 0) + unseen for one in done) / (times + 1)
+                other = sum(seen.again.get(step, 0) + unseen for step in done) / (seen.times + 1)
                 total += log1p(-min(other, 1 - _LEAST_RATE))
         return total
 
@@ -156,7 +178,7 @@ class SequenceLikelihood:
 
     @cached_property
     def _index(self) -> Mapping[Step, int]:
-        return {name: place for place, name in enumerate(self.graph.steps)}
+        return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
     def _needed(self) -> Mapping[Step, frozenset[Step]]:
@@ -170,7 +192,7 @@ class SequenceLikelihood:
         counts = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
         rates = {}
         for name in self.graph.steps:
-            chances = min((counts[one] or 0 for one in self._needed[name]), default=total)
+            chances = min((counts[needed] or 0 for needed in self._needed[name]), default=total)
             count = counts[name]
             if count is None or not chances:
                 rates[name] = 0.5 if name in self.graph.optional else 1 - _USUAL_RATE
@@ -181,65 +203,45 @@ class SequenceLikelihood:
     @cached_property
     def _network(self) -> Mapping[Step, tuple[list[Step], list[float]]]:
         """On which steps the presence of each step depends, and its rates; empty where the graph does not say."""
-        entries: Any = self._model.get("presence")
-        steps, network = set(self.graph.steps), {}
-        try:
-            for name, entry in entries.items():
-                given, rates = [str(one) for one in entry["given"]], [float(rate) for rate in entry["rates"]]
-                if name not in steps or not steps.issuperset(given) or len(rates) != 1 << len(given):
-                    return {}
-                network[name] = given, rates
-        except (AttributeError, TypeError, ValueError, KeyError):
-            return {}
-        return network
+        entries, steps = self._recorded("presence", dict[Step, _PresenceRates]) or {}, set(self.graph.steps)
+        for name, entry in entries.items():
+            if not steps.issuperset([name, *entry.given]) or len(entry.rates) != 1 << len(entry.given):
+                return {}
+        return {name: (entry.given, entry.rates) for name, entry in entries.items()}
 
     @cached_property
-    def _again(self) -> Mapping[Step, tuple[int, Mapping[Step, int]]]:
+    def _again(self) -> Mapping[Step, _Repetitions]:
         """How often each step was done, and what was done again after it; empty where the graph does not say."""
-        entries: Any = self._model.get("repetitions")
-        try:
-            return {
-                name: (int(entry["times"]), {str(step): int(count) for step, count in entry["again"].items()})
-                for name, entry in entries.items()
-            }
-        except (AttributeError, TypeError, ValueError, KeyError):
-            return {}
+        return self._recorded("repetitions", dict[Step, _Repetitions]) or {}
 
     @cached_property
-    def _model(self) -> Mapping[str, Any]:
-        model = self.graph.method.get("model")
-        return model if isinstance(model, Mapping) else {}
-
-    def _number(self, key: str) -> float:
-        value = self._model.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-            return _USUAL_RATE
-        return max(value, _LEAST_RATE)
+    def _extra_rate(self) -> float:
+        rate = self._recorded("extra_rate", float)
+        return max(rate, _LEAST_RATE) if rate is not None and 0 < rate < 1 else _USUAL_RATE
 
     @cached_property
     def _disorder(self) -> tuple[FloatArray, FloatArray]:
-        entry: Any = self._model.get("disorder")
-        try:
-            levels, shares = (np.array(entry[key], dtype=np.float64) for key in ("levels", "shares"))
+        """The levels ε_j and their shares."""
+        entry = self._recorded("disorder", _Disorder)
+        if entry is not None:
+            levels, shares = np.array(entry.levels), np.array(entry.shares)
             if len(levels) == len(shares) and ((levels > 0) & (levels < 1) & (shares >= 0)).all() and shares.sum() > 0:
                 return levels, np.maximum(shares / shares.sum(), 1e-12)
-        except (TypeError, ValueError, KeyError):
-            pass
         return np.array([_USUAL_RATE]), np.ones(1)
 
-    @property
-    def _levels(self) -> FloatArray:
-        return self._disorder[0]
-
-    @property
-    def _shares(self) -> FloatArray:
-        return self._disorder[1]
+    def _recorded(self, key: str, kind: type[RecordedT]) -> RecordedT | None:
+        """What the graph records of its model; None where it does not, or something else."""
+        model = self.graph.method.get("model")
+        try:
+            return TypeAdapter(kind).validate_python(model[key]) if isinstance(model, Mapping) else None
+        except (KeyError, ValidationError):
+            return None
 
 
 def _first_segments(video: Video) -> dict[Step, Segment]:
     """Step -> its first segment, with times; without, its place and the next."""
     first: dict[Step, Segment] = {}
-    for place, segment in enumerate(video.segments):
-        timed = segment if segment.is_timed else Segment(segment.step, place, place + 1)
+    for position, segment in enumerate(video.segments):
+        timed = segment if segment.is_timed else Segment(segment.step, position, position + 1)
         first.setdefault(segment.step, timed)
     return first

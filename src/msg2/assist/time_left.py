@@ -1,10 +1,9 @@
-"""Waiting times: how many seconds pass between one step and the next, by the gaps that videos have.
+"""How many seconds pass until the next step, and until the run ends.
 
-How many seconds a run still takes, by what was left of videos when they stood where it stands.
-
-Before and after each step of each video some seconds r were left until its last step ended. Those of similar contexts
-are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took longer to come as
-far, its r is scaled by the pace,
+Waiting times are the gaps between two steps that videos have. The time left is what was left of videos when they stood
+where the run stands: before and after each step of each video some seconds r were left until its last step ended. Those
+of similar contexts are what may be left now: context i weighs κ^differences (`similarity_weights`), and where it took
+longer to come as far, its r is scaled by the pace,
 
     r_i · (elapsed now / elapsed then)^β
 
@@ -18,11 +17,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.assist.following import task_of_graph
 from msg2.assist.learned_forecaster import (
     MAX_LABELS,
     Contexts,
@@ -32,9 +32,13 @@ from msg2.assist.learned_forecaster import (
     step_indices,
     subsample_evenly,
 )
+from msg2.formats import to_task
 from msg2.graph import SubtaskGraph
 from msg2.sequences import FloatArray
-from msg2.task import Segment, Step, Task, Video
+from msg2.task import Segment, Step, Video
+
+if TYPE_CHECKING:
+    from msg2.formats.conversion import Demonstrations
 
 WaitingTimes: TypeAlias = Callable[[Step | None, Step], "WaitingTime | None"]
 """From the last step (None: none yet) and the next one to the time in between; None where times are not known."""
@@ -58,20 +62,20 @@ class WaitingTime:
     gaps: int
 
 
-def fit_waiting_times(task: Task) -> WaitingTimes:
+def fit_waiting_times(task: Demonstrations) -> WaitingTimes:
     """Estimate the time between two steps from the videos of a task.
 
     Pairs that were seen at least `MIN_GAPS` times have their own; else all gaps after the last step count, else all
     there are. A step that starts before the last one ends is waited for 0 seconds.
 
-    >>> from msg2.task import Video
+    >>> from msg2.task import Task, Video
     >>> task = Task("t", "ab", [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 5, 6)]) for n in range(9)])
     >>> fit_waiting_times(task)("a", "b")
     WaitingTime(median=3.0, low=3.0, high=3.0, gaps=9)
     """
     gaps: defaultdict[tuple[Step | None, Step] | Step | None, list[float]] = defaultdict(list)
     everywhere: list[float] = []
-    for video in task:
+    for video in to_task(task):
         for last, following, seconds in _gaps(video.with_first_labels().segments):
             gaps[last, following].append(seconds)
             gaps[last].append(seconds)
@@ -140,7 +144,7 @@ class TimeLeft:
             high=max(self.high - seconds, self.least),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values for one JSON object."""
         return {**asdict(self), "reason": self.reason}
 
@@ -172,14 +176,14 @@ class TimeLeftModel:
         return TimeLeft(float(median), float(min(low, median)), float(max(high, median)), self.videos)
 
 
-def fit_time_left(graph: SubtaskGraph, task: Task) -> TimeLeftModel | None:
+def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | None:
     """Learn how long videos go on.
 
     Parameters
     ----------
     graph : SubtaskGraph
         It has the steps of the task.
-    task : Task
+    task : Task or anything that `msg2.infer` takes
         The training videos.
 
     Returns
@@ -189,19 +193,20 @@ def fit_time_left(graph: SubtaskGraph, task: Task) -> TimeLeftModel | None:
 
     >>> from msg2.task import Segment
     >>> videos = [Video(f"v{n}", [Segment("a", 0, 1), Segment("b", 5, 6 + n / 9)]) for n in range(9)]
-    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), Task("t", "ab", videos))
+    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), videos)
     >>> round(model(["a"]).median, 1), model(["a", "b"]).median
     (5.4, 0.0)
     """
-    timed = [video for video in task if video.segments and all(segment.is_timed for segment in video.segments)]
+    videos = task_of_graph(graph, task)
+    timed = [video for video in videos if video.segments and all(segment.is_timed for segment in video.segments)]
     mean_length = sum(len(video.segments) for video in timed) / max(len(timed), 1)
     timed = list(subsample_evenly(timed, max(2, int(MAX_LABELS / max(mean_length, 1)))))
     if len(timed) < 2:
         return None
     moments = [_moments(video, graph) for video in timed]
-    prefixes = [prefix for found in moments for prefix, _, _ in found]
-    elapsed, left = (np.array([one[place] for found in moments for one in found]) for place in (1, 2))
-    video_of = np.repeat(np.arange(len(timed)), [len(found) for found in moments])
+    prefixes = [prefix for of_video in moments for prefix, _, _ in of_video]
+    elapsed, left = (np.array([moment[column] for of_video in moments for moment in of_video]) for column in (1, 2))
+    video_of = np.repeat(np.arange(len(timed)), [len(of_video) for of_video in moments])
     contexts = encode_contexts(prefixes, len(graph.steps))
     decay, pace, levels = _choose(contexts, elapsed, left, video_of)
     return TimeLeftModel(graph, contexts, left, elapsed, len(timed), decay, pace, levels)
@@ -214,8 +219,8 @@ def _moments(video: Video, graph: SubtaskGraph) -> list[tuple[StepIndices, float
     last = max(segment.end or 0.0 for segment in video.segments)
     steps = step_indices(video.sequence(), graph)
     return [((), 0.0, last - start)] + [
-        (steps[: place + 1], max(end - ends[0], 0.0), max(last - max(ends[: place + 1]), 0.0))
-        for place, end in enumerate(ends)
+        (steps[: number + 1], max(end - ends[0], 0.0), max(last - max(ends[: number + 1]), 0.0))
+        for number, end in enumerate(ends)
     ]
 
 
@@ -251,8 +256,8 @@ def _weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -
     """Of each row, the least value that has at least this share of the weight below or at it; shape (n, m) -> (n,)."""
     order = values.argsort(axis=1, kind="stable")
     total = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
-    place = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
-    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, place[:, None], axis=1), axis=1)[:, 0])
+    column = (total < level * total[:, -1:]).sum(axis=1).clip(max=values.shape[1] - 1)
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, column[:, None], axis=1), axis=1)[:, 0])
 
 
 def _level_of(values: FloatArray, weights: FloatArray, reached: FloatArray) -> FloatArray:

@@ -1,46 +1,154 @@
-"""`msg2`: the commands put together, and what happens when one fails."""
+"""`msg2`: the commands put together, and what happens when one fails.
+
+A command is imported when it is called for. Help texts are plain: `DATA` and `[NAME]`, and neither `{DATA}` nor the
+types of a programming language.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from importlib import import_module
+from itertools import pairwise
+from threading import Timer
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command
 
-from msg2.cli import (
-    check,
-    compare,
-    console,
-    convert,
-    data,
-    demo,
-    describe,
-    evaluate,
-    explain,
-    features,
-    infer,
-    label,
-    merge,
-    next,
-    phrases,
-    plan,
-    run,
-    serve,
-    show,
-    simulate,
-    states,
-    sweep,
-    watch,
-)
-from msg2.cli.help_text import PlainCommand, PlainGroup
-from msg2.cli.interruption import INTERRUPTED, Interrupted, InterruptHandler, end_at_once
+from msg2.cli import INTERRUPTED, console, end_at_once
 from msg2.errors import InputError
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
+_VIDEO, _STUDY = "From videos to labels", "Try and measure"
+COMMANDS = {
+    "demo": _STUDY, "describe": _DATA, "convert": _DATA, "data": _DATA,
+    "infer": _LEARN, "sweep": _LEARN, "evaluate": _LEARN, "compare": _LEARN,
+    "next": _USE, "plan": _USE, "watch": _USE, "check": _USE, "explain": _USE, "show": _USE, "merge": _USE,
+    "serve": _USE,
+    "features": _VIDEO, "phrases": _VIDEO, "states": _VIDEO, "label": _VIDEO, "run": _VIDEO, "simulate": _STUDY,
+}  # fmt: skip
+"""Every command, a module of this package, and the panel in which `msg2 --help` lists it."""
+_TRACEBACK = "MSG2_TRACEBACK"
+"""Variable of the environment: errors that nobody foresaw are shown with their traceback."""
+
+
+# -- plain help, and commands that are imported when called for -------------------------------------------------
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help is plain; Typer's contexts and parameters have no public types."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and options, described plainly."""
+        return _describe_plainly(super().get_params(ctx), ctx)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name of the command in its usage."""
+        return _usage(self.get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; an option of a method that is given as a flag of its own is told how to be set."""
+        flags = {flag for parameter in self.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        if "--set" in flags:
+            _refuse_flags_of_methods(args, flags)
+        return super().parse_args(ctx, args)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose help is plain."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of all commands, described plainly."""
+        return _describe_plainly(super().get_params(ctx), ctx)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name of the program in its usage."""
+        return [*_usage(self.get_params(ctx)), "COMMAND"]
+
+
+class Msg2Group(PlainGroup):
+    """All commands; each is imported when it is called for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, a function of its module or, in `states`, a group; None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"msg2.cli.{cmd_name}")
+        group: typer.Typer | None = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+            group.command(cmd_name)(getattr(module, "next_" if cmd_name == "next" else cmd_name))
+        for registered in group.registered_commands:
+            registered.cls = PlainCommand
+        command: Any = get_command(group)
+        command.name, command.rich_help_panel = cmd_name, COMMANDS[cmd_name]
+        _leave_checks_to_readers(command)
+        return command
+
+
+def _refuse_flags_of_methods(arguments: list[str], flags: set[str]) -> None:
+    """Raise a usage error for `--delta 0.8`, which is `--set delta=0.8`."""
+    for argument, following in pairwise([*arguments, ""]):
+        flag, equals, value = argument.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if flag.startswith("--") and flag not in flags and name in _names_of_settings():
+            value = value if equals else "true" if not following or following.startswith("-") else following
+            raise typer.BadParameter(f"{flag} is an option of a method: write --set {name}={value}")
+
+
+def _names_of_settings() -> set[str]:
+    from msg2.cli.shared_options import list_settings
+
+    return {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
+
+
+def _describe_plainly(parameters: list[Any], context: typer.Context) -> list[Any]:
+    for parameter in parameters:
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # its name says what it is
+        elif parameter.metavar is None and (parameter.is_flag or parameter.is_bool_flag):
+            parameter.metavar = ""
+        elif parameter.metavar is None and hasattr(parameter, "display_type"):
+            parameter.metavar = parameter.display_type(context).strip("<>")  # the words to choose from
+    return parameters
+
+
+def _usage(parameters: Iterable[Any]) -> list[str]:
+    arguments = [parameter for parameter in parameters if isinstance(parameter, TyperArgument)]
+    names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
+    several = ["" if argument.nargs == 1 else "..." for argument in arguments]
+    return [*map("".join, zip(names, several, strict=True)), "[OPTIONS]"]
+
+
+def _leave_checks_to_readers(command: Any) -> None:
+    """A path that may not be read is wrong input, not wrong usage: whoever reads it says so."""
+    for parameter in getattr(command, "params", ()):
+        described = getattr(parameter, "type_descriptor", None)  # older versions of Typer have a type of Click's
+        kind = getattr(parameter, "type", None) if described is None else described.parameter_info
+        if kind is not None and hasattr(kind, "readable"):
+            kind.readable = False
+    for subcommand in getattr(command, "commands", {}).values():
+        _leave_checks_to_readers(subcommand)
+
+
+# -- the program ------------------------------------------------------------------------------------------------
+
 
 app = typer.Typer(
     name="msg2",
-    cls=PlainGroup,
+    cls=Msg2Group,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="markdown",
@@ -48,36 +156,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     result_callback=console.finish,
 )
-
-_DATA, _LEARN, _USE = "Data", "Learn a graph", "Use a graph"
-_VIDEO, _STUDY = "From videos to labels", "Try and measure"
-_TRACEBACK = "MSG2_TRACEBACK"
-"""Variable of the environment: errors that nobody foresaw are shown with their traceback."""
-
-app.command("demo", rich_help_panel=_STUDY)(demo.demo)
-app.command("describe", rich_help_panel=_DATA)(describe.describe)
-app.command("convert", rich_help_panel=_DATA)(convert.convert)
-app.command("data", rich_help_panel=_DATA)(data.data)
-app.command("infer", rich_help_panel=_LEARN)(infer.infer)
-app.command("sweep", rich_help_panel=_LEARN)(sweep.sweep)
-app.command("evaluate", rich_help_panel=_LEARN)(evaluate.evaluate)
-app.command("compare", rich_help_panel=_LEARN)(compare.compare)
-app.command("next", rich_help_panel=_USE)(next.next_)
-app.command("plan", rich_help_panel=_USE)(plan.plan)
-app.command("watch", rich_help_panel=_USE)(watch.watch)
-app.command("check", rich_help_panel=_USE)(check.check)
-app.command("explain", rich_help_panel=_USE)(explain.explain)
-app.command("show", rich_help_panel=_USE)(show.show)
-app.command("merge", rich_help_panel=_USE)(merge.merge_)
-app.command("serve", rich_help_panel=_USE)(serve.serve)
-app.command("features", rich_help_panel=_VIDEO)(features.features)
-app.command("phrases", rich_help_panel=_VIDEO)(phrases.phrases)
-app.add_typer(states.app, name="states", rich_help_panel=_VIDEO)
-app.command("label", rich_help_panel=_VIDEO)(label.label)
-app.command("run", rich_help_panel=_VIDEO)(run.run)
-app.command("simulate", rich_help_panel=_STUDY)(simulate.simulate)
-for _command in (*app.registered_commands, *states.app.registered_commands):
-    _command.cls = PlainCommand
 
 
 def _version(wanted: bool) -> None:
@@ -141,6 +219,37 @@ def _root(
     console.keep_logs()
 
 
+class Interrupted(BaseException):
+    """Ctrl-C; a type of its own, since Typer and others have their own opinion of KeyboardInterrupt."""
+
+
+class InterruptHandler:
+    """From now on, an interrupt raises `Interrupted`; `asked` tells whether one came, if somebody swallows that."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGINT, self)
+        sys.unraisablehook = self._handle_unraisable
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        """Handle the signal."""
+        self.asked = True
+        raise Interrupted
+
+    def _handle_unraisable(self, lost: UnraisableHookArgs) -> None:
+        """Where Python cannot raise, in a finalizer or callback, it would only print.
+
+        An interrupt that is lost so comes again a moment later. After one, finalizers of what it left half-made, such
+        as an event loop of asyncio, have nothing to say.
+        """
+        if issubclass(lost.exc_type, Interrupted):
+            again = Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            again.start()
+        elif not self.asked:
+            sys.__unraisablehook__(lost)
+
+
 def main(commands: typer.Typer = app, program: str = "msg2") -> None:
     """Run a command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted.
 
@@ -169,7 +278,7 @@ def _run(commands: typer.Typer, program: str, interrupts: InterruptHandler) -> i
     try:
         command = get_command(commands)
         _leave_checks_to_readers(command)
-        command()
+        command(prog_name=program)
     except InputError as error:
         console.print_note(f"{program}: {error}")
     except OSError as error:  # the result cannot be written, to a full disk for one
@@ -182,17 +291,6 @@ def _run(commands: typer.Typer, program: str, interrupts: InterruptHandler) -> i
             raise
         console.print_note(f"{program}: {_foreseen_by_nobody(error)}")
     return 1
-
-
-def _leave_checks_to_readers(command: object) -> None:
-    """A path that may not be read is wrong input, not wrong usage: whoever reads it says so."""
-    for parameter in getattr(command, "params", ()):
-        described = getattr(parameter, "type_descriptor", None)  # older versions of Typer have a type of Click's
-        kind = getattr(parameter, "type", None) if described is None else described.parameter_info
-        if kind is not None and hasattr(kind, "readable"):
-            kind.readable = False
-    for subcommand in getattr(command, "commands", {}).values():
-        _leave_checks_to_readers(subcommand)
 
 
 def _foreseen_by_nobody(error: Exception) -> InputError:

@@ -10,14 +10,13 @@ import typer
 from msg2 import assist, drawing
 from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console
-from msg2.cli.data_options import Data, EngineName, GraphFile, Json, read_as_recorded, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
+from msg2.cli.shared_options import Data, EngineName, GivenOptions, GraphFile, Json, read_as_recorded, reads_data
 from msg2.formats import read_graph
 from msg2.graph.explanation import demonstrations
 from msg2.task import Absent
 
 
-@takes_reading_options("repeats", "overlap", "order")
+@reads_data("repeats", "overlap", "order")
 def check(
     graph: GraphFile,
     data: Data,

@@ -9,7 +9,7 @@ import typer
 
 from msg2 import drawing, metrics
 from msg2.cli import console
-from msg2.cli.data_options import Json
+from msg2.cli.shared_options import Json
 from msg2.formats import read_graph
 from msg2.graph import TRUE, Formula
 from msg2.metrics import GraphComparison

@@ -1,4 +1,4 @@
-"""Talking to the user: results on stdout, everything else on stderr, errors as one to three lines."""
+"""Talk to the user: results on stdout, the rest on stderr, errors as one to three lines; Ctrl-C in a training."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import typer
 from rich.console import Console, RenderableType
@@ -19,6 +20,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 from rich.table import Table
 from rich.text import Text
 
+from msg2.cli import INTERRUPTED
 from msg2.errors import InputError
 from msg2.progress import LogCollector
 from msg2.progress import Progress as ShowProgress
@@ -47,17 +49,19 @@ def print_note(text: str) -> None:
     err.print(Text(escape_control_characters(text)))
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(value: Mapping[str, object]) -> None:
     """One JSON object on stdout and nothing else."""
     in_full = out.encoding.startswith("utf")
     typer.echo(json.dumps(value, ensure_ascii=not in_full, indent=2, allow_nan=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """Print a table; numbers to the right. Cells are data, never markup, and long ones (but no paths) are cut."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None, *, whole: bool = False
+) -> None:
+    """Print a table, numbers to the right. Cells are data, never markup; long ones but paths are cut unless `whole`."""
     heading = None if title is None else Text(_format_cell(title))
     table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    listed = [[_format_cell(value) for value in row] for row in rows]
+    listed = [list(map(str, row)) if whole else [_format_cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
         numeric = all(row[index].replace("%", "").replace(".", "").strip("-–<> ").isdigit() or row[index] in ("", "N/A")
                       for row in listed)  # fmt: skip
@@ -204,3 +208,43 @@ def discard_output() -> None:
         out.file.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.file.fileno())
+
+
+@contextmanager
+def stop_between_epochs(unit: str = "epoch") -> Iterator[Callable[[ShowProgress], ShowProgress]]:
+    """Let Ctrl-C stop a training where an epoch ends, so that it can be resumed; a second one stops it at once.
+
+    It gives a function that makes any progress stop the training where that was asked for. `unit` is what is told from
+    one call of it to the next.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    asked = False
+
+    def ask(signum: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked and callable(before):
+            before(signum, frame)
+        asked = True
+        if err.is_terminal:
+            print_note(f"stopping when this {unit} is done; Ctrl-C again stops at once")
+
+    def stop_if_asked() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    def interruptible(show: ShowProgress) -> ShowProgress:
+        def progress(done: int, total: int | None, message: str) -> None:
+            show(done, total, message)
+            stop_if_asked()
+
+        return progress
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield interruptible
+        stop_if_asked()
+    except KeyboardInterrupt:
+        print_note("msg2: interrupted; the same command goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
-from msg2.cli.output_files import refuse_clashes
+from msg2.cli.shared_options import Data, GivenOptions, TaskName, read_tasks, reads_data, refuse_clashes
 from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
@@ -18,7 +16,7 @@ from msg2.formats.source import Source
 _DEFAULT = WriteOptions()
 
 
-@takes_reading_options("order", "tier", "fps")
+@reads_data("order", "tier", "fps")
 def convert(
     data: Data,
     output: Annotated[

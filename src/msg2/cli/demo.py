@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.interruption import stop_between_epochs
 from msg2.cli.run import print_runs
 from msg2.pipeline import DEMO_WORLD, run_demo
 from msg2.progress import quiet_logs
@@ -28,7 +27,7 @@ def demo(
     Example: `msg2 demo -o my-demo`
     """
     bar = console.progress_bar("learning to see steps")
-    with quiet_logs(), stop_between_epochs() as interruptible, bar as show:
+    with quiet_logs(), console.stop_between_epochs() as interruptible, bar as show:
         made = run_demo(output, progress=interruptible(show))
     console.print_line(
         f"'{DEMO_WORLD}': {made.videos} simulated videos with missing, swapped and wrong labels; "
@@ -51,7 +50,7 @@ def demo(
     if made.run is None or made.run.additions is None:
         extra = "fills in the steps that nobody labelled, and learns again"
         console.print_line(f"page     {made.files['page'].resolve()}")
-        console.print_note(f"With pip install 'msg2[states]', the demonstration also {extra}.")
+        console.print_note(f"With pip install 'msg2[video]', the demonstration also {extra}.")
         return
     found = made.run.additions
     console.print_line(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from msg2.cli import console
-from msg2.cli.data_options import Data, Json, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
+from msg2.cli.shared_options import Data, GivenOptions, Json, reads_data
 from msg2.formats.data_summary import PairAgreement, TaskSummary, summarize
 from msg2.metrics.annotator_agreement import StepAgreement
 
 
-@takes_reading_options("order", "tier", "fps")
+@reads_data("order", "tier", "fps")
 def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
     """What is in the data, and what looks wrong with it.
 

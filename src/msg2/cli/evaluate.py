@@ -9,12 +9,11 @@ import typer
 
 from msg2 import metrics
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, Json, read_as_recorded, takes_reading_options
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.shared_options import GivenOptions, GraphFile, Json, read_as_recorded, reads_data, refuse
 from msg2.formats import read_graph
 
 
-@takes_reading_options("repeats", "overlap", "order")
+@reads_data("repeats", "overlap", "order")
 def evaluate(
     graph: GraphFile,
     truth: Annotated[Path, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph.")],
@@ -31,7 +30,7 @@ def evaluate(
     Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
     """
     if data is None:
-        refuse_given(reading, "--data")
+        refuse("--data", **reading)
     learnt, true = read_graph(graph), read_graph(truth)
     videos = () if data is None else read_as_recorded(learnt, data, **reading)
     with console.progress_bar("scoring"):

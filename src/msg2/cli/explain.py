@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, Json
-from msg2.cli.output_files import as_csv
+from msg2.cli.shared_options import GraphFile, Json, as_csv
 from msg2.formats import read_graph
 from msg2.graph import RelatedPair
 from msg2.graph.evidence import related_pairs

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import EngineName, read_tasks
+from msg2.cli.shared_options import READING, EngineName, read_tasks
 from msg2.errors import InputError
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import open_store
@@ -19,35 +19,38 @@ _OPTIONS = ExtractionOptions()
 
 Captions = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Folder of captions (.vtt, .srt); without it, those beside the videos are used."),
-]
+    typer.Option(
+        metavar="DIR", rich_help_panel=READING,
+        help="Folder of captions (.vtt, .srt); by default those beside the videos.",
+    ),
+]  # fmt: skip
 FrameEncoder = Annotated[
     str,
     typer.Option(
-        metavar="descriptors|none|PATH",
+        metavar="descriptors|none|PATH", rich_help_panel=READING,
         help="How frames become vectors: classical descriptors, which need no model; not at all; or a CLIP model, by "
         "its folder or its name on the Hugging Face hub, such as openai/clip-vit-base-patch32.",
     ),
-]
+]  # fmt: skip
 TextEncoderName = Annotated[
     str | None,
     typer.Option(
-        metavar="words|PATH",
+        metavar="words|PATH", rich_help_panel=READING,
         help="How sentences become vectors: hashed words, which need no model, or a sentence encoder or CLIP model, by "
         "its folder or name. (default: CLIP where frames go through it, else words)",
     ),
-]
+]  # fmt: skip
 SpeechModel = Annotated[
     str | None,
     typer.Option(
-        "--speech", metavar="MODEL",
+        "--speech", metavar="MODEL", rich_help_panel=READING,
         help="Listen to videos without captions: a Whisper model for faster-whisper, by its name (base) or folder.",
     ),
 ]  # fmt: skip
 PhraseModel = Annotated[
     str | None,
     typer.Option(
-        "--phrases", metavar="MODEL",
+        "--phrases", metavar="MODEL", rich_help_panel=READING,
         help="Keep verb phrases (crack egg into bowl) instead of sentences: a spaCy model, by its name or folder.",
     ),
 ]  # fmt: skip

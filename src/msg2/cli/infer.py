@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from msg2.cli import console
-from msg2.cli.constraint_options import ConstraintsFile, Forbid, Require, read_constraints
-from msg2.cli.data_options import Data, EngineName, TaskName, record_reading, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
-from msg2.cli.method_options import Seed, parse_method_options, takes_method_options
-from msg2.cli.output_files import as_csv, refuse_clashes
+from msg2.cli.shared_options import (
+    Data,
+    EngineName,
+    GivenOptions,
+    Jobs,
+    MethodName,
+    Seed,
+    Settings,
+    TaskName,
+    as_csv,
+    parse_settings,
+    reads_data,
+    record_reading,
+    refuse_clashes,
+)
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.formats import read_sequences
@@ -21,89 +31,85 @@ from msg2.formats.reading import choose_task
 from msg2.graph import SubtaskGraph
 from msg2.graph.explanation import demonstrations
 from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
-from msg2.inference.bootstrap import DEFAULT_SAMPLES, choose_samples
+from msg2.inference.bootstrap import choose_samples
+from msg2.inference.constraints import read_constraints
 from msg2.inference.result import Statistic
-from msg2.media.encoders import text_encoder
 from msg2.sequences import Sequences
+from msg2.task import Absent
 
 MOST_RULES = 20
 """Rules of a graph that are printed; the others are counted."""
-
-TaskJobs = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Files, tasks or samples that are worked on at the same time.")
-]
-Samples = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help=f"Learn again from N samples of the videos: how probable is each edge? With --confidence: "
-        f"{DEFAULT_SAMPLES}.",
-    ),
-]
-Confidence = Annotated[
-    float | None, typer.Option(metavar="P", min=0, max=1, help="Keep what holds in this share of the samples at least.")
-]
+_KNOWN, _SURE = "What you know beforehand", "How sure it is"
 
 
-@takes_method_options()
-@takes_reading_options("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
+@reads_data("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
 def infer(
     data: Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="Graph file, or folder for many tasks.")
     ],
-    method: str = DEFAULT_METHOD,
+    method: MethodName = DEFAULT_METHOD,
+    settings: Settings = None,
+    absent: Annotated[
+        Absent | None, typer.Option(help="Steps without a label may have been done, or were not.")
+    ] = None,
     task: TaskName = None,
     seed: Seed = 0,
-    jobs: TaskJobs = 1,
+    jobs: Jobs = 1,
     engine: EngineName = "local",
-    stats: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write purities and search scores as a CSV table.")
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A<B", help="B needs A; A<<B: A comes first if both are done.", rich_help_panel=_KNOWN),
     ] = None,
-    require: Require = None,
-    forbid: Forbid = None,
-    knowledge: ConstraintsFile = None,
-    confidence: Confidence = None,
-    samples: Samples = None,
-    names: Annotated[
-        str | None,
-        typer.Option(metavar="words|PATH", help="likelihood: what step names suggest, by shared words or an encoder."),
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A<B", help="B does not need A; A<<B: nor comes after it.", rich_help_panel=_KNOWN),
+    ] = None,
+    knowledge: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A table of kind,before,after[,weight] of these.", rich_help_panel=_KNOWN),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Learn again from N samples of the videos.", rich_help_panel=_SURE),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(metavar="P", min=0, max=1, help="Keep what this share of them says.", rich_help_panel=_SURE),
+    ] = None,
+    stats: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write purities and scores as CSV.", rich_help_panel=_SURE)
     ] = None,
     *,
     reading: GivenOptions,
-    given: GivenOptions,
 ) -> None:
-    """Learn the subtask graph of every task in DATA.
+    """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
 
-    OUT is one graph file; where DATA holds many tasks, a folder with one file per task. The rules of a single graph are
-    printed, with `--samples` also how sure each is; `msg2 explain` lists every edge.
-
-    Which method? The default, which is the best or level nearly everywhere, and has no threshold to choose.
+    Which method? The default: it is the best or level nearly everywhere, and has no threshold.
 
     Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
-    `msg2 infer steps.csv -o graph.json --method msg2 --delta 0.9`
+    `msg2 infer steps.csv -o graph.json --method msg2 --set delta=0.9`
     """
-    options = parse_method_options(method, given)
+    names, others = _split_names(method, settings)
+    options = parse_settings(method, others, absent=absent)
     with console.usage_errors():
         choose_samples(samples, confidence)
+        for option, texts in (("--require", require), ("--forbid", forbid)):
+            for text in texts or ():
+                if "<" not in text:
+                    raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
     with console.progress_bar("reading") as progress:
         tasks = read_sequences(data, engine=engine, jobs=jobs, progress=progress, **reading)
     tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
     refuse_clashes([*paths, *([] if stats is None else [stats])], data)
-    if names is not None and not find_method(method).reads_names:
-        raise typer.BadParameter(f"the method {method!r} does not read the names of the steps: leave out --names")
-    settings: dict[str, Any] = {
-        "seed": seed,
-        "constraints": read_constraints(require, forbid, knowledge, tasks),
-        "samples": samples,
-        "confidence": confidence,
-        "names": None if names is None else text_encoder(names),
-        **options,
-    }
+    constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
-        results = list(run_inference_on_all(tasks, method, jobs=jobs, engine=engine, progress=progress, **settings))
+        learned = run_inference_on_all(
+            tasks, method, jobs=jobs, engine=engine, progress=progress, seed=seed, constraints=constraints,
+            samples=samples, confidence=confidence, names=names, **options,
+        )  # fmt: skip
+        results = list(learned)
     contents = {
         path: record_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)
     }
@@ -114,6 +120,15 @@ def infer(
     console.print_table(list(rows[0]), [list(row.values()) for row in rows])
     if len(results) == 1:
         _print_rules(results[0].graph, paths[0])
+
+
+def _split_names(method: str, settings: Sequence[str] | None) -> tuple[str | None, list[str]]:
+    """The encoder of `--set names=…`, which is no option of a method but of learning, and the other settings."""
+    names = [text.partition("=")[2] for text in settings or () if text.startswith("names=")]
+    with console.usage_errors():
+        if names and not find_method(method).reads_names:
+            raise InputError(f"the method {method!r} does not read the names of the steps: leave out --set names")
+    return names[-1] if names else None, [text for text in settings or () if not text.startswith("names=")]
 
 
 def _print_rules(graph: SubtaskGraph, path: Path) -> None:

@@ -9,9 +9,8 @@ import typer
 
 from msg2 import labelling
 from msg2.cli import console
-from msg2.cli.data_options import EngineName
 from msg2.cli.features import Captions, PhraseModel, SpeechModel, VideoJobs
-from msg2.cli.output_files import refuse_clashes
+from msg2.cli.shared_options import EngineName, refuse_clashes
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats.step_table import to_csv
@@ -66,10 +65,7 @@ def label(
     """
     if output.suffix.lower() not in (".csv", ".txt"):
         raise typer.BadParameter(f"-o {output} must end in .csv or .txt")
-    if labels is not None:
-        refuse_clashes([output], labels)
-    if steps is not None:
-        refuse_clashes([output], steps)
+    refuse_clashes([output], labels, steps)
     options = LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
     with console.progress_bar("listening") as show:
         result = labelling.label(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Json
+from msg2.cli.shared_options import Json
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats import read_graph
@@ -17,7 +17,7 @@ from msg2.inference.merging import MergeResult, Vote, merge_graphs
 _WORDS = {"needs": "needs", "after": "comes after", "exclusive": "is never done with"}
 
 
-def merge_(
+def merge(
     graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH", help="Graph files of the same steps.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The merged graph file.")],
     json: Json = False,

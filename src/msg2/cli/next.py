@@ -20,17 +20,18 @@ from msg2.assist import (
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
 from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER
 from msg2.cli import console
-from msg2.cli.data_options import (
+from msg2.cli.shared_options import (
+    GivenOptions,
     Json,
+    Settings,
     TaskName,
     keep_tasks_with_two_videos,
+    parse_settings,
     read_as_recorded,
     read_tasks,
-    refuse_without,
-    takes_reading_options,
+    reads_data,
+    refuse,
 )
-from msg2.cli.generated_options import GivenOptions, refuse_given
-from msg2.cli.method_options import parse_method_options, takes_method_options
 from msg2.formats import read_graph
 from msg2.inference import DEFAULT_METHOD
 from msg2.progress import quiet_logs
@@ -49,10 +50,8 @@ RankerName = Annotated[
 ]
 
 
-@takes_method_options()
-@takes_reading_options("repeats", "overlap", "order")
+@reads_data("repeats", "overlap", "order")
 def next_(
-    context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
     done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
     evaluate: Annotated[
@@ -67,12 +66,16 @@ def next_(
         int | None, typer.Option(metavar="N", min=1, help="With a graph: also what comes within the next N steps.")
     ] = None,
     json: Json = False,
-    method: str = DEFAULT_METHOD,
     task: TaskName = None,
-    splits: Annotated[int, typer.Option(metavar="N", min=1, help="Seeded splits, with --evaluate.")] = SPLITS,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"--evaluate: how graphs are learned; default: {DEFAULT_METHOD}.")
+    ] = None,
+    settings: Settings = None,
+    splits: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"--evaluate: seeded splits; default: {SPLITS}.")
+    ] = None,
     *,
     reading: GivenOptions,
-    given: GivenOptions,
 ) -> None:
     """What comes next after the steps that are done; or how often that is right on held-out videos.
 
@@ -85,10 +88,9 @@ def next_(
     if ranker is not None and ranker not in RANKERS:
         raise typer.BadParameter(f"--ranker is {ranker!r}, it must be {', '.join(RANKERS)}")
     if not evaluate:
-        refuse_given(given, "--evaluate")
-        refuse_without("--evaluate", context, "method", "task", "splits")
+        refuse("--evaluate", set=settings, method=method, task=task, splits=splits)
         if data is None:
-            refuse_given(reading, "--data or --evaluate")
+            refuse("--data or --evaluate", **reading)
             if ranker is not None and ranker not in GRAPH_RANKERS:
                 raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
@@ -97,15 +99,15 @@ def next_(
             found = forecast(graph, done or [], ranker, seen, horizon)
         _print_forecast(found, json)
         return
-    refuse_without("a graph, --evaluate with data", context, "done", "data", "horizon")
+    refuse("a graph, --evaluate with data", done=done, data=data, horizon=horizon)
     ranker = ranker or DEFAULT_RANKER
     if not RANKERS[ranker].needs_graph:
-        refuse_given(given, "a ranker that uses a graph")
-        refuse_without("a ranker that uses a graph", context, "method")
-    options = parse_method_options(method, given)
+        refuse("a ranker that uses a graph", set=settings, method=method)
+    method = method or DEFAULT_METHOD
+    options = parse_settings(method, settings)
     tasks = [*map(limit_videos, keep_tasks_with_two_videos(read_tasks(source, task, **reading), source))]
     with quiet_logs(), console.progress_bar("evaluating") as progress:
-        evaluation = evaluate_next_step(tasks, ranker, method, splits=splits, progress=progress, **options)
+        evaluation = evaluate_next_step(tasks, ranker, method, splits=splits or SPLITS, progress=progress, **options)
     _print_evaluation(evaluation, json)
 
 

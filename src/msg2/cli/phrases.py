@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Data, TaskName, read_tasks, takes_reading_options
 from msg2.cli.features import PhraseModel
-from msg2.cli.generated_options import GivenOptions
+from msg2.cli.shared_options import Data, GivenOptions, TaskName, read_tasks, reads_data
 from msg2.drawing.page_parts import step_phrases_page
 from msg2.files import write_whole
 from msg2.media.feature_store import is_feature_store
@@ -28,7 +27,7 @@ _SHOWN = 3
 Found = Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]]
 
 
-@takes_reading_options()
+@reads_data()
 def phrases(
     data: Data,
     spoken: Annotated[

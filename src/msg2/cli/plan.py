@@ -10,12 +10,11 @@ import typer
 from msg2.assist import Assistant, fit_window_planner
 from msg2.assist.planning import Plan
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, Json, read_as_recorded, takes_reading_options
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.shared_options import GivenOptions, GraphFile, Json, read_as_recorded, reads_data, refuse
 from msg2.formats import read_graph
 
 
-@takes_reading_options("overlap", "order")
+@reads_data("overlap", "order")
 def plan(
     graph: GraphFile,
     goal: Annotated[str, typer.Option(metavar="STEP", help="The step that the plan ends with.")],
@@ -45,7 +44,7 @@ def plan(
     if first is not None and (data is None or length is None or done):
         raise typer.BadParameter("--first goes with --data and --length, and without --done")
     if data is None:
-        refuse_given(reading, "--data")
+        refuse("--data", **reading)
     learned = read_graph(graph)
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
     with console.progress_bar("planning"):

@@ -9,11 +9,8 @@ import typer
 
 from msg2 import pipeline
 from msg2.cli import console
-from msg2.cli.data_options import Data, TaskName
 from msg2.cli.features import Captions, FrameEncoder, PhraseModel, SpeechModel, TextEncoderName, VideoJobs
-from msg2.cli.generated_options import GivenOptions
-from msg2.cli.interruption import stop_between_epochs
-from msg2.cli.method_options import Seed, parse_method_options, takes_method_options
+from msg2.cli.shared_options import Data, MethodName, Seed, Settings, TaskName, parse_settings
 from msg2.cli.states import EncoderName, VariantName
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.pipeline import RunOptions, TaskRun
@@ -22,7 +19,6 @@ from msg2.states.configuration import get_variant
 _RUN, _EXTRACTION = RunOptions(), ExtractionOptions()
 
 
-@takes_method_options()
 def run(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder; with many tasks, of folders.")],
@@ -46,10 +42,9 @@ def run(
     variant: VariantName = _RUN.variant,
     encoder: EncoderName = _RUN.encoder,
     epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Of the training of states.")] = _RUN.epochs,
-    method: str = _RUN.method,
+    method: MethodName = _RUN.method,
+    settings: Settings = None,
     seed: Seed = _RUN.seed,
-    *,
-    given: GivenOptions,
 ) -> None:
     """The whole pipeline: features, the state predictor, the labels filled in, the graph before and after, a page.
 
@@ -63,12 +58,12 @@ def run(
         raise typer.BadParameter("--features excludes --captions and --labels")
     if steps is not None and (features is not None or labels is not None):
         raise typer.BadParameter("--steps excludes --features and --labels")
-    inference = parse_method_options(method, given)
+    inference = parse_settings(method, settings)
     with console.usage_errors():
         get_variant(variant)
     options = RunOptions(variant=variant, encoder=encoder, epochs=epochs, method=method, seed=seed)
     extraction = ExtractionOptions(frame_encoder, text_encoder, speech, phrases)
-    with stop_between_epochs("video or epoch") as interruptible, console.progress_bar("running") as show:
+    with console.stop_between_epochs("video or epoch") as interruptible, console.progress_bar("running") as show:
         runs = pipeline.run(
             data, labels, output, steps=steps, features=features, captions=captions, truth=truth, task=task,
             options=options, extraction=extraction, jobs=jobs, progress=interruptible(show), **inference,

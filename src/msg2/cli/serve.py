@@ -55,7 +55,7 @@ def serve(
 
     Example: `msg2 serve steps.csv --folder work`
     """
-    with optional_dependency("the web app", "server"):
+    with optional_dependency("the web app", "app"):
         from msg2.server import web_app
         from msg2.server.security import new_token, read_token
         from msg2.server.workspace import Workspace
@@ -81,12 +81,13 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         query = "" if token is None else f"?token={quote(token, safe='')}"
         address = f"http://{name}:{listening.getsockname()[1]}/{query}"
-        with _files_with_token(folder, address, token) as page:
+        server = web_app.AppServer(workspace)
+        with server.capture_signals(), _files_with_token(folder, address, token) as page:
             console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
             console.out.file.flush()
             if not no_browser and _has_display():
                 threading.Thread(target=webbrowser.open, args=(page.resolve().as_uri(),), daemon=True).start()
-            web_app.serve(workspace, listening)
+            server.run(sockets=[listening])
 
 
 @contextmanager

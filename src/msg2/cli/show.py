@@ -9,16 +9,21 @@ import typer
 
 from msg2 import drawing, metrics
 from msg2.cli import console
-from msg2.cli.data_options import TaskName, read_as_recorded, read_tasks, takes_reading_options, without_none
-from msg2.cli.generated_options import GivenOptions, refuse_given, takes_fields
+from msg2.cli.shared_options import (
+    GivenOptions,
+    TaskName,
+    read_as_recorded,
+    read_tasks,
+    reads_data,
+    refuse,
+    takes_fields,
+)
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task
 
-_METAVARS = {"direction": None, "font_size": "POINTS", "width": "LENGTH", "legend": None, "dpi": "N"}
 
-
-@takes_fields(drawing.PictureOptions, "picture", _METAVARS)
-@takes_reading_options("repeats", "overlap", "order")
+@takes_fields(drawing.PictureOptions, "picture", ("direction", "font_size", "width", "legend", "dpi"), panel="Picture")
+@reads_data("repeats", "overlap", "order")
 def show(
     graph: Annotated[
         Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; for --view directly-follows, the data.")
@@ -60,18 +65,18 @@ def show(
     with console.usage_errors():
         options = drawing.PictureOptions(**picture)
     if view == "directly-follows":
-        refuse_given(without_none({"compare": compare, "data": data, "media": media}), "--view graph")
+        refuse("--view graph", compare=compare, data=data, media=media)
         shown = choose_task(read_tasks(graph, **reading), task, graph)
         console.print_line(str(drawing.show_directly_follows(shown, output, options)))
         return
-    refuse_given(without_none({"task": task}), "--view directly-follows")
+    refuse("--view directly-follows", task=task)
     learnt, truth, videos = read_graph(graph), None, None
     if compare is not None:
         truth = read_graph(compare)
         metrics.match_step_names(learnt, truth)  # it says which step has no partner
         truth = metrics.match_step_names(truth, learnt)
     if data is None:
-        refuse_given({**without_none({"media": media}), **reading}, "--data")
+        refuse("--data", media=media, **reading)
     else:
         videos = read_as_recorded(learnt, data, **reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import without_none
-from msg2.cli.generated_options import GivenOptions, takes_fields
+from msg2.cli.shared_options import GivenOptions, takes_fields
 from msg2.errors import InputError
-from msg2.metrics.graph_accuracy import violation_rate
+from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
 from msg2.simulation.label_noise import NoiseOptions
@@ -21,8 +20,8 @@ from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import SimulationOptions
 
 
-@takes_fields(NoiseOptions, "rates", dict.fromkeys((rate.name for rate in fields(NoiseOptions)), "P"))
-@takes_fields(RandomWorldOptions, "shape", {"steps": "N", "depth": "N", "or_rate": "P"}, prefix="random: ")
+@takes_fields(NoiseOptions, "rates", [rate.name for rate in fields(NoiseOptions)], panel="Noise")
+@takes_fields(RandomWorldOptions, "shape", ("steps", "depth", "or_rate"), prefix="random: ")
 def simulate(
     name: Annotated[
         str | None,
@@ -59,7 +58,7 @@ def simulate(
         raise typer.BadParameter("say where to write with -o OUT")
     with console.usage_errors():
         noise = NoiseOptions(**rates)
-        options = replace(SimulationOptions(noise=noise), **without_none({"videos": videos}))
+        options = SimulationOptions(noise=noise, **({} if videos is None else {"videos": videos}))
         if name == "random":
             chosen = random_world(RandomWorldOptions(**shape), seed)
         elif shape:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from msg2 import states
 from msg2.cli import console
-from msg2.cli.data_options import Data, Json, TaskName, read_tasks, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
-from msg2.cli.help_text import PlainGroup
-from msg2.cli.interruption import stop_between_epochs
-from msg2.cli.output_files import refuse_clashes
+from msg2.cli.app import PlainGroup
+from msg2.cli.shared_options import (
+    Data,
+    GivenOptions,
+    Json,
+    TaskName,
+    read_tasks,
+    reads_data,
+    refuse_clashes,
+    takes_fields,
+)
 from msg2.drawing.plots import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
@@ -29,7 +35,6 @@ from msg2.task import PREDICTED, Task
 from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
-_TRAINING, _FILL = TrainingOptions(), FillOptions()
 
 app = typer.Typer(
     cls=PlainGroup, no_args_is_help=True, help="The state predictor: labels and features in, completed labels out."
@@ -49,26 +54,13 @@ EncoderName = Annotated[
         f"(default: that of the variant; the paper's is {StateModelOptions().encoder}).",
     ),
 ]
-DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: a GPU where there is one.")]
-Threshold = Annotated[
-    float | None,
-    typer.Option(metavar="X", help="A step is completed where its score is at least this. Paper: 0; evidence: 0.5."),
-]
-LeastConfidence = Annotated[
-    float, typer.Option(metavar="P", help="Add labels whose confidence, calibrated in training, is at least this.")
-]
-Uncalibrated = Annotated[
-    bool,
-    typer.Option("--uncalibrated", help="Add every completed step, as the paper does; confidences then mean little."),
-]
-ReadAt = Annotated[
-    Literal["next", "same", "seen"] | None,
-    typer.Option(help="A step's state is read at the next border (paper), at its own, or when it was seen (evidence)."),
-]
+_TRAINING = "epochs", "batch", "learning_rate", "patience", "seed", "device"
+_FILLING = "confidence", "uncalibrated", "threshold", "read_at"
 
 
 @app.command()
-@takes_reading_options()
+@reads_data()
+@takes_fields(TrainingOptions, "given", _TRAINING, panel="Training")
 def train(
     data: Data,
     features: FeaturesPath,
@@ -76,22 +68,12 @@ def train(
     task: TaskName = None,
     variant: VariantName = VARIANT,
     encoder: EncoderName = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Passes over the training videos (default: 600; 60 without a transformer)."),
-    ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", help="Videos per step.")] = _TRAINING.batch,
-    learning_rate: Annotated[float, typer.Option(metavar="X", help="Of Adam.")] = _TRAINING.learning_rate,
-    patience: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after so many validations without a better one.")
-    ] = _TRAINING.patience,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything random follows from it.")] = _TRAINING.seed,
-    device: DeviceName = _TRAINING.device,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the curves for TensorBoard: OUT/tensorboard.")
     ] = False,
     *,
     reading: GivenOptions,
+    given: GivenOptions,
 ) -> None:
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
@@ -103,12 +85,9 @@ def train(
     Example: `msg2 states train steps.csv --features features -o model`
     """
     with console.usage_errors():
-        given = {} if epochs is None else {"epochs": epochs}
-        options = get_variant(variant).training(
-            batch=batch, learning_rate=learning_rate, patience=patience, seed=seed, device=device, **given
-        )
+        options = get_variant(variant).training(**given)
     tasks, store = read_tasks(data, task, **reading), open_store(features)
-    with stop_between_epochs() as interruptible, console.progress_bar("training") as show:
+    with console.stop_between_epochs() as interruptible, console.progress_bar("training") as show:
         trainings = states.train_tasks(
             tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
             progress=interruptible(show),
@@ -125,7 +104,8 @@ def train(
 
 
 @app.command()
-@takes_reading_options()
+@reads_data()
+@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def fill(
     model: ModelPath,
     data: Data,
@@ -134,12 +114,9 @@ def fill(
         Path,
         typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(WRITE_SUFFIXES)}."),
     ],
-    confidence: LeastConfidence = _FILL.confidence,
-    uncalibrated: Uncalibrated = False,
-    threshold: Threshold = None,
-    read_at: ReadAt = None,
     *,
     reading: GivenOptions,
+    given: GivenOptions,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
@@ -149,7 +126,7 @@ def fill(
     Example: `msg2 states fill model steps.csv --features features -o filled.csv`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at, confidence, uncalibrated)
+        options = FillOptions(**given)
     refuse_clashes([output], data)
     match_suffix(output)
     tasks = read_tasks(data, repeats="keep", **reading)
@@ -167,7 +144,8 @@ def fill(
 
 
 @app.command()
-@takes_reading_options()
+@reads_data()
+@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def evaluate(
     model: ModelPath,
     data: Data,
@@ -175,13 +153,10 @@ def evaluate(
     truth: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
     ] = None,
-    confidence: LeastConfidence = _FILL.confidence,
-    uncalibrated: Uncalibrated = False,
-    threshold: Threshold = None,
-    read_at: ReadAt = None,
     json: Json = False,
     *,
     reading: GivenOptions,
+    given: GivenOptions,
 ) -> None:
     """How well a model tells which steps are completed, in videos that it was not trained on.
 
@@ -192,7 +167,7 @@ def evaluate(
     Example: `msg2 states evaluate model coffee/steps.csv --features coffee/features --truth coffee/truth/performed.csv`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at, confidence, uncalibrated)
+        options = FillOptions(**given)
     tasks = read_tasks(data, **reading)
     true = None if truth is None else read_tasks(truth, repeats="keep")
     scores = {}
@@ -213,7 +188,8 @@ def evaluate(
 
 
 @app.command()
-@takes_reading_options()
+@reads_data()
+@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def plot(
     model: ModelPath,
     data: Data,
@@ -222,19 +198,16 @@ def plot(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FIGURE_SUFFIXES)}.")],
     task: TaskName = None,
     graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
-    confidence: LeastConfidence = _FILL.confidence,
-    uncalibrated: Uncalibrated = False,
-    threshold: Threshold = None,
-    read_at: ReadAt = None,
     *,
     reading: GivenOptions,
+    given: GivenOptions,
 ) -> None:
     """When each step of a video was completed: labelled steps in green, inferred ones in red.
 
     Example: `msg2 states plot model steps.csv --features features --video v00001 -o v00001.svg`
     """
     with console.usage_errors():
-        options = FillOptions(threshold, read_at, confidence, uncalibrated)
+        options = FillOptions(**given)
         if output.suffix.lower() not in FIGURE_SUFFIXES:
             raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
     tasks = [one for one in read_tasks(data, task, repeats="keep", **reading) if any(v.id == video for v in one)]

@@ -9,10 +9,20 @@ from typing import Annotated
 import typer
 
 from msg2.cli import console
-from msg2.cli.data_options import Data, TaskName, keep_tasks_with_two_videos, read_tasks, takes_reading_options
-from msg2.cli.generated_options import GivenOptions
-from msg2.cli.method_options import Seed, find_option, parse_method_options, takes_method_options
-from msg2.cli.output_files import as_csv, refuse_clashes
+from msg2.cli.shared_options import (
+    Data,
+    GivenOptions,
+    MethodName,
+    Seed,
+    Settings,
+    TaskName,
+    as_csv,
+    keep_tasks_with_two_videos,
+    parse_settings,
+    read_tasks,
+    reads_data,
+    refuse_clashes,
+)
 from msg2.drawing.plots import sweep_plot
 from msg2.errors import MissingExtraError
 from msg2.files import write_together
@@ -22,29 +32,28 @@ from msg2.inference.inference import SWEPT_METHOD
 from msg2.progress import LOGGER, prefix_messages
 
 
-@takes_method_options(without=("delta",), default=SWEPT_METHOD)
-@takes_reading_options("repeats", "overlap", "order", "tier", "fps")
+@reads_data("repeats", "overlap", "order", "tier", "fps")
 def sweep(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
-    method: str = SWEPT_METHOD,
+    method: MethodName = SWEPT_METHOD,
+    settings: Settings = None,
     task: TaskName = None,
     seed: Seed = 0,
     *,
     reading: GivenOptions,
-    given: GivenOptions,
 ) -> None:
     """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
 
     A higher δ asks for more agreement before a step counts as coming first, so it gives fewer edges. `fit` is the mean
-    log-likelihood of a label in held-out videos: `--delta auto` takes the δ where it is highest. A sweep is for methods
-    that have a δ: `msg2`, the paper's, which is the default here, and `always-before`. `likelihood` has none.
+    log-likelihood of a label in held-out videos: `--set delta=auto` takes the δ where it is highest. A sweep is for
+    methods that have a δ: `msg2`, the paper's, which is the default here, and `always-before`. `likelihood` has none.
 
     Example: `msg2 sweep steps.csv -o sweep.csv`
     """
-    with console.usage_errors():
-        find_option(method, "delta")
-    options = parse_method_options(method, given)
+    options = parse_settings(method, settings, delta="auto")
+    if options.pop("delta") != "auto":
+        raise typer.BadParameter("every delta is tried: leave out --set delta")
     tasks = read_tasks(data, task, **reading)
     table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
     plot = table.with_suffix(".svg")
@@ -52,8 +61,8 @@ def sweep(
     tasks = keep_tasks_with_two_videos(tasks, data)
     with console.progress_bar("sweeping") as show:
         sweeps = [
-            (one.name, sweep_delta(one, method, seed=seed, progress=prefix_messages(show, one.name), **options))
-            for one in tasks
+            (each.name, sweep_delta(each, method, seed=seed, progress=prefix_messages(show, each.name), **options))
+            for each in tasks
         ]
     title = f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}"
     contents: dict[Path, str | bytes] = {table: as_csv(SweepPoint, sweeps)}

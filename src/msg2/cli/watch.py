@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import typer
 
@@ -13,14 +14,13 @@ from msg2.assist import Assistant
 from msg2.assist.events import answer_event
 from msg2.assist.monitoring import THRESHOLD
 from msg2.cli import console
-from msg2.cli.data_options import GraphFile, read_as_recorded, takes_reading_options
-from msg2.cli.generated_options import GivenOptions, refuse_given
+from msg2.cli.shared_options import GivenOptions, GraphFile, read_as_recorded, reads_data, refuse
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.task import Absent
 
 
-@takes_reading_options("overlap", "order")
+@reads_data("overlap", "order")
 def watch(
     graph: GraphFile,
     data: Annotated[
@@ -50,7 +50,7 @@ def watch(
     """
     learned = read_graph(graph)
     if data is None:
-        refuse_given(reading, "--data")
+        refuse("--data", **reading)
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
     with console.progress_bar("learning"):
         if save is not None and save.exists():
@@ -71,13 +71,13 @@ def watch(
         _print_answer(answer)
 
 
-def _parse(line: str) -> Any:
+def _parse(line: str) -> object:
     try:
-        return json.loads(line.removeprefix("\ufeff"))
+        return cast(object, json.loads(line.removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         raise InputError("the line is no JSON", hint='an event is such as {"did": "whisk", "at": 12.3}') from None
 
 
-def _print_answer(answer: dict[str, Any]) -> None:
+def _print_answer(answer: Mapping[str, object]) -> None:
     console.print_line(json.dumps(answer, ensure_ascii=False))
     sys.stdout.flush()

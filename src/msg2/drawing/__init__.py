@@ -20,10 +20,9 @@ from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXE
 from msg2.drawing.style import PictureOptions
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.formats.bpmn import to_bpmn
-from msg2.formats.graphml import to_graphml
+from msg2.formats.graph_reader import to_graphml
 from msg2.formats.pddl import problem_path, to_pddl, to_pddl_problem
-from msg2.formats.pnml import to_pnml
+from msg2.formats.process_models import to_bpmn, to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
 

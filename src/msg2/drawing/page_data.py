@@ -1,8 +1,7 @@
-"""Where a page finds the files of its videos: addresses relative to it, so that both can be moved together.
+"""What is embedded in a page: the graph, its evidence and the videos, as plain values; steps are numbers.
 
-What is embedded in a page: the graph, its evidence and the videos, as plain values; steps are numbers.
-
-Names are for the eye only (made printable, on one line), so nothing in the page depends on what they hold.
+Names are for the eye only (made printable, on one line), so nothing in the page depends on what they hold. The files of
+videos are addressed relative to the page, so that both can be moved together.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 from msg2.assist import Mistake, check, fit_end_probability, fit_forecaster
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rankers import RHO
 from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
-from msg2.graph import Formula, SubtaskGraph, Support
-from msg2.graph.evidence import related_pairs
+from msg2.graph import SubtaskGraph, Support, related_pairs
+from msg2.graph.formula import FormulaJson
 from msg2.media.video_files import find_video_files
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 from msg2.text import one_line
@@ -52,11 +51,11 @@ def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     ...     find_video_links(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
     {'tea #1': 'videos/tea%20%231.mp4'}
     """
-    found, _ = find_video_files(folder, wanted=[video.id for video in videos])
+    recordings, _ = find_video_files(folder, wanted=[video.id for video in videos])
     home = page.resolve().parent
     return {
         recording.video: quote(Path(os.path.relpath(recording.media.resolve(), home)).as_posix())
-        for recording in found
+        for recording in recordings
         if recording.media is not None
     }
 
@@ -65,11 +64,13 @@ MOST_VIDEOS = 2_000
 """Videos that a page holds; of more, it shows a sample."""
 StepNumbers: TypeAlias = Mapping[Step, int]
 """The number of each step on the page: its place among the steps of the diagram."""
+PageObject: TypeAlias = dict[str, object]
+"""An object in the page, whose script (assets/*.js) says what it holds."""
 
 
 def page_data(
     graph: SubtaskGraph, diagram: Diagram, videos: Task | None = None, media: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> PageObject:
     """Collect the values that the page of a graph works with."""
     steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
@@ -94,26 +95,30 @@ def steps_in_diagram(diagram: Diagram) -> list[Step]:
     return [box.name for box in diagram.boxes if box.kind == "step"]
 
 
-def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> dict[str, Any]:
+def _step(graph: SubtaskGraph, name: Step, place: StepNumbers, named: bool) -> PageObject:
     """`named`: with the names of the videos that contradict the precondition, which are otherwise found from labels."""
     evidence = graph.step_evidence(name)
-    entry: dict[str, Any] = {"name": one_line(name), "needs": _formula_with_numbers(graph.precondition(name), place)}
-    numbers = {key: getattr(evidence, key) for key in ("videos", "holds", "confidence", "score")}
-    entry |= {key: value for key, value in numbers.items() if value is not None}
-    if named and evidence.violations is not None:
-        entry["violations"] = [one_line(video) for video in evidence.violations[:MOST_VIDEOS]]
-    if (without := videos_without(graph, name)) is not None:
-        entry["optional"] = list(without)
-    if evidence.instead is not None:
-        entry["instead"] = [place[other] for other in evidence.instead if other in place]
+    violations = evidence.violations if named else None
+    without, second = videos_without(graph, name), evidence.runner_up
     edges = {place[before]: _support(support) for before, support in evidence.edges.items() if before in place}
-    if any(edges.values()):
-        entry["edges"] = {before: counts for before, counts in edges.items() if counts}
-    second = evidence.runner_up
+    runner_up = None
     if second is not None and second.precondition.steps <= place.keys():
-        entry["second"] = {"needs": _formula_with_numbers(second.precondition, place)}
-        entry["second"] |= {} if second.score is None else {"score": second.score}
-    return entry
+        runner_up = _known({"needs": second.precondition.to_json(place.__getitem__), "score": second.score})
+    return {"name": one_line(name), "needs": graph.precondition(name).to_json(place.__getitem__)} | _known({
+        "videos": evidence.videos,
+        "holds": evidence.holds,
+        "confidence": evidence.confidence,
+        "score": evidence.score,
+        "violations": None if violations is None else [one_line(video) for video in violations[:MOST_VIDEOS]],
+        "optional": None if without is None else list(without),
+        "instead": None if evidence.instead is None else [place[n] for n in evidence.instead if n in place],
+        "edges": {before: counts for before, counts in edges.items() if counts} or None,
+        "second": runner_up,
+    })  # fmt: skip
+
+
+def _known(entry: PageObject) -> PageObject:
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
@@ -130,20 +135,17 @@ def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
 
 def _relations(
     graph: SubtaskGraph, name: Step, place: StepNumbers, counts: Mapping[frozenset[Step], tuple[int, int]]
-) -> dict[str, Any]:
+) -> PageObject:
     """What the graph says about a step beyond what it needs: of most steps, nothing."""
-    entry: dict[str, Any] = {}
-    if graph.order_predecessors(name):
-        entry["after"] = sorted(place[other] for other in graph.order_predecessors(name))
-    if graph.partners(name):
-        entry["never"] = sorted(place[other] for other in graph.partners(name))
-        both = {place[other]: counts.get(frozenset({name, other})) for other in graph.partners(name)}
-        entry["both"] = {other: list(found) for other, found in sorted(both.items()) if found}
-    if name in graph.optional:
-        entry["mayOmit"] = True
-    if name in graph.repeats:
-        entry["repeats"] = graph.repeats[name]
-    return entry
+    after, never = (sorted(place[n] for n in of(name)) for of in (graph.order_predecessors, graph.partners))
+    both = {place[other]: counts.get(frozenset({name, other})) for other in graph.partners(name)}
+    return _known({
+        "after": after or None,
+        "never": never or None,
+        "both": {other: list(videos) for other, videos in sorted(both.items()) if videos} if never else None,
+        "mayOmit": name in graph.optional or None,
+        "repeats": graph.repeats.get(name),
+    })  # fmt: skip
 
 
 def _exclusive_counts(graph: SubtaskGraph) -> dict[frozenset[Step], tuple[int, int]]:
@@ -156,37 +158,26 @@ def _exclusive_counts(graph: SubtaskGraph) -> dict[frozenset[Step], tuple[int, i
     }
 
 
-def _group(group: ExclusiveGroup) -> dict[str, Any]:
+def _group(group: ExclusiveGroup) -> PageObject:
     return {"steps": [int(box[1:]) for box in group.boxes], "status": group.status}
 
 
-def _support(support: Support) -> dict[str, Any]:
+def _support(support: Support) -> PageObject:
     """What is known about a step that must come before: in how many videos it did, of how many with both, …"""
     known = support.to_json()
     return {key: known[key] for key in ("before", "together", "probability", "direct", "weak") if key in known}
 
 
-def _arrow(arrow: Arrow, place: StepNumbers) -> dict[str, Any]:
-    entry = {"source": arrow.source, "target": arrow.target, "after": place[arrow.after], "status": arrow.status}
-    entry |= {} if arrow.kind == "needs" else {"kind": arrow.kind}
-    entry |= {} if arrow.true_kind is None else {"trueKind": arrow.true_kind}
-    return entry if arrow.before is None else entry | {"before": place[arrow.before]}
+def _arrow(arrow: Arrow, place: StepNumbers) -> PageObject:
+    ends = {"source": arrow.source, "target": arrow.target, "after": place[arrow.after], "status": arrow.status}
+    return ends | _known({
+        "kind": None if arrow.kind == "needs" else arrow.kind,
+        "trueKind": arrow.true_kind,
+        "before": None if arrow.before is None else place[arrow.before],
+    })  # fmt: skip
 
 
-def _formula_with_numbers(formula: Formula, place: StepNumbers) -> Any:
-    """The formula as in a graph file, with numbers in the place of names."""
-    match formula.kind:
-        case "true":
-            return True
-        case "step":
-            return place[formula.name]
-        case "not":
-            return {"not": _formula_with_numbers(formula.operands[0], place)}
-        case _:
-            return {formula.kind: [_formula_with_numbers(operand, place) for operand in formula.operands]}
-
-
-def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> dict[str, Any]:
+def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> PageObject:
     """What the page needs to forecast the next step, and the end, as the library does; nothing without any label."""
     if not any(video.segments for video in task):
         return {}
@@ -194,9 +185,9 @@ def _forecast(graph: SubtaskGraph, task: Task, place: StepNumbers) -> dict[str, 
     return {"forecast": learned | {"steps": [place[name] for name in graph.steps], "end_terms": end["terms"]}}
 
 
-def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[dict[str, Any]]:
+def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[str, str]) -> list[PageObject]:
     report = check(graph, task)
-    mistakes, left_out, not_seen = (defaultdict[str, list[Any]](list) for _ in range(3))
+    mistakes, left_out, not_seen = (defaultdict[str, list[object]](list) for _ in range(3))
     for reported, absences in ((report.mistakes, left_out), (report.not_seen, not_seen)):
         for mistake in reported:
             absent = absences[mistake.video]
@@ -223,16 +214,17 @@ def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[
     ]
 
 
-def _mistake(mistake: Mistake, place: StepNumbers) -> dict[str, Any]:
+def _mistake(mistake: Mistake, place: StepNumbers) -> PageObject:
     """What went wrong in a segment of a video."""
-    entry: dict[str, Any] = {"at": (mistake.position or 0) - 1, "kind": mistake.kind}
-    entry |= {"unmet": [_formula_with_numbers(clause, place) for clause in mistake.unmet]} if mistake.unmet else {}
-    return entry | ({} if mistake.probability == 1 else {"probability": round(mistake.probability, 3)})
+    return {"at": (mistake.position or 0) - 1, "kind": mistake.kind} | _known({
+        "unmet": [clause.to_json(place.__getitem__) for clause in mistake.unmet] or None,
+        "probability": None if mistake.probability == 1 else round(mistake.probability, 3),
+    })  # fmt: skip
 
 
-def _absent_formulas(mistake: Mistake, place: StepNumbers) -> list[Any]:
+def _absent_formulas(mistake: Mistake, place: StepNumbers) -> list[FormulaJson]:
     """What a video lacks: steps, or formulas of which one step would do."""
-    return [_formula_with_numbers(clause, place) for clause in mistake.unmet] or [place[mistake.step]]
+    return [clause.to_json(place.__getitem__) for clause in mistake.unmet] or [place[mistake.step]]
 
 
 def _times(video: Video) -> list[float]:
@@ -260,5 +252,5 @@ def _round_to_milliseconds(seconds: float) -> float:
     return int(rounded) if rounded.is_integer() and rounded < 1e9 else rounded
 
 
-def _drop_empty(entry: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty(entry: PageObject) -> PageObject:
     return {key: value for key, value in entry.items() if key in ("id", "steps") or value}

@@ -1,12 +1,8 @@
-"""What all pages are made of: names as text, diagrams, tables, and a document that asks for nothing from outside.
+"""What pages are made of: names as text, diagrams, tables, and a document that asks for nothing from outside.
 
-Style and script stand in the page itself; its security policy names them by their SHA-256 and allows no others.
-
-The table of a page: what every step needs, and what the videos say about it.
-
-What the page of a graph says beyond the graph: which labels were filled in, and what that did to it.
-
-A page with the phrases of the narration around each step of tasks.
+Style and script stand in the page itself; its security policy names them by their SHA-256 and allows no others. The
+parts are the table of steps, with what the videos say about each; the sections about labels that were filled in and
+what that did to the graph; and the page with the phrases of the narration around each step.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from statistics import fmean
-from typing import Any
 
 from msg2.drawing.page_data import videos_without
 from msg2.graph import StepEvidence, SubtaskGraph
@@ -93,7 +88,7 @@ def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:
     return _STEP_LINK.sub(add_link, _SIZE.sub(set_size, svg, count=1))
 
 
-def document(title: str, body: str, data: Mapping[str, Any] | None = None) -> str:
+def document(title: str, body: str, data: Mapping[str, object] | None = None) -> str:
     """Make a whole page."""
     style, script = asset("page.css"), "" if data is None else _script()
     policy = (
@@ -260,9 +255,9 @@ def filling_section(task: Task, performed: Task | None = None) -> str:
     videos = table(
         ["Video", "Added"],
         [
-            [escape_name(video), ", ".join(_added_label(one, one.step in wrong.get(video, ())) for one in segments)]
-            for video, segments in added.items()
-            if segments
+            [escape_name(video), ", ".join(_added_label(label, label.step in wrong.get(video, ())) for label in labels)]
+            for video, labels in added.items()
+            if labels
         ],
     )
     return (
@@ -297,14 +292,14 @@ def _percent(value: float | None) -> str:
 def _step_row(
     task: Task, step: Step, added: Mapping[str, Sequence[Segment]], wrong: Mapping[str, set[Step]] | None
 ) -> list[str]:
-    found = {video: one for video, segments in added.items() for one in segments if one.step == step}
-    labelled = sum(step in video.sequence() for video in task) - len(found)
-    sure = [one.confidence for one in found.values() if one.confidence is not None]
+    labels = {video: label for video, segments in added.items() for label in segments if label.step == step}
+    labelled = sum(step in video.sequence() for video in task) - len(labels)
+    sure = [label.confidence for label in labels.values() if label.confidence is not None]
     mean = f"{100 * fmean(sure):.0f} %" if sure else ""
-    row = [escape_name(step), str(labelled), str(len(found)) if found else "", mean]
+    row = [escape_name(step), str(labelled), str(len(labels)) if labels else "", mean]
     if wrong is not None:
-        right = sum(step not in wrong[video] for video in found)
-        row.append(f"{right} of {len(found)}" if found else "")
+        right = sum(step not in wrong[video] for video in labels)
+        row.append(f"{right} of {len(labels)}" if labels else "")
     return row
 
 
@@ -318,11 +313,11 @@ _COLUMNS = ["Phrase", "Videos", "Around", "In all", "Times as often"]
 
 
 def step_phrases_page(
-    found: Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]], seconds: float, most: int
+    phrases: Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]], seconds: float, most: int
 ) -> str:
     """Make a page with the phrases around each step."""
     sections = []
-    for task, around in found:
+    for task, around in phrases:
         narrated = sum(bool(video.sentences) for video in task)
         total = sum(len(video.sentences) for video in task)
         sections.append(

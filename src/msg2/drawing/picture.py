@@ -1,6 +1,6 @@
-"""DOT text laid out and drawn in process: the pygraphviz wheels carry Graphviz inside, no `dot` program is run.
+"""A graph as a picture in a file: laid out to the width that was asked for, and rendered as SVG, PNG, PDF or DOT.
 
-A graph as a picture in a file: laid out to the width that was asked for, and rendered as SVG, PNG, PDF or DOT.
+Graphviz lays it out in this process: the pygraphviz wheels carry it inside, no `dot` program is run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Matplotlib figures as the content of a file: no display, and the same bytes on every run.
+"""Figures by matplotlib as the content of a file: no display, and the same bytes on every run.
 
-Curves of graphs against the threshold δ.
-
-The paper's completion figure: for one video, when each step was completed, labelled or inferred.
+`sweep_plot` has the curves of graphs against the threshold δ. `timeline` is the paper's completion figure: for one
+video, when each step was completed, labelled or inferred.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,11 @@ from msg2.errors import InputError, optional_dependency
 from msg2.inference import SweepPoint
 from msg2.task import PREDICTED, Segment, Step, Video
 from msg2.text import one_line, short_repr, truncate
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}}
 """What matplotlib would write about the day and itself, left out."""
@@ -37,7 +41,7 @@ def new_figure(
     suffix: str = ".svg",
     settings: Mapping[str, Any] | None = None,
     dots_per_inch: float | None = None,
-) -> Iterator[tuple[Any, io.BytesIO]]:
+) -> Iterator[tuple[Figure, io.BytesIO]]:
     """Open a figure to draw on; it is written when the ``with`` block ends."""
     with optional_dependency(doing, "plot"):
         import matplotlib as mpl
@@ -46,7 +50,7 @@ def new_figure(
 
     # `parse_math` off: a name such as "cut $5 cheese" is text, not a formula.
     shared = {"svg.hashsalt": "msg2", "text.parse_math": False, "font.family": "sans-serif", "font.size": 10}
-    chosen: dict[Any, Any] = shared | dict(settings or {})
+    chosen: dict[Any, Any] = {**shared, **(settings or {})}
     with mpl.rc_context(chosen), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # of a script that the font lacks: drawn as boxes
         figure, stream = Figure(figsize=inches, layout="constrained"), io.BytesIO()
@@ -146,14 +150,14 @@ def timeline(
     return stream.getvalue()
 
 
-def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -> None:
+def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) -> None:
     for row, step in enumerate(steps):
-        found = [segment for segment in video.segments if segment.step == step]
-        for segment in found[:1]:
+        segments = [segment for segment in video.segments if segment.step == step]
+        for segment in segments[:1]:
             end = _seconds(segment)[1]
             colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
             axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
-        for segment in found:
+        for segment in segments:
             start, end = _seconds(segment)
             if segment.source != PREDICTED:
                 shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
@@ -174,7 +178,7 @@ def _draw_bars(axes: Any, video: Video, steps: Sequence[Step], seconds: float) -
         axes.spines[side].set_visible(False)
 
 
-def _draw_truth(axes: Any, performed: Video, steps: Sequence[Step], seconds: float) -> None:
+def _draw_truth(axes: Axes, performed: Video, steps: Sequence[Step], seconds: float) -> None:
     """From the end of the first performance of each step to the end of the video."""
     ends = {segment.step: _seconds(segment)[1] for segment in reversed(performed.segments)}
     for row, step in enumerate(steps):
@@ -182,7 +186,7 @@ def _draw_truth(axes: Any, performed: Video, steps: Sequence[Step], seconds: flo
             axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
 
 
-def _write_confidence(axes: Any, row: int, end: float, confidence: float, seconds: float) -> None:
+def _write_confidence(axes: Axes, row: int, end: float, confidence: float, seconds: float) -> None:
     """Inside the bar where there is room, else before it."""
     inside = seconds - end > seconds / 12
     axes.text(
@@ -191,7 +195,7 @@ def _write_confidence(axes: Any, row: int, end: float, confidence: float, second
     )  # fmt: skip
 
 
-def _draw_frames(axes: Any, frames: Sequence[TimedImage], seconds: float) -> None:
+def _draw_frames(axes: Axes, frames: Sequence[TimedImage], seconds: float) -> None:
     """The images side by side in the order of time, each with a line to its moment."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
@@ -207,14 +211,14 @@ def _draw_frames(axes: Any, frames: Sequence[TimedImage], seconds: float) -> Non
         axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
 
 
-def _draw_legend(figure: Any, video: Video, true: bool) -> None:
+def _draw_legend(figure: Figure, video: Video, true: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     sources = {segment.source == PREDICTED for segment in video.segments}
     entries = [(_SEGMENT, "labelled"), (_LABELLED_BAR, "completed")] if False in sources else []
     entries += [(_INFERRED_BAR, "completed, inferred (confidence)")] if True in sources else []
-    handles: list[Any] = [Patch(facecolor=colour, label=words) for colour, words in entries]
+    handles: list[Artist] = [Patch(facecolor=colour, label=words) for colour, words in entries]
     handles += [Line2D([], [], **_TRUTH, label="really completed")] if true else []
     if handles:
         figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""Colours and line widths that all diagrams share.
+"""Colours and line widths that all diagrams share, and the options of a picture.
 
 The colours are told apart with every kind of colour vision; a dashed line repeats what red and weak say.
 """
@@ -97,5 +97,5 @@ class PictureOptions:
     @property
     def inches(self) -> float | None:
         """The greatest width in inches, where there is one."""
-        found = None if self.width is None else _WIDTH.fullmatch(self.width)
-        return None if found is None else float(found[1]) * _INCHES[found[2]]
+        parts = _WIDTH.fullmatch(self.width or "")
+        return None if parts is None else float(parts[1]) * _INCHES[parts[2]]

@@ -4,11 +4,10 @@ One module per format, with its reader and its writer; `registry` lists them. A 
 it is read and by the suffix of the file when it is written; every error names the file and the row.
 """
 
-from msg2.formats.conversion import to_task, to_tasks
+from msg2.formats.conversion import read_sequences, to_task, to_tasks
 from msg2.formats.data_summary import DataSummary, TaskSummary, summarize
-from msg2.formats.graph_file import read_graph
+from msg2.formats.graph_reader import read_graph
 from msg2.formats.registry import read, read_all, write
-from msg2.formats.sequence_reader import read_sequences
 from msg2.formats.table_preview import TablePreview, preview_table
 
 __all__ = [

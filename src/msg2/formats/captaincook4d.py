@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
+from msg2.formats.json_files import JsonObject, keys_of_first, list_items, matching_files, member, only_matching_file
 from msg2.formats.reading import (
     Reader,
     ReadOptions,
@@ -26,8 +26,6 @@ from msg2.graph import END, START, SubtaskGraph, all_of
 from msg2.graph import step as literal
 from msg2.task import Segment, Step
 from msg2.text import short_repr
-
-DESCRIPTION = "CaptainCook4D annotations (JSON)"
 
 _log = logging.getLogger(__name__)
 
@@ -44,31 +42,8 @@ class _CaptainCookLabel(NamedTuple):
     where: str
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, is one of the two annotation files."""
-    return bool(matching_files(source, _is_annotation))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read the recipes; videos are untimed, in the order of the file, unless `options.order` is "time".
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `order` is looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read the recipes; videos are untimed, in the order of the file, unless `options.order` is "time"."""
     file = only_matching_file(source, _is_annotation)
     labels = list(_read_labels(file))
     names = _step_names(labels)
@@ -86,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     return ReadResult(tasks, {file.path.name: count_unsorted(timed)})
 
 
-def _is_annotation(document: Any) -> bool:
+def _is_annotation(document: object) -> bool:
     if not isinstance(document, dict):
         return False
     keys = keys_of_first(document.get("annotations", document))
@@ -127,12 +102,12 @@ def _step_names(labels: list[_CaptainCookLabel]) -> Mapping[tuple[int, str], Ste
     }
 
 
-def is_task_graph(document: Any) -> bool:
+def is_task_graph(document: object) -> bool:
     """Whether a JSON document is a CaptainCook4D task graph: `{"steps": {id: name}, "edges": [[before, after]]}`."""
     return isinstance(document, dict) and isinstance(document.get("steps"), dict) and "edges" in document
 
 
-def parse_task_graph(document: Any, source: Source) -> SubtaskGraph:
+def parse_task_graph(document: JsonObject, source: Source) -> SubtaskGraph:
     """The graph of a CaptainCook4D task graph: a step needs all its direct parents; START and END are left out."""
     root = f"{source.path}, $"
     names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
@@ -150,4 +125,6 @@ def parse_task_graph(document: Any, source: Source) -> SubtaskGraph:
         return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("JSON",))
+READER = Reader(
+    "CaptainCook4D annotations (JSON)", lambda source: bool(matching_files(source, _is_annotation)), read, ("JSON",)
+)

@@ -25,8 +25,6 @@ from msg2.formats.tables import read_headerless_rows
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
-DESCRIPTION = "the CrossTask release folder"
-
 _TASKS, _VIDEOS, _ANNOTATIONS = "tasks_primary.txt", "videos.csv", "annotations"
 _log = logging.getLogger(__name__)
 
@@ -36,31 +34,8 @@ class _CrossTaskTask(NamedTuple):
     steps: list[Step]
 
 
-def can_read(source: Source) -> bool:
-    """Whether this is the release folder, the folder around it, or its folder of annotations."""
-    return _find_release(source) is not None
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read the primary tasks that have annotations; steps that never occur stay in the list of steps.
-
-    Parameters
-    ----------
-    source : Source
-        The release folder, the folder around it, or its folder of annotations.
-    options : ReadOptions
-        Not looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read the primary tasks that have annotations; steps that never occur stay in the list of steps."""
     release = _find_release(source) or source
     entries = _read_tasks(_require_member(release, _TASKS))
     labels: SegmentsByVideo = {}
@@ -157,4 +132,4 @@ def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: Se
         _log.info("%s: %d of the %d listed videos have no annotation", release.path, missing, len(listed))
 
 
-READER = Reader(DESCRIPTION, can_read, read, ())
+READER = Reader("the CrossTask release folder", lambda source: _find_release(source) is not None, read, ())

@@ -26,39 +26,14 @@ from msg2.formats.xml_parser import parse_xml, require_attribute, root_name
 from msg2.task import Step
 from msg2.text import short_repr
 
-DESCRIPTION = "CVAT annotations (XML for video or images 1.1)"
-
 _SHAPES = {"box", "polygon", "polyline", "points", "ellipse", "cuboid", "mask", "skeleton"}
 _META = {"id", "name", "source", "frame_filter"}
 _CvatFrames: TypeAlias = list[tuple[int, bool]]
 """The numbers of the frames on which a label is noted, and whether it is visible there."""
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, a file in the folder, or one in a folder in it is a CVAT export."""
-    return bool(_exports(source))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task, named after the folder or file; videos are named after their file, else their CVAT task.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `fps` is looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read one task, named after the folder or file; videos are named after their file, else their CVAT task."""
     labels: SegmentsByVideo = {}
     for file in _exports(source):
         if options.fps is None:
@@ -170,4 +145,4 @@ def _spans(frames: _CvatFrames, frame_step: int, only_key_frames: bool) -> Itera
         yield start, last + frame_step
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("XML",))
+READER = Reader("CVAT annotations (XML for video or images 1.1)", lambda source: bool(_exports(source)), read, ("XML",))

@@ -13,7 +13,6 @@ nothing endless unpacked.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import stat
@@ -26,7 +25,7 @@ from typing import NamedTuple, TypedDict
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
-from msg2.files import temporary_path, write_whole
+from msg2.files import file_sha256, temporary_path, write_whole
 from msg2.progress import Progress, no_progress
 from msg2.text import short_repr
 
@@ -304,13 +303,13 @@ def download_dataset(dataset: PublicDataset, folder: Path, progress: Progress = 
         target, known = folder / name, record.get(name, {}).get("sha256")
         if not target.exists():
             partial = _download(url, target, dataset.home, progress)
-            if known not in (None, _sha256(partial.content)):
+            if known not in (None, file_sha256(partial.content)):
                 partial.remove()
                 hint = f"to take the new version, delete {folder / RECORD}"
                 raise InputError("is not what it was at the first download (its SHA-256)", where=url, hint=hint)
             partial.content.replace(target)
             partial.remove()
-        actual = _sha256(target)
+        actual = file_sha256(target)
         if known is None:
             record[name] = {"url": url, "bytes": target.stat().st_size, "sha256": actual}
             content = {"format": _FORMAT, "files": record}
@@ -351,8 +350,3 @@ def _read_record(folder: Path) -> dict[str, _FileRecord]:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise InputError("is no record of downloads", where=path, hint="delete it; the files are then taken as they are")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

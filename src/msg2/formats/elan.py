@@ -1,107 +1,168 @@
-"""ELAN annotation files (`.eaf`), read and written.
+"""ELAN annotations, read: `.eaf` files, and the export as tab-delimited text.
 
-One file per video; its annotations are the steps. A folder of files is a task, a folder of folders many tasks.
+One `.eaf` file per video; its annotations are the steps. A folder of files is a task, a folder of folders many tasks.
+Steps are on the tiers of the linguistic type `step`, as msg2 writes them, else on the only tier with annotations, or on
+the one that is asked for. Where the tier has a vocabulary, all of its words are steps. Times are milliseconds, or left
+out where annotations only divide another one: such boundaries lie evenly between those that are known, as ELAN draws
+them. Annotations that refer to others have the times of those.
 
-Reading: steps are on the tiers of the linguistic type `step`, as msg2 writes them, else on the only tier with
-annotations, or on the one that is asked for. Where the tier has a vocabulary, all of its words are steps. Times are
-milliseconds, or left out where annotations only divide another one: such boundaries lie evenly between those that are
-known, as ELAN draws them. Annotations that refer to others have the times of those.
-
-Writing (EAF 3.0): ELAN allows no overlap within a tier and knows whole milliseconds only. Labels of another source, or
-that overlap, have tiers of their own, all of the linguistic type `step`, whose vocabulary is the steps of the task.
-Where the labels are from an ELAN document, that is kept, and only the labels that its tiers of steps lack are added.
+In the text, a row is an annotation, or a column a tier. Without a header, the first cell of a row is the tier, and the
+annotation stands after its begin, end and duration, each in one or several notations. With one (`Begin Time -
+hh:mm:ss.ms`), every column without a time is a tier.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import count
-from pathlib import Path
+from contextlib import closing
+from functools import partial
+from itertools import pairwise
+from pathlib import PureWindowsPath
 from typing import NamedTuple
-from xml.sax.saxutils import escape, quoteattr
 
 from msg2.errors import InputError
-from msg2.files import safe_names
-from msg2.formats.eaf_document import EafDocument
-from msg2.formats.eaf_extension import extend_eaf
-from msg2.formats.reading import (
-    FileContents,
-    Reader,
-    ReadOptions,
-    ReadResult,
-    SegmentsByVideo,
-    WriteOptions,
-    merge_labels,
-    timed_segment,
-)
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, merge_labels, timed_segment
 from msg2.formats.source import Source
-from msg2.formats.xml_parser import root_name
-from msg2.task import Segment, Step, Task, Video
+from msg2.formats.times import parse_clock
+from msg2.formats.xml_parser import parse_xml, require_attribute, root_name
+from msg2.task import Segment, Step
 from msg2.text import join_names, short_repr
 
-DESCRIPTION = "ELAN annotations (.eaf)"
-
-_TYPE, _TASK, _VIDEO = "step", "msg2.task", "msg2.video"
+STEP_TYPE, TASK_PROPERTY, VIDEO_PROPERTY = "step", "msg2.task", "msg2.video"
+"""The linguistic type of the tiers with steps, and where the header names the task and the video."""
 _LEVELS = 100
 """Annotations that refer to one another in a row; more only occur where they run in a circle."""
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write."""
-_SCHEMA = (
-    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-    'xsi:noNamespaceSchemaLocation="http://www.mpi.nl/tools/elan/EAFv3.0.xsd"'
-)
-_NO_DATE = "1970-01-01T00:00:00+00:00"
-"""The format asks for a date; the same labels are to give the same bytes."""
+
+# -- the document -----------------------------------------------------------------------------------------------
 
 
-# -- reading --------------------------------------------------------------------------------------------------
+class EafAnnotation(NamedTuple):
+    """One annotation; `slots` are the ids of its two times, None where it has those of the annotation `parent`."""
+
+    id: str
+    slots: tuple[str, str] | None
+    parent: str
+    value: str = ""
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, a file in the folder, or one in a folder in it is an ELAN document."""
-    return next(_files(source), None) is not None
+class EafTier(NamedTuple):
+    """A tier: a row of annotations."""
+
+    name: str
+    type: str
+    annotator: str | None
+    annotations: list[EafAnnotation]
 
 
-def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read tasks and videos, named as msg2 noted it in the file, else after the folder and the file.
+class EafDocument:
+    """An EAF file."""
 
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `tier` and `every_annotator` are looked at.
+    def __init__(self, file: Source) -> None:
+        self._times: dict[str, int | None] = {}
+        """Milliseconds, or None, by id."""
+        self.tiers: list[EafTier] = []
+        self.properties: dict[str, str] = {}
+        self._vocabularies: dict[str, list[str]] = {"": []}
+        self._types: dict[str, str] = {}
+        """Linguistic type -> its vocabulary."""
+        self._open = EafAnnotation("", None, "")
+        self._name = ""
+        """Of the property or vocabulary that is being read."""
+        self._text: list[str] = []
+        parse_xml(file, self._start_element, self._end_element, self._text.append)
 
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
+    def words(self, type: str) -> list[str]:
+        """The vocabulary of a linguistic type."""
+        return self._vocabularies.get(self._types.get(type, ""), [])
 
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    def align(self, tier: EafTier) -> dict[str, tuple[float, float]]:
+        """Annotation -> its start and end in seconds; boundaries without a time lie evenly between the known ones."""
+        slots = [slot for annotation in tier.annotations for slot in annotation.slots or ()]
+        chain = [slot for slot, after in pairwise([*slots, ""]) if slot != after]  # neighbours share a boundary
+        seconds = {slot: time / 1000 for slot in chain if (time := self._times[slot]) is not None}
+        known = [place for place, slot in enumerate(chain) if slot in seconds]
+        for before, after in pairwise(known):
+            step = (seconds[chain[after]] - seconds[chain[before]]) / (after - before)
+            for place in range(before + 1, after):
+                seconds[chain[place]] = seconds[chain[before]] + step * (place - before)
+        return {
+            annotation.id: (seconds[annotation.slots[0]], seconds[annotation.slots[1]])
+            for annotation in tier.annotations
+            if annotation.slots is not None and seconds.keys() >= set(annotation.slots)
+        }
+
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
+        self._text.clear()
+        required = partial(require_attribute, attributes, element=name)
+        match name:
+            case "HEADER" if attributes.get("TIME_UNITS", "milliseconds") != "milliseconds":
+                raise InputError(f"the unit of time is {short_repr(attributes['TIME_UNITS'])}, not milliseconds")
+            case "PROPERTY":
+                self._name = attributes.get("NAME", "")
+            case "TIME_SLOT":
+                self._times[required("TIME_SLOT_ID")] = _milliseconds(attributes.get("TIME_VALUE"))
+            case "TIER":
+                type, annotator = attributes.get("LINGUISTIC_TYPE_REF", ""), attributes.get("ANNOTATOR") or None
+                self.tiers.append(EafTier(required("TIER_ID"), type, annotator, []))
+            case "ALIGNABLE_ANNOTATION":
+                slots = required("TIME_SLOT_REF1"), required("TIME_SLOT_REF2")
+                for slot in slots:
+                    if slot not in self._times:
+                        raise InputError(f"the time {short_repr(slot)} is not in <TIME_ORDER>")
+                self._open = EafAnnotation(required("ANNOTATION_ID"), slots, "")
+            case "REF_ANNOTATION":
+                self._open = EafAnnotation(parent=required("ANNOTATION_REF"), id=required("ANNOTATION_ID"), slots=None)
+            case "LINGUISTIC_TYPE":
+                self._types[attributes.get("LINGUISTIC_TYPE_ID", "")] = attributes.get("CONTROLLED_VOCABULARY_REF", "")
+            case "CONTROLLED_VOCABULARY":
+                self._name = required("CV_ID")
+
+    def _end_element(self, name: str) -> None:
+        text = "".join(self._text)
+        self._text.clear()
+        match name:
+            case "PROPERTY":
+                self.properties[self._name] = text
+            case "ANNOTATION_VALUE":
+                self._open = self._open._replace(value=text)
+            case "ALIGNABLE_ANNOTATION" | "REF_ANNOTATION" if self.tiers:
+                self.tiers[-1].annotations.append(self._open)
+            case "CVE_VALUE" | "CV_ENTRY" if text:
+                self._vocabularies.setdefault(self._name, []).append(text)
+
+
+def _milliseconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise InputError(f"the time {short_repr(text)} is not a number of milliseconds")
+    return int(text)
+
+
+# -- .eaf -------------------------------------------------------------------------------------------------------
+
+
+def _read_eaf(source: Source, options: ReadOptions) -> ReadResult:
+    """Read tasks and videos, named as msg2 noted it in the file, else after the folder and the file."""
     labels: SegmentsByVideo = {}
     steps: dict[str, set[Step]] = {}
-    for name, file in _files(source):
+    for name, file in elan_files(source):
         document = EafDocument(file)
-        task, video = _names(document, name, file)
-        annotators = _annotators(file, document, options)
-        merge_labels(labels, {(task, video): list(_segments(file, document, annotators))}, str(file.path))
+        task, video = elan_names(document, name, file)
+        annotators = _tier_annotators(file, document, options)
+        merge_labels(labels, {(task, video): list(elan_segments(file, document, annotators))}, str(file.path))
         own = (tier.type for tier in document.tiers if tier.name in annotators)
         steps.setdefault(task, set()).update(word for type in own for word in document.words(type))
     return ReadResult.from_labels(labels, source.path.name, steps)
 
 
-def _names(document: EafDocument, task: str, file: Source) -> tuple[str, str]:
+def elan_names(document: EafDocument, task: str, file: Source) -> tuple[str, str]:
     """Task and video, as msg2 noted them in the document, else after the folder and the file."""
-    return document.properties.get(_TASK) or task, document.properties.get(_VIDEO) or file.stem
+    return document.properties.get(TASK_PROPERTY) or task, document.properties.get(VIDEO_PROPERTY) or file.stem
 
 
-def _files(source: Source) -> Iterator[tuple[str, Source]]:
+def elan_files(source: Source) -> Iterator[tuple[str, Source]]:
     """The documents, each with the name of its task."""
     pairs = [(source.stem, file) for file in source.files_or_self]
     nested = ((folder.stem, file) for folder in source.folders for file in folder.files)
@@ -109,9 +170,9 @@ def _files(source: Source) -> Iterator[tuple[str, Source]]:
     yield from ((task, file) for task, file in pairs if root_name(file) == "ANNOTATION_DOCUMENT")
 
 
-def _annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
+def _tier_annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
     """The tiers with the steps, each with its annotator."""
-    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == _TYPE}
+    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == STEP_TYPE}
     if marked and options.tier is None:
         return marked
     known = {tier.name: tier.annotator for tier in document.tiers}
@@ -141,7 +202,8 @@ def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: R
     raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
 
 
-def _segments(file: Source, document: EafDocument, annotators: Mapping[str, str | None]) -> Iterator[Segment]:
+def elan_segments(file: Source, document: EafDocument, annotators: Mapping[str, str | None]) -> Iterator[Segment]:
+    """The segments on some tiers, each with the annotator of its tier."""
     times: dict[str, tuple[float, float]] = {}
     parents: dict[str, str] = {}
     for tier in document.tiers:
@@ -161,161 +223,109 @@ def _segments(file: Source, document: EafDocument, annotators: Mapping[str, str 
             yield timed_segment(annotation.value, *times[holder], where, annotators[tier.name])
 
 
-# -- writing --------------------------------------------------------------------------------------------------
+EAF = Reader("ELAN annotations (.eaf)", lambda source: any(True for _ in elan_files(source)), _read_eaf, ("XML",))
+
+# -- text -------------------------------------------------------------------------------------------------------
+
+_TIME_COLUMN = re.compile(r"(Begin|End) Time - (hh:mm:ss\.ms)|(?:Begin|End) Time - .*|Duration - .*|File( Path)?")
+_CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d{3}")
 
 
-class _TimedLabel(NamedTuple):
-    """A label in whole milliseconds."""
+class _Layout(NamedTuple):
+    """Where in a row everything is."""
 
-    start: int
+    begin: int
     end: int
-    step: str
-
-    @staticmethod
-    def of(segment: Segment) -> _TimedLabel:
-        """A segment; an instant lasts one millisecond."""
-        start = round((segment.start or 0.0) * 1000)
-        return _TimedLabel(start, max(start + 1, round((segment.end or 0.0) * 1000)), segment.step)
+    tiers: Mapping[int, str]
+    """Place of an annotation -> its tier; None: the first cell of the row names it."""
+    has_header: bool
 
 
-def to_elan(task: Task, video: Video, options: WriteOptions) -> str:
-    """The labels of one video as the text of an `.eaf` file.
+class _Annotation(NamedTuple):
+    """A cell of the export."""
 
-    Its header has the properties `msg2.task` and `msg2.video`: a file may be called otherwise. A tier's annotator is
-    the `source` of its labels. Confidences have no place in the format. An instant lasts one millisecond, or it could
-    not be selected.
-    """
-    tiers = dict(_assign_tiers(video))
-    times = sorted({time for _, marks in tiers.values() for mark in marks for time in (mark.start, mark.end)})
-    slots = {time: f"ts{number}" for number, time in enumerate(times, start=1)}
-    media = quoteattr(_require_xml_text(options.media_url(video.id)))
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<ANNOTATION_DOCUMENT AUTHOR="msg2" DATE="{_NO_DATE}" FORMAT="3.0" VERSION="3.0" {_SCHEMA}>',
-        '<HEADER MEDIA_FILE="" TIME_UNITS="milliseconds">',
-        f'<MEDIA_DESCRIPTOR MEDIA_URL={media} MIME_TYPE="video/mp4"/>',
-        f'<PROPERTY NAME="msg2.task">{_escape_xml(task.name)}</PROPERTY>',
-        f'<PROPERTY NAME="msg2.video">{_escape_xml(video.id)}</PROPERTY>',
-        "</HEADER>",
-        "<TIME_ORDER>",
-        *(f'<TIME_SLOT TIME_SLOT_ID="{slot}" TIME_VALUE="{time}"/>' for time, slot in slots.items()),
-        "</TIME_ORDER>",
-    ]
-    numbers = count(1)
-    for name, (source, marks) in tiers.items():
-        annotator = "" if source is None else f" ANNOTATOR={quoteattr(_require_xml_text(source))}"
-        lines.append(f'<TIER{annotator} LINGUISTIC_TYPE_REF="step" TIER_ID={quoteattr(_require_xml_text(name))}>')
-        for mark in marks:
-            ends = f'TIME_SLOT_REF1="{slots[mark.start]}" TIME_SLOT_REF2="{slots[mark.end]}"'
-            value = f"<ANNOTATION_VALUE>{_escape_xml(mark.step)}</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION>"
-            annotation = f'<ALIGNABLE_ANNOTATION ANNOTATION_ID="a{next(numbers)}" {ends}>{value}'
-            lines.append(f"<ANNOTATION>{annotation}</ANNOTATION>")
-        lines.append("</TIER>")
-    vocabulary = (
-        f'<CV_ENTRY_ML CVE_ID="step{number}"><CVE_VALUE LANG_REF="und">{_escape_xml(step)}</CVE_VALUE></CV_ENTRY_ML>'
-        for number, step in enumerate(task.steps, start=1)
-    )
-    lines += [
-        '<LINGUISTIC_TYPE CONTROLLED_VOCABULARY_REF="steps" GRAPHIC_REFERENCES="false" LINGUISTIC_TYPE_ID="step" '
-        'TIME_ALIGNABLE="true"/>',
-        '<LANGUAGE LANG_ID="und" LANG_LABEL="undetermined (und)"/>',
-        '<CONTROLLED_VOCABULARY CV_ID="steps"><DESCRIPTION LANG_REF="und"/>',
-        *vocabulary,
-        "</CONTROLLED_VOCABULARY>",
-        "</ANNOTATION_DOCUMENT>",
-    ]
-    return "\n".join(lines) + "\n"
+    line: int
+    video: str
+    tier: str
+    value: str
+    begin: float
+    end: float
 
 
-def _assign_tiers(video: Video) -> Iterator[tuple[str, tuple[str | None, list[_TimedLabel]]]]:
-    """(name, (source, labels)) of every tier; there is always one, so that labels can be added to it.
-
-    Each label goes to the first tier of its source that is free by its start.
-    """
-    lanes: dict[str | None, list[list[_TimedLabel]]] = {None: [[]]}
-    for segment in video.segments:
-        if segment.start is None or segment.end is None:
-            what = f"video {short_repr(video.id)} has no times, which ELAN needs"
-            raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
-        mark = _TimedLabel.of(segment)
-        own = lanes.setdefault(segment.source, [[]])
-        free = next((lane for lane in own if not lane or lane[-1].end <= mark.start), None)
-        if free is None:
-            own.append(free := [])
-        free.append(mark)
-    for source, own in lanes.items():
-        base = "steps" if source is None else f"steps ({source})"
-        for number, lane in enumerate(own, start=1):
-            yield (base if number == 1 else f"{base} {number}"), (source, lane)
+def _exports(source: Source) -> list[Source]:
+    return [file for file in source.files_or_self if _find_layout(_first_row(file)) is not None]
 
 
-def _escape_xml(text: str) -> str:
-    return escape(_require_xml_text(text), {"\r": "&#13;"})
+def _first_row(file: Source) -> list[str]:
+    head = file.head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    return next((line.split("\t") for line in head.splitlines() if _is_row(line)), [])
 
 
-def _require_xml_text(text: str) -> str:
-    if _NOT_XML.search(text):
-        what = f"{short_repr(text)} has a character that no XML file can hold"
-        raise InputError(what, hint="rename it, or write a table: .csv, .tsv, .jsonl or .parquet")
-    return text
+def _is_row(line: str) -> bool:
+    """Whether a line is a row; those on the media of the document begin with a cross."""
+    return bool(line.strip()) and not line.startswith(("#", '"#'))
 
 
-def _extend(file: Source, task: Task, video: Video, options: WriteOptions) -> bytes:
-    """A document with the labels that its tiers of steps lack."""
-    document = EafDocument(file)
-    marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == _TYPE}
-    there = Counter(_TimedLabel.of(segment) for segment in _segments(file, document, marked))
-    missing = []
-    for segment in video.segments:
-        label = _TimedLabel.of(segment)
-        there[label] -= 1
-        missing += [segment] * (there[label] < 0)
-    tiers = dict(_assign_tiers(Video(video.id, missing)))
-    for text in (task.name, video.id, *task.steps):
-        _require_xml_text(text)
-    media = None if options.media == WriteOptions().media else options.media_url(video.id)
-    names = {_TASK: task.name, _VIDEO: video.id}
-    return extend_eaf(file.read_bytes(), tiers, _TYPE, task.steps, properties=names, media=media)
+def _find_layout(cells: Sequence[str]) -> _Layout | None:
+    named = [_TIME_COLUMN.fullmatch(cell) for cell in cells]
+    places = {found[1]: place for place, found in enumerate(named) if found and found[2]}
+    if {"Begin", "End"} <= places.keys():
+        tiers = {place: cell for place, cell in enumerate(cells) if cell and named[place] is None}
+        return _Layout(places["Begin"], places["End"], tiers, True)
+    clocks = [place for place, cell in enumerate(cells) if _CLOCK.fullmatch(cell)]
+    if len(clocks) < 2:
+        return None
+    begin, end = clocks[:2]
+    duration = 2 * end - begin
+    has_duration = len(clocks) > 2 and clocks[2] == duration and _adds_up(cells[begin], cells[end], cells[duration])
+    value = (duration if has_duration else end) + end - begin
+    return _Layout(begin, end, {value: cells[0] if begin else ""}, False) if value < len(cells) else None
 
 
-def _originals(source: Source | None) -> dict[tuple[str, str], Source]:
-    """(task, video) -> the document from which its labels are."""
-    return {_names(EafDocument(file), name, file): file for name, file in (_files(source) if source else ())}
+def _adds_up(begin: str, end: str, duration: str) -> bool:
+    first, last, length = (parse_clock(text) or 0.0 for text in (begin, end, duration))
+    return abs(first + length - last) < 0.0015
 
 
-def _write_elan(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
-    originals = _originals(options.original)
-
-    def content(task: Task, video: Video) -> str | bytes:
-        file = originals.get((task.name, video.id))
-        return to_elan(task, video, options) if file is None else _extend(file, task, video, options)
-
-    pairs = [(task, video) for task in tasks for video in task]
-    if len(pairs) == 1:
-        return {path: content(*pairs[0])}
-    folder = path.with_suffix("")
-    folders = [folder / name for name in safe_names([task.name for task in tasks])] if len(tasks) > 1 else [folder]
-    return {
-        place / f"{name}.eaf": content(task, video)
-        for task, place in zip(tasks, folders, strict=True)
-        for video, name in zip(task, _file_names([video.id for video in task]), strict=True)
-    }
+def _read_labels(file: Source, task: str, options: ReadOptions) -> SegmentsByVideo:
+    annotations = list(_annotations(file))
+    names = {tier: {one.value for one in annotations if one.tier == tier} for tier in {one.tier for one in annotations}}
+    chosen = choose_tiers(file, names, options)
+    labels: SegmentsByVideo = {}
+    for one in annotations:
+        if one.tier in chosen:
+            segment = timed_segment(one.value, one.begin, one.end, file.row(one.line), chosen[one.tier])
+            labels.setdefault((task, one.video), []).append(segment)
+    return labels
 
 
-def _file_names(ids: Sequence[str]) -> list[str]:
-    """The ids of videos as they are where all of them are plain, and otherwise safe names.
+def _annotations(file: Source) -> Iterator[_Annotation]:
+    layout: _Layout | None = None
+    with closing(file.lines()) as lines:
+        for number, line in enumerate(lines, start=1):
+            cells = line.rstrip("\r\n").split("\t")
+            if not _is_row(line):
+                continue
+            if layout is None:
+                layout = _find_layout(cells)
+                if layout is None or layout.has_header:
+                    continue
+            if len(cells) <= max(layout.begin, layout.end, *layout.tiers):
+                raise InputError("the row has fewer cells than the first one", where=file.row(number))
+            begin, end = parse_clock(cells[layout.begin]), parse_clock(cells[layout.end])
+            if begin is None or end is None:
+                raise InputError("the row has no times as hh:mm:ss.ms", where=file.row(number))
+            document = PureWindowsPath(cells[-1])  # takes both kinds of paths
+            video = document.stem if document.suffix.lower() == ".eaf" else file.stem
+            for place, tier in layout.tiers.items():
+                own = tier if layout.has_header or not layout.begin else cells[0]
+                if cells[place]:
+                    yield _Annotation(number, video, own, cells[place], begin, end)
 
-    >>> _file_names(["xQ-1_a", "v1.2"])
-    ['xQ-1_a', 'v1.2']
-    >>> _file_names(["../x", "a", "A"])
-    ['x', 'a', 'a-2']
-    """
-    good = all(re.fullmatch(r"[\w-][\w.-]{0,99}", name, re.ASCII) for name in ids)
-    return list(ids) if good and len({name.lower() for name in ids}) == len(ids) else safe_names(ids)
 
-
-WRITERS = {".eaf": _write_elan}
-"""Suffix -> what writes it."""
-
-
-READER = Reader(DESCRIPTION, can_read, read, ("XML",))
+ELAN_TEXT = Reader(
+    "ELAN annotations as tab-delimited text", lambda source: bool(_exports(source)),
+    lambda source, options: ReadResult.from_files(
+        (file, _read_labels(file, source.stem, options)) for file in _exports(source)
+    ), ("text",),
+)  # fmt: skip

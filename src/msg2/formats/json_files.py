@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
     from msg2.formats.source import Source
+
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object; `member` looks at the types of its values."""
 
 
 def parse_json(text: str, source: Source, row: int | None = None) -> Any:
@@ -65,12 +68,12 @@ _STRICT = json.JSONDecoder(
 )
 
 
-def matching_files(source: Source, matches: Callable[[Any], bool]) -> list[Source]:
+def matching_files(source: Source, matches: Callable[[object], bool]) -> list[Source]:
     """The files whose JSON document is of some kind."""
     return [file for file in source.files_or_self if matches(file.document)]
 
 
-def only_matching_file(source: Source, matches: Callable[[Any], bool]) -> Source:
+def only_matching_file(source: Source, matches: Callable[[object], bool]) -> Source:
     """The only one of the `matching_files`, of which there is at least one."""
     files = matching_files(source, matches)
     if len(files) > 1:
@@ -79,7 +82,7 @@ def only_matching_file(source: Source, matches: Callable[[Any], bool]) -> Source
     return files[0]
 
 
-def keys_of_first(objects: Any) -> set[str]:
+def keys_of_first(objects: object) -> set[str]:
     """The keys of the first of the JSON objects in a JSON object, to recognise a layout by; none where it is none."""
     first = next(iter(objects.values()), None) if isinstance(objects, dict) else None
     return set(first) if isinstance(first, dict) else set()

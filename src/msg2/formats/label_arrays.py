@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -52,17 +54,15 @@ class Names:
     @staticmethod
     def join(parts: Sequence[Names]) -> Names:
         """The names of several parts as one column."""
-        if len(parts) == 1:
-            return parts[0]
         place: dict[str, int] = {}
         codes = [
             np.array([place.setdefault(name, len(place)) for name in part.names], np.int32)[part.code] for part in parts
         ]
         return Names.sort(list(place), np.concatenate(codes))
 
-    def select(self, rows: NDArray[np.bool_]) -> Names:
+    def part(self, low: int, high: int) -> Names:
         """The names of some rows."""
-        used, code = np.unique(self.code[rows], return_inverse=True)
+        used, code = np.unique(self.code[low:high], return_inverse=True)
         return Names(tuple(self.names[place] for place in used.tolist()), code.astype(np.int32))
 
 
@@ -79,121 +79,97 @@ class LabelArrays:
     """NaN where there is none."""
     source: CodedColumn | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether labels have names and times only."""
-        return self.confidence is None and self.source is None
-
-    def select(self, rows: NDArray[np.bool_]) -> LabelArrays:
-        """Some rows."""
-        return LabelArrays(
-            self.task.select(rows),
-            self.video.select(rows),
-            self.step.select(rows),
-            None if self.start is None else self.start[rows],
-            None if self.end is None else self.end[rows],
-            None if self.confidence is None else self.confidence[rows],
-            None if self.source is None else CodedColumn(self.source.values, self.source.code[rows]),
-        )
-
-    def split_tasks(self) -> Iterator[tuple[str, LabelArrays]]:
-        """The labels of each task."""
-        if len(self.task.names) == 1:
-            yield self.task.names[0], self
-            return
-        for number, name in enumerate(self.task.names):
-            yield name, self.select(self.task.code == number)
-
     def count_unsorted(self) -> int:
         """How many rows start before the row above them of the same video, task and source."""
         if self.start is None:
             return 0
-        key = self.task.code.astype(np.int64) * len(self.video.names) + self.video.code
-        order = _stable_order(key)
-        key, start = key[order], self.start[order]
-        unsorted = (start[1:] < start[:-1]) & (key[1:] == key[:-1])
-        if self.source is not None:
-            source = self.source.code[order]
-            unsorted &= source[1:] == source[:-1]
-        return int(unsorted.sum())
+        keys = [self.task.code, self.video.code, *([] if self.source is None else [self.source.code])]
+        order = _order(self.task.code, self.video.code)
+        same = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
+        return int((same & (self.start[order][1:] < self.start[order][:-1])).sum())
 
-    def segments(self) -> Iterator[tuple[str, Segment]]:
-        """The video and the segment of each row."""
-        nothing = [None] * len(self.step.code)
+    def segments(self) -> Iterator[tuple[tuple[str, str], Segment]]:
+        """The task, the video and the segment of each row."""
+        nothing: list[float | None] = [None] * len(self.step.code)
         start, end = (nothing if times is None else times.tolist() for times in (self.start, self.end))
-        sure = nothing if self.confidence is None else np.where(np.isnan(self.confidence), None, self.confidence)  # type: ignore[call-overload]
+        sure: list[float | None] = [] if self.confidence is None else self.confidence.tolist()
+        sure = [None if value is None or math.isnan(value) else value for value in sure] or nothing
         sources = nothing if self.source is None else self.source.cells()
-        rows = zip(self.video.code.tolist(), self.step.code.tolist(), start, end, sure, sources, strict=True)
-        for video, step, begin, finish, confidence, source in rows:
-            segment = Segment(self.step.names[step], begin, finish, confidence, source or None)
-            yield self.video.names[video], segment
+        codes = (names.code.tolist() for names in (self.task, self.video, self.step))
+        for task, video, step, begin, finish, known, source in zip(*codes, start, end, sure, sources, strict=True):
+            segment = Segment(self.step.names[step], begin, finish, known, str(source) if source else None)
+            yield (self.task.names[task], self.video.names[video]), segment
 
 
 def make_tasks(parts: Sequence[tuple[Source, LabelArrays]]) -> list[Task]:
     """The tasks of the labels of some files; a video that is in two of them is refused."""
-    tasks: dict[str, list[tuple[Source, LabelArrays]]] = {}
+    if len(parts) > 1:
+        _refuse_shared_videos(parts)
+    labels = [labels for _, labels in parts]
+    is_plain = all(part.confidence is None and part.source is None for part in labels)
+    if is_plain and len({part.start is None for part in labels if len(part.step.code)}) <= 1:
+        return join_tasks(labels)
+    by_video: SegmentsByVideo = {}
+    for part in labels:
+        if not len(part.step.code):  # a video of its own, without labels
+            by_video[part.task.names[0], part.video.names[0]] = []
+        for key, segment in part.segments():
+            by_video.setdefault(key, []).append(segment)
+    return build_tasks(by_video)
+
+
+def _refuse_shared_videos(parts: Sequence[tuple[Source, LabelArrays]]) -> None:
+    seen: set[tuple[str, str]] = set()
     for file, labels in parts:
-        for name, own in labels.split_tasks():
-            tasks.setdefault(name, []).append((file, own))
-    return [_make_task(name, own) for name, own in tasks.items()]
+        pairs = np.unique(labels.task.code.astype(np.int64) * len(labels.video.names) + labels.video.code).tolist()
+        keys = [divmod(pair, len(labels.video.names)) for pair in pairs]
+        own = {(labels.task.names[task], labels.video.names[video]) for task, video in keys}
+        own = own or {(labels.task.names[0], labels.video.names[0])}
+        for task, video in sorted(own & seen):
+            what = f"the video {short_repr(video)} of task {short_repr(task)} is in another file as well"
+            hint = "give every video one file, or put all rows in one table"
+            raise InputError(what, where=file.path, hint=hint)
+        seen |= own
 
 
-def _make_task(name: str, parts: Sequence[tuple[Source, LabelArrays]]) -> Task:
-    seen: set[str] = set()
-    for file, labels in parts:
-        for video in labels.video.names if len(parts) > 1 else ():
-            if video in seen:
-                what = f"the video {short_repr(video)} of task {short_repr(name)} is in another file as well"
-                hint = "give every video one file, or put all rows in one table"
-                raise InputError(what, where=file.path, hint=hint)
-            seen.add(video)
-    filled = [labels for _, labels in parts if len(labels.step.code)]
-    if all(labels.is_plain for labels in filled) and len({labels.start is None for labels in filled}) <= 1:
-        return join_task(name, [labels for _, labels in parts])
-    by_video: SegmentsByVideo = {(name, video): [] for _, labels in parts for video in labels.video.names}
-    for _, labels in parts:
-        for video, segment in labels.segments():
-            by_video[name, video].append(segment)
-    return build_tasks(by_video)[0]
-
-
-def join_task(name: str, parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False) -> Task:
-    """The task of labels with names and times only, all with times or all without.
+def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False) -> list[Task]:
+    """The tasks of labels with names and times only, all with times or all without.
 
     `since_start`: times are microseconds, and become seconds since the first label of each video.
     """
-    video, step = (Names.join([getattr(part, field) for part in parts]) for field in ("video", "step"))
-    filled = [part for part in parts if len(part.step.code)] or parts
-    starts, ends = (
-        [times for part in filled if (times := getattr(part, field)) is not None] for field in ("start", "end")
-    )
-    if not starts:
-        order = _stable_order(video.code)
-        row, which = video.code[order], step.code[order]
-        place = (np.arange(len(row)) - np.searchsorted(row, row)).astype(np.float64)
-        columns = LabelColumns(video.names, row, which, place, place + 1, False)
-        return Task.from_columns(name, step.names, columns, absent)
-    start, end = (times[0] if len(times) == 1 else np.concatenate(times) for times in (starts, ends))
-    order = _time_order(video.code, start, end, step.code)
-    row, start, end = video.code[order], start[order], end[order]
-    if since_start:
-        origin = start[np.searchsorted(row, row)]
-        start, end = (start - origin) / 1e6, (end - origin) / 1e6
-    columns = LabelColumns(video.names, row, step.code[order], start, end)
-    return Task.from_columns(name, step.names, columns, absent)
+    if len(parts) > 1:
+        columns = ([getattr(part, field) for part in parts] for field in ("task", "video", "step"))
+        task, video, step = map(Names.join, columns)
+    else:
+        task, video, step = parts[0].task, parts[0].video, parts[0].step
+    starts = [part.start for part in parts if part.start is not None and len(part.start)]
+    ends = [part.end for part in parts if part.end is not None and len(part.end)]
+    is_timed = bool(starts)
+    start, end = (np.concatenate(times) if times else np.zeros(len(step.code)) for times in (starts, ends))
+    order = _order(task.code, video.code, *((start, end, step.code) if is_timed else ()))
+    task, video, step = (Names(names.names, names.code[order]) for names in (task, video, step))
+    start, end = start[order], end[order]
+    borders = np.searchsorted(task.code, np.arange(len(task.names) + 1)).tolist()
+    tasks = []
+    for name, (low, high) in zip(task.names, pairwise(borders), strict=True):
+        videos, steps = (video, step) if len(task.names) == 1 else (video.part(low, high), step.part(low, high))
+        first, last = (times[low:high].astype(np.float64, copy=False) for times in (start, end))
+        if not is_timed:
+            first = (np.arange(high - low) - np.searchsorted(videos.code, videos.code)).astype(np.float64)
+            last = first + 1.0
+        elif since_start:  # subtracted as whole numbers, which are exact
+            origin = start[low:high][np.searchsorted(videos.code, videos.code)]
+            first, last = ((times[low:high] - origin).astype(np.float64) / 1e6 for times in (start, end))
+        own = LabelColumns(videos.names, videos.code, steps.code, first, last, is_timed)
+        tasks.append(Task.from_columns(name, steps.names, own, absent))
+    return tasks
 
 
-def _stable_order(key: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.intp] | slice:
-    return slice(None) if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
-
-
-def _time_order(
-    video: NDArray[np.int32], start: Times, end: Times, step: NDArray[np.int32]
-) -> NDArray[np.intp] | slice:
-    """Rows by video, start, end and step; most files are in this order."""
-    tied: NDArray[np.bool_] = np.ones(max(len(video) - 1, 0), np.bool_)
-    for column in (video, start, end, step):
-        if (tied & (column[1:] < column[:-1])).any():
-            return np.lexsort((step, end, start, video))
+def _order(*keys: NDArray[np.generic]) -> NDArray[np.intp] | slice:
+    """The rows by some columns, the first of which counts most; most files are in this order."""
+    tied = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
+    for column in keys:
+        if (tied & (column[1:] < column[:-1])).any():  # type: ignore[operator]
+            return np.lexsort(keys[::-1])
         tied &= column[1:] == column[:-1]
     return slice(None)

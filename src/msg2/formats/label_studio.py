@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_files import list_items, member, parse_json
+from msg2.formats.json_files import JsonObject, list_items, member, parse_json
 from msg2.formats.reading import (
     FileContents,
     Reader,
@@ -41,8 +41,6 @@ from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
-DESCRIPTION = "a Label Studio export (JSON, CSV)"
-
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
 _UPLOADED = re.compile(r"[0-9a-f]{8}-")
@@ -54,31 +52,8 @@ _log = logging.getLogger(__name__)
 # -- reading --------------------------------------------------------------------------------------------------
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, is an export."""
-    return bool(_exports(source))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task per `task` in the data of the items, else one, named after the file.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        `fps` and `every_annotator` are looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
+    """Read one task per `task` in the data of the items, else one, named after the file."""
     file, *more = _exports(source)
     if more:
         names = " and ".join(one.path.name for one in (file, *more))
@@ -107,7 +82,7 @@ def _is_csv_export(file: Source) -> bool:
     return "id" in header and bool({"annotator", "annotation_id"} & set(header))
 
 
-def _items(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _items(file: Source) -> Iterator[tuple[str, JsonObject]]:
     """The items of an export, each with its place; a row of a table is one of JSON-MIN, its regions JSON in a cell."""
     if file.document is not None:
         yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
@@ -116,15 +91,15 @@ def _items(file: Source) -> Iterator[tuple[str, dict[str, Any]]]:
         yield file.row(line), {name: _parse_cell(file, line, cell) for name, cell in row.items()}
 
 
-def _parse_cell(file: Source, line: int, cell: str) -> Any:
+def _parse_cell(file: Source, line: int, cell: str) -> object:
     return parse_json(cell, file, line) if cell.startswith("[{") else cell
 
 
-def _is_export(document: Any) -> bool:
+def _is_export(document: object) -> bool:
     return isinstance(document, list) and bool(document) and all(map(_is_item, document))
 
 
-def _is_item(item: Any) -> bool:
+def _is_item(item: object) -> bool:
     """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
     if not isinstance(item, dict):
         return False
@@ -133,7 +108,7 @@ def _is_item(item: Any) -> bool:
     return "id" in item and ("annotator" in item or "annotation_id" in item)
 
 
-def _video_id(data: dict[str, Any], item: dict[str, Any]) -> str:
+def _video_id(data: JsonObject, item: JsonObject) -> str:
     """Its `id` in the data, else the name of the media file without suffix and what uploading added, else a number."""
     if data is not item and isinstance(data.get("id"), str) and data["id"]:
         return str(data["id"])
@@ -150,7 +125,7 @@ def _video_id(data: dict[str, Any], item: dict[str, Any]) -> str:
     return (name.removesuffix(suffix) if _SUFFIXES.fullmatch(suffix) else name) or str(item.get("id", ""))
 
 
-def _segments(item: dict[str, Any], options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
+def _segments(item: JsonObject, options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
     results = list(_results(item, where, options.every_annotator))
     rate = options.fps or _frame_rate(item, [result for result, _, _ in results])
     for result, at, predicted in results:
@@ -172,14 +147,12 @@ def _segments(item: dict[str, Any], options: ReadOptions, where: str, others: Co
                 yield replace(timed_segment(step, start, end, at), **predicted)
 
 
-def _is_sound(value: dict[str, Any], item: dict[str, Any]) -> bool:
+def _is_sound(value: JsonObject, item: JsonObject) -> bool:
     """Whether labels are on sound: they may also be on words, which are counted by characters, or on boxes."""
     return "start" in value and not {"text", "startOffset"} & value.keys() and "text" not in item.get("data", item)
 
 
-def _results(
-    item: dict[str, Any], where: str, every_annotator: bool
-) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+def _results(item: JsonObject, where: str, every_annotator: bool) -> Iterator[tuple[JsonObject, str, JsonObject]]:
     """The regions of an item, with the path to each, and the confidence and source of those that have them."""
     if "data" not in item:
         own = {"source": _annotator(item.get("annotator"))} if every_annotator else {}
@@ -202,14 +175,14 @@ def _results(
             yield result, path, made if kept else _prediction_fields(annotation, result)
 
 
-def _annotator(value: Any) -> str | None:
+def _annotator(value: object) -> str | None:
     """Who made an annotation: an address or a number, which may also be written as text or lie in an object."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     return str(value) if value or value == 0 else None
 
 
-def _objects(item: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+def _objects(item: JsonObject, key: str, where: str) -> list[JsonObject]:
     values = item.get(key) or []
     if not isinstance(values, list):
         raise InputError("is not a list", where=f"{where}.{key}")
@@ -219,7 +192,7 @@ def _objects(item: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]
     return values
 
 
-def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+def _prediction_fields(prediction: JsonObject, result: JsonObject) -> JsonObject:
     """How sure a prediction is of a region, and where it is from: msg2 notes that itself, others have predicted it."""
     score: Any = result.get("score", prediction.get("score"))
     confidence = float(score) if type(score) in (int, float) and 0 <= score <= 1 else None
@@ -230,13 +203,13 @@ def _prediction_fields(prediction: dict[str, Any], result: dict[str, Any]) -> di
     return {"confidence": confidence, "source": own}
 
 
-def _ranges(value: dict[str, Any], where: str) -> Iterator[tuple[float, float]]:
+def _ranges(value: JsonObject, where: str) -> Iterator[tuple[float, float]]:
     for at, span in list_items(member(value, "ranges", list, where), dict, f"{where}.ranges"):
         if span.get("enabled") is not False:
             yield _span(span, at)
 
 
-def _span(value: dict[str, Any], where: str) -> tuple[float, float]:
+def _span(value: JsonObject, where: str) -> tuple[float, float]:
     start, end = member(value, "start", (int, float), where), member(value, "end", (int, float), where)
     try:
         return float(start), float(end)
@@ -244,7 +217,7 @@ def _span(value: dict[str, Any], where: str) -> tuple[float, float]:
         raise InputError("has a time that is too large", where=where) from None
 
 
-def _frame_rate(item: dict[str, Any], results: list[dict[str, Any]]) -> float | None:
+def _frame_rate(item: JsonObject, results: list[JsonObject]) -> float | None:
     """Frames per second, where the item or one of its results states it."""
     stated = [item.get("data", item).get("fps")]
     for value in (result["value"] for result in results if isinstance(result.get("value"), dict)):
@@ -263,8 +236,8 @@ def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
     `data` has the URL of the `video`, its `id`, the name of the `task` and, where it is stated, the `fps`. A label's
     `score` is its confidence, its `meta` text the source.
     """
-    rate: dict[str, Any] = {} if options.fps is None else {"fps": options.fps}
-    imported: list[dict[str, Any]] = [
+    rate: JsonObject = {} if options.fps is None else {"fps": options.fps}
+    imported: list[JsonObject] = [
         {
             "data": {"video": options.media_url(video.id), "id": video.id, "task": task.name, **rate},
             "predictions": [{"model_version": _MODEL, "result": list(_regions(video, options.fps))}],
@@ -292,7 +265,7 @@ def labelling_interface(tasks: Iterable[Task], options: WriteOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _regions(video: Video, fps: float | None) -> Iterator[dict[str, Any]]:
+def _regions(video: Video, fps: float | None) -> Iterator[JsonObject]:
     """What is labelled, from when to when: seconds of the sound, or the frames that the segment touches."""
     for number, segment in enumerate(video.segments, start=1):
         if segment.start is None or segment.end is None:
@@ -300,12 +273,12 @@ def _regions(video: Video, fps: float | None) -> Iterator[dict[str, Any]]:
             raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
         if fps is None:
             seen, kind = "audio", "labels"
-            span: dict[str, Any] = {"start": segment.start, "end": segment.end, "channel": 0}
+            span: JsonObject = {"start": segment.start, "end": segment.end, "channel": 0}
         else:
             seen, kind = "video", "timelinelabels"
             first = math.floor(segment.start * fps + 1e-6) + 1  # 1e-6: a border that was computed from frames is one
             span = {"ranges": [{"start": first, "end": max(first, math.ceil(segment.end * fps - 1e-6))}]}
-        region: dict[str, Any] = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
+        region: JsonObject = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
         region["value"] = {**span, kind: [segment.step]}
         if segment.confidence is not None:
             region["score"] = segment.confidence
@@ -322,4 +295,4 @@ WRITERS = {".label-studio.json": _write_label_studio}
 """Suffix -> what writes it."""
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("JSON", "text"))
+READER = Reader("a Label Studio export (JSON, CSV)", lambda source: bool(_exports(source)), read, ("JSON", "text"))

@@ -2,52 +2,32 @@
 
 `key_steps_time` is, per video and key-step of the grammar, an array of [start, end] rows, possibly none: the labels
 lie in the order of the grammar there, so only their times say what came first. Times are those of the trimmed videos.
+
+SciPy reads MATLAB files in a process of its own: a broken file can crash it. A cell array becomes the list of its
+cells, a matrix of numbers the list of its rows, a text a str, all else None.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import re
-from typing import Any
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import IO, Any
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.matlab_file import read_variables
-from msg2.formats.reading import Reader, ReadOptions, ReadResult, timed_segment
-from msg2.formats.source import Source
+from msg2.formats.reading import Reader, ReadResult, timed_segment
+from msg2.formats.source import Source, UnpackingBudget
 from msg2.task import Segment, Sentence, Step, Task, Video
-
-DESCRIPTION = "ProceL (data.mat)"
+from msg2.text import short_repr
 
 _DATA, _README = "data.mat", "readme.txt"
 _log = logging.getLogger(__name__)
-
-
-def can_read(source: Source) -> bool:
-    """Whether this is a MATLAB file, a task's folder, or a folder of such folders."""
-    return bool(_data_files(source))
-
-
-def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task per `data.mat`, named after its folder.
-
-    Parameters
-    ----------
-    source : Source
-        A MATLAB file, the folder of a task, or a folder of such folders.
-    options : ReadOptions
-        Not looked at.
-
-    Returns
-    -------
-    ReadResult
-        The tasks, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where something is wrong with the data.
-    """
-    return ReadResult([_read_task(file) for file in _data_files(source)], {})
 
 
 def _data_files(source: Source) -> list[Source]:
@@ -76,7 +56,7 @@ def _read_task(file: Source) -> Task:
         return Task(name, grammar, videos)
 
 
-def _step_name(cell: Any, at: str) -> Step:
+def _step_name(cell: object, at: str) -> Step:
     if cell in ("", []):
         raise InputError("has a step without a name", where=at)
     if not isinstance(cell, str):
@@ -84,7 +64,7 @@ def _step_name(cell: Any, at: str) -> Step:
     return cell
 
 
-def _cell_segments(step: Step, cell: Any, at: str) -> list[Segment]:
+def _cell_segments(step: Step, cell: object, at: str) -> list[Segment]:
     rows = _cells(cell)
     if cell is None or not all(_is_span(row) for row in rows):
         raise InputError("is not an array of [start, end] rows", where=at)
@@ -108,7 +88,7 @@ def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> 
     ]
 
 
-def _read_sentence(text: Any, time: Any, at: str) -> Sentence:
+def _read_sentence(text: object, time: object, at: str) -> Sentence:
     numbers = [number for row in _cells(time) for number in _cells(row)]
     if not isinstance(text, str) or not _is_span(numbers):
         raise InputError("has a caption that is not a text with its start and end", where=at)
@@ -127,14 +107,102 @@ def _video_ids(file: Source, count: int) -> list[str]:
     return [f"{number:0{len(str(count))}}" for number in range(1, count + 1)]
 
 
-def _cells(value: Any) -> list[Any]:
+def _cells(value: object) -> list[Any]:
     """The cells of a cell array, or the rows of a matrix; none of what is neither."""
     return value if isinstance(value, list) else []
 
 
-def _is_span(row: Any) -> bool:
+def _is_span(row: object) -> bool:
     """Whether this is a start and an end."""
-    return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in row)
+    return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in _cells(row))
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("text",))
+READER = Reader(
+    "ProceL (data.mat)", lambda source: bool(_data_files(source)),
+    lambda source, options: ReadResult([_read_task(file) for file in _data_files(source)], {}), ("text",),
+)  # fmt: skip
+
+# -- MATLAB files -----------------------------------------------------------------------------------------------
+
+_COMPRESSED = 15
+"""The type of an element that is packed; its data is a zlib stream."""
+_CHUNK = 64 * 1024
+_SECONDS = 120
+"""A file takes a few."""
+_ADDRESS_SPACE = 4 << 30
+"""Bytes of the process that reads: what a broken file claims to hold is not to be made room for."""
+_READER = "from msg2.formats.procel import print_variables; print_variables()"
+
+
+def read_variables(file: Source, needed: Sequence[str], others: Sequence[str] = ()) -> dict[str, Any]:
+    """Read some variables of a MATLAB file."""
+    if file.head.startswith(b"MATLAB 7.3"):
+        raise InputError("is a MATLAB 7.3 file", where=file.path, hint="save it from MATLAB with the option -v7")
+    with file.open_binary() as stream:
+        _count_unpacked(stream, file.unpacking_budget)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", _READER, str(file.path), *needed, *others], env=environment, capture_output=True,
+            stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise InputError(f"takes more than {_SECONDS} seconds to read as MATLAB data", where=file.path) from None
+    if ran.returncode != 0:
+        raise InputError("is broken MATLAB data (its reader has crashed)", where=file.path)
+    answer = json.loads(ran.stdout)
+    if "error" in answer:
+        raise InputError(f"is broken MATLAB data ({short_repr(answer['error'])})", where=file.path)
+    variables: dict[str, Any] = answer["variables"]
+    for name in needed:
+        if name not in variables:
+            hint = f"its variables are: {', '.join(answer['names'])}"
+            raise InputError(f"has no variable {name!r}", where=file.path, hint=hint)
+    return variables
+
+
+def print_variables() -> None:
+    """Print the variables of the file that the command line names as JSON; this runs in a process of its own."""
+    from scipy.io import loadmat
+
+    path, *names = sys.argv[1:]
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    try:
+        with Source.at(path).open_binary() as stream:
+            content = loadmat(stream)
+        variables = {name: _to_plain(content[name]) for name in names if name in content}
+        names = sorted(name for name in content if not name.startswith("__"))
+        answer: dict[str, object] = {"variables": variables, "names": names}
+    except Exception as error:  # broken files raise almost anything in there
+        answer = {"error": str(error) or type(error).__name__}
+    sys.stdout.write(json.dumps(answer))
+
+
+def _to_plain(value: Any) -> Any:
+    kind = value.dtype.kind if hasattr(value, "dtype") else ""
+    if kind == "O":
+        return [_to_plain(cell) for cell in value.ravel()]
+    if kind == "U":
+        return str(value.ravel()[0]) if value.size else ""
+    return None if not kind or kind not in "iuf" else value.tolist() if value.size else []
+
+
+def _count_unpacked(stream: IO[bytes], budget: UnpackingBudget) -> None:
+    """Unpack the elements of the file without keeping anything; where it is broken, its reader will say so."""
+    order = "<" if stream.read(128)[126:] == b"IM" else ">"
+    unpacked = 0
+    while len(tag := stream.read(8)) == 8:
+        kind, size = struct.unpack(f"{order}II", tag)
+        unpacker = zlib.decompressobj()
+        while size > 0 and (chunk := stream.read(min(size, _CHUNK))):
+            size -= len(chunk)
+            while kind == _COMPRESSED and chunk:
+                try:
+                    unpacked += len(unpacker.decompress(chunk, _CHUNK))
+                except zlib.error:
+                    break
+                budget.require(unpacked=unpacked)
+                chunk = unpacker.unconsumed_tail

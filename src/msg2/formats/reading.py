@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from msg2.errors import InputError, require
 from msg2.files import FileContent
-from msg2.formats.columns import ColumnMapping, parse_columns
+from msg2.formats.columns import parse_columns
 from msg2.formats.source import FileKind, Source
 from msg2.options import Probability, options_class
 from msg2.task import Absent, Segment, Step, Task, Video
@@ -28,22 +28,21 @@ class ReadOptions:
     """How files become tasks."""
 
     repeats: Literal["first", "keep"] = "first"
-    """Repeated steps: the first segment of each counts (default), or all of them do."""
+    """Count the first of repeated labels, or keep all."""
     overlap: Literal["unordered", "start"] = "unordered"
-    """Overlapping segments say nothing about order (default), or are ordered by their start."""
+    """Overlaps have no order, or that of their start."""
     order: Literal["file", "time"] | None = None
-    """CaptainCook4D only: the order of the annotation file (default: the published protocol), or of time."""
+    """CaptainCook4D: order of the file, or of time."""
     tier: str | None = None
-    """ELAN only: the tier that holds the steps; by default the only one with annotations."""
+    """ELAN: the tier of the steps, if several are in use."""
     fps: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    """CVAT and Label Studio only: frames per second of the videos, where the labels are in frames."""
+    """CVAT, Label Studio: frames per second of the videos."""
     draft_confidence: Probability = 0.0
-    """Drafts of labels count from this confidence on (default: all do); `msg2 label` says which to take."""
+    """Leave out drafts of labels below this confidence."""
     every_annotator: bool = False
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
     columns: str | None = None
-    """Tables only: which column is which, such as case=Order,activity=Task,time=Date or video=File,step=Action;
-    end= (and nothing) where no column is the end."""
+    """Tables: roles, as in video=File,step=Action."""
 
     def __post_init__(self) -> None:
         parse_columns(self.columns)
@@ -69,26 +68,22 @@ class Reader:
     """The kinds of single files in which the format may come; folders may always."""
 
 
+INSTANTS = "a label with a start and no end is an instant: labels are in the order of their starts"
+"""What is assumed of such a label."""
+
+
+@dataclass(slots=True)
 class ReadNotes:
-    """What a reader assumed where a file leaves it open, and what it did not use."""
+    """What a reader assumed where a file leaves it open, and which columns it did not use."""
 
-    def __init__(self) -> None:
-        self.assumptions: list[str] = []
-        self.unused: set[str] = set()
+    assumptions: dict[str, None] = field(default_factory=dict)
+    """In words, each once, in the order in which they were noted."""
+    unused: set[str] = field(default_factory=set)
 
-    def assume(self, *what: str) -> None:
-        """Note what was assumed, in words; what has been noted before is not noted again."""
-        self.assumptions += [text for text in what if text not in self.assumptions]
-
-    def assume_instants(self, open_ended: int) -> None:
-        """Note that so many labels have a start and no end."""
-        if open_ended:
-            self.assume("a label with a start and no end is an instant: labels are in the order of their starts")
-
-    def add(self, mapping: ColumnMapping, assumptions: Iterable[str] = ()) -> None:
-        """Note what was assumed of a table."""
-        self.assume(*mapping.assumptions, *assumptions)
-        self.unused.update(mapping.unused)
+    def add(self, assumptions: Iterable[str], unused: Iterable[str] = ()) -> None:
+        """Note what was assumed of a file."""
+        self.assumptions |= dict.fromkeys(assumptions)
+        self.unused.update(unused)
 
 
 SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]

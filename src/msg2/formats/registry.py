@@ -13,23 +13,9 @@ from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
-from msg2.formats import (
-    assembly101,
-    captaincook4d,
-    coin,
-    crosstask,
-    cvat,
-    egoexo4d,
-    egoprocel,
-    elan,
-    elan_text,
-    epic_tent,
-    label_studio,
-    procel,
-    step_table,
-    timecode_list,
-)
-from msg2.formats.columns import format_columns, is_event_log, parse_columns
+from msg2.formats import captaincook4d, crosstask, cvat, elan_writer, label_studio, procel, step_table, timecode_list
+from msg2.formats.columns import STEP_NAMES, format_columns, is_event_log, parse_columns
+from msg2.formats.elan import EAF, ELAN_TEXT
 from msg2.formats.event_log import EVENT_TABLES, XES
 from msg2.formats.reading import (
     Reader,
@@ -42,6 +28,8 @@ from msg2.formats.reading import (
     guard_names,
 )
 from msg2.formats.source import ZIP, Source
+from msg2.formats.tables import first_cells
+from msg2.formats.video_datasets import ASSEMBLY101, COIN, EGO_EXO4D, EGOPROCEL, EPIC_TENT
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.progress import Progress, no_progress
 from msg2.task import Task
@@ -49,18 +37,17 @@ from msg2.text import join_names
 
 FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "order": (captaincook4d.READER,),
-    "tier": (elan.READER, elan_text.READER),
+    "tier": (EAF, ELAN_TEXT),
     "fps": (cvat.READER, label_studio.READER),
     "columns": (EVENT_TABLES, step_table.READER),
 }
 """Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
 READERS: tuple[Reader, ...] = (
-    crosstask.READER, procel.READER, captaincook4d.READER, coin.READER, egoexo4d.READER, egoprocel.READER,
-    assembly101.READER, epic_tent.READER, XES, EVENT_TABLES, elan.READER, elan_text.READER, cvat.READER,
-    label_studio.READER, timecode_list.READER, step_table.READER,
+    crosstask.READER, procel.READER, captaincook4d.READER, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
+    EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, timecode_list.READER, step_table.READER,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
-WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
+WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan_writer.WRITERS, **label_studio.WRITERS}
 """Suffix of a file -> what writes it."""
 WRITE_SUFFIXES = tuple(WRITERS)
 """The formats of labels that can be written, by the end of the file's name."""
@@ -140,17 +127,27 @@ def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    return ReadOptions(**{**options, "columns": format_columns(options.get("columns"))})
+    if isinstance(options.get("columns"), Mapping):
+        options = {**options, "columns": format_columns(options["columns"])}
+    return ReadOptions(**options)
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
     """The reader of the format of the source, which is recognised by its content."""
-    if source.head.startswith(_OLD_EXCEL) or (source.member("mimetype") and source.member("content.xml")):
+    if (
+        columns is None
+        and not source.is_folder
+        and source.kind == "text"
+        and ({"video", "step"} <= set(first_cells(source)) <= STEP_NAMES.keys())
+    ):
+        return step_table.READER
+    is_other = source.is_folder and source.member("mimetype") and source.member("content.xml")
+    if is_other or source.head.startswith(_OLD_EXCEL):
         what = "is a spreadsheet of an old or another program than Excel"
         raise InputError(what, where=source.path, hint="save it as .xlsx or CSV")
     if source.head.startswith(ZIP) and not source.is_spreadsheet:
         raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
-    if columns is not None and step_table.can_read(source):
+    if columns is not None and step_table.READER.can_read(source):
         return EVENT_TABLES if is_event_log(parse_columns(columns)) else step_table.READER
     sample = source.sample()
     for reader in READERS:

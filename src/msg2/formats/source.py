@@ -392,13 +392,14 @@ class Source:
     @cached_property
     def kind(self) -> FileKind:
         """What the file is, by its first bytes."""
-        if self.head.startswith(b"PAR1"):
+        begin = self.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")[:4]
+        if begin == b"PAR1":
             return "parquet"
-        if self.is_spreadsheet:
+        if begin == ZIP and self.is_spreadsheet:
             return "workbook"
-        if self.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<"):
-            return "XML"
-        return "JSON lines" if self.is_json_lines else "JSON" if self.is_json else "text"
+        if begin[:1] in (b"{", b"["):
+            return "JSON lines" if self.is_json_lines else "JSON"
+        return "XML" if begin[:1] == b"<" else "text"
 
     # -- JSON ---------------------------------------------------------------------------------------------------
 

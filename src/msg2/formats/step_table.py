@@ -31,6 +31,7 @@ from msg2.formats.columns import (
 )
 from msg2.formats.label_arrays import LabelArrays, Names, make_tasks
 from msg2.formats.reading import (
+    INSTANTS,
     FileContents,
     Reader,
     ReadNotes,
@@ -48,7 +49,6 @@ from msg2.formats.tables import (
     NumberColumn,
     Table,
     Wanted,
-    is_parquet,
     open_table,
     read_header,
 )
@@ -73,7 +73,7 @@ def can_read(source: Source) -> bool:
     """Whether there is a table: any file that nobody else knows is read as one, so that errors can name the row."""
     if source.is_folder:
         return any(_is_table(file) for file in source.files)
-    return source.is_json_lines or not (source.is_json or root_name(source))
+    return source.kind != "JSON" and not (source.kind == "XML" and root_name(source))
 
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
@@ -96,19 +96,13 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     return ReadResult(make_tasks(parts), unsorted, tuple(notes.assumptions), tuple(sorted(notes.unused)))
 
 
-def _open(file: Source, given: Mapping[str, str]) -> Table:
-    return open_table(file, lambda cells: is_step_header(cells, given))
-
-
 def open_tables(source: Source, given: Mapping[str, str]) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
-    if not source.is_folder:
-        return [_open(source, given)]
-    files = [file for file in source.files if _is_table(file)]
-    others = {file.path.name for file in source.files} - {file.path.name for file in files}
+    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    others = {file.path.name for file in source.files} - {file.path.name for file in files} if source.is_folder else ()
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return [_open(file, given) for file in files]
+    return [open_table(file, lambda cells: is_step_header(cells, given)) for file in files]
 
 
 def _is_table(file: Source) -> bool:
@@ -140,17 +134,17 @@ def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | No
     numbers = [mapping.columns[role] for role in _NUMBER_COLUMNS if role in mapping.columns]
     read = table.read(Wanted(list(mapping.columns.values()), numbers))
     columns = {role: read[column] for role, column in mapping.columns.items()}
-    if is_parquet(table.source) and not {"confidence", "source"}.isdisjoint(columns):
+    if table.source.kind == "parquet" and not {"confidence", "source"}.isdisjoint(columns):
         table.source.unpacking_budget.require(rows=_rows(columns["step"]))  # such labels take more memory
-    milliseconds = {role for role in ("start", "end") if is_in_milliseconds(mapping.columns.get(role, ""))}
+    times = ((role, mapping.columns[role]) for role in ("start", "end") if role in mapping.columns)
+    milliseconds = {role for role, column in times if is_in_milliseconds(column)}
     parser = NumberParser(table.separator)
     try:
         labels, open_ended = _to_labels(columns, parser, milliseconds, task, video)
     except InputError:
         _raise_for_row(table, mapping, columns, milliseconds)
-    notes.assume(*table.assumptions)
-    notes.add(mapping, parser.assumptions)
-    notes.assume_instants(open_ended)
+    assumptions = [*table.assumptions, *mapping.assumptions, *parser.assumptions, *[INSTANTS] * open_ended]
+    notes.add(assumptions, mapping.unused)
     return labels
 
 
@@ -173,7 +167,13 @@ def _to_labels(
     if confidence is not None and ((confidence < 0) | (confidence > 1)).any():
         raise InputError("a confidence is not in 0 … 1")
     confidence = None if confidence is None or np.isnan(confidence).all() else confidence
-    labels = LabelArrays(tasks, videos, step, confidence=confidence, source=_to_sources(columns.get("source")))
+    labels = LabelArrays(
+        tasks,
+        videos,
+        step,
+        confidence=confidence,
+        source=_to_sources(columns["source"]) if "source" in columns else None,
+    )
     if start is None or np.isnan(start).all():
         if end is not None and not np.isnan(end).all():
             raise InputError("there is an end without a start")
@@ -185,10 +185,8 @@ def _to_labels(
     return replace(labels, start=start, end=end), bool(open_ended.any())
 
 
-def _to_sources(column: Column | None) -> CodedColumn | None:
+def _to_sources(column: Column) -> CodedColumn | None:
     """The sources of labels; None where no label has one."""
-    if column is None:
-        return None
     if not isinstance(column, CodedColumn):
         raise InputError("the source is not text")
     values = [None if value in ("", ABSENT) else value for value in column.values]

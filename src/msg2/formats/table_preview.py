@@ -30,7 +30,7 @@ from msg2.formats.columns import (
 )
 from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.source import Source
-from msg2.formats.tables import Table, is_parquet, open_table
+from msg2.formats.tables import Table, open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def preview_table(
     """
     source = path if isinstance(path, Source) else Source.of_data(path)
     given = parse_columns(format_columns(columns))
-    if source.is_folder or source.is_json_lines or is_parquet(source):
+    if source.is_folder or source.kind in ("JSON lines", "parquet"):
         return None
     reader = registry.find_reader(source, format_columns(columns))
     if reader not in (EVENT_TABLES, step_table.READER):

@@ -10,44 +10,19 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from msg2.errors import InputError
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.times import parse_clock
-
-DESCRIPTION = "lists of timecodes (00:05 whisk), a file per video"
 
 _TIME = r"\d{1,3}(?::\d{1,2}){1,2}(?:[.,]\d{1,6})?"
 _BETWEEN = r"(?:\s*(?:-+>?|–|—|→|to|[,;])\s*|\s+)"
 _LINE = re.compile(rf"[\[(]?({_TIME})[\])]?(?:{_BETWEEN}[\[(]?({_TIME})[\])]?)?(?:\s*[-–—:|]\s+|\s*[,;\s]\s*)(\S.*)")
 
 
-def can_read(source: Source) -> bool:
-    """Whether the file, or a file in the folder, begins with such a line."""
-    return bool(_lists(source))
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
-    """Read one task, named after the folder, or the file.
-
-    Parameters
-    ----------
-    source : Source
-        A file or folder that `can_read` accepts.
-    options : ReadOptions
-        Not looked at.
-
-    Returns
-    -------
-    ReadResult
-        The task, every label kept.
-
-    Raises
-    ------
-    InputError
-        Where a line is no such line.
-    """
+    """Read one task, named after the folder, or the file."""
     notes = ReadNotes()
-    notes.assume("times with colons are m:ss or h:mm:ss")
+    notes.add(["times with colons are m:ss or h:mm:ss"])
     result = ReadResult.from_files((file, _read_list(file, source.stem, notes)) for file in _lists(source))
     return replace(result, assumptions=tuple(notes.assumptions))
 
@@ -76,8 +51,10 @@ def _read_list(file: Source, task: str, notes: ReadNotes) -> SegmentsByVideo:
                 what = "the line is not a time and the name of a step"
                 raise InputError(what, where=file.row(number), hint="write lines such as: 1:05 whisk eggs")
             segments.append(timed_segment(found[3], start, end, file.row(number)))
-            notes.assume_instants(not found[2])
+            notes.add([] if found[2] else [INSTANTS])
     return {(task, file.stem): segments}
 
 
-READER = Reader(DESCRIPTION, can_read, read, ("text",))
+READER = Reader(
+    "lists of timecodes (00:05 whisk), a file per video", lambda source: bool(_lists(source)), read, ("text",)
+)

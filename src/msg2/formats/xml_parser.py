@@ -7,7 +7,7 @@ are values and nesting beyond any use.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 from xml.parsers import expat
 
 from msg2.errors import InputError
@@ -110,7 +110,7 @@ def _make_parser(start: StartHandler, end: TextHandler, text: TextHandler | None
     return parser
 
 
-def _refuse_entity(name: str, *details: Any) -> NoReturn:
+def _refuse_entity(name: str, *details: object) -> NoReturn:
     what = f"defines the entity {short_repr(str(name))}, which may be anything"
     raise InputError(what, hint="msg2 reads no XML with entities of its own; write out what they stand for")
 

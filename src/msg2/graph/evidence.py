@@ -32,7 +32,7 @@ PairKind: TypeAlias = EdgeKind | Literal["exclusive", "free"]
 PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
 
 
-class _Strict:
+class _AsItIs:
     """Has pydantic take a value as it is, within bounds, or not at all: "3" is no number, and true none either."""
 
     def __init__(self, **bounds: float) -> None:
@@ -57,11 +57,11 @@ class _OrElse:
 
 
 _NONE, _EMPTY, _OMIT = _OrElse(type(None)), _OrElse(dict), _OrElse()
-_Number: TypeAlias = Annotated[float, _Strict(gt=-(2.0**63), lt=2.0**63)]
-_Count: TypeAlias = Annotated[int, _Strict(ge=0, lt=2**63)]
-Count: TypeAlias = Annotated[_Count | None, _NONE]
-Number: TypeAlias = Annotated[_Number | None, _NONE]
-Names: TypeAlias = Annotated[tuple[str, ...] | None, _NONE]
+_Finite: TypeAlias = Annotated[float, _AsItIs(gt=-(2.0**63), lt=2.0**63)]
+_Videos: TypeAlias = Annotated[int, _AsItIs(ge=0, lt=2**63)]
+CountOrNone: TypeAlias = Annotated[_Videos | None, _NONE]
+NumberOrNone: TypeAlias = Annotated[_Finite | None, _NONE]
+NamesOrNone: TypeAlias = Annotated[tuple[str, ...] | None, _NONE]
 _DESCRIBED: ConfigDict = {"use_attribute_docstrings": True}
 
 
@@ -71,21 +71,21 @@ class Support:
 
     __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
 
-    before: Count = None
+    before: CountOrNone = None
     """Videos in which the edge's first step comes before its second."""
-    together: Count = None
+    together: CountOrNone = None
     """Videos that order the two steps, either way round."""
-    lacking: Count = None
+    lacking: CountOrNone = None
     """Videos with the edge's second step that lack its first."""
-    weak: Annotated[bool, _Strict(), _OrElse(bool)] = False
+    weak: Annotated[bool, _AsItIs(), _OrElse(bool)] = False
     """Whether these videos are so few that the edge may be chance."""
-    probability: Number = None
+    probability: NumberOrNone = None
     """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
-    direct: Number = None
+    direct: NumberOrNone = None
     """Share of the bootstrap samples whose graph has this edge itself."""
-    kinds: Annotated[Mapping[PairKind, _Number] | None, _NONE] = None
+    kinds: Annotated[Mapping[PairKind, _Finite] | None, _NONE] = None
     """Share of the bootstrap samples in which the pair is of each kind."""
-    gain: Number = None
+    gain: NumberOrNone = None
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
 
     @property
@@ -138,15 +138,15 @@ class RunnerUp:
     """The second best precondition of a step, and its score."""
 
     precondition: Formula
-    score: Number = None
+    score: NumberOrNone = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """How many videos do without a step, of how many."""
 
-    without: _Count
-    videos: _Count
+    without: _Videos
+    videos: _Videos
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +155,17 @@ class StepEvidence:
 
     __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
 
-    videos: Count = None
+    videos: CountOrNone = None
     """Videos with the step."""
-    holds: Count = None
+    holds: CountOrNone = None
     """Those of them in which its precondition held."""
-    confidence: Number = None
+    confidence: NumberOrNone = None
     """Share of the bootstrap samples with this precondition."""
-    score: Number = None
+    score: NumberOrNone = None
     """How good the learner found the precondition."""
-    examples: Names = None
+    examples: NamesOrNone = None
     """Some videos in which the precondition held."""
-    violations: Names = None
+    violations: NamesOrNone = None
     """The videos in which it did not."""
     runner_up: Annotated[RunnerUp | None, _NONE] = None
     """The second best precondition."""
@@ -173,15 +173,15 @@ class StepEvidence:
     """The support of each step in the precondition."""
     optional: Annotated[LeftOut | None, _NONE] = None
     """Where the step is optional: how many videos do without it."""
-    instead: Names = None
+    instead: NamesOrNone = None
     """Steps that take its place in other videos."""
-    exclusive: Annotated[Mapping[Step, Annotated[_Count, _OMIT]], _EMPTY] = field(default_factory=dict)
+    exclusive: Annotated[Mapping[Step, Annotated[_Videos, _OMIT]], _EMPTY] = field(default_factory=dict)
     """Of each exclusive partner, the videos that show both."""
-    exclusive_probability: Annotated[Mapping[Step, Annotated[_Number, _OMIT]], _OrElse(dict)] = field(
+    exclusive_probability: Annotated[Mapping[Step, Annotated[_Finite, _OMIT]], _OrElse(dict)] = field(
         default_factory=dict
     )
     """Of each exclusive partner, the share of the bootstrap samples in which the two are exclusive."""
-    any_gain: Number = None
+    any_gain: NumberOrNone = None
     """As `Support.gain`, of the weakest OR in the precondition."""
 
     @staticmethod

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
-FormulaJson: TypeAlias = "bool | str | list[FormulaJson] | dict[str, FormulaJson]"
+FormulaJson: TypeAlias = "bool | str | int | list[FormulaJson] | dict[str, FormulaJson]"
 """A formula in a graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
 FormulaKind: TypeAlias = Literal["true", "step", "all", "any", "not"]
 _RANK: dict[FormulaKind, int] = {"true": 0, "step": 1, "not": 2, "all": 3, "any": 4}
@@ -198,17 +198,17 @@ class Formula:
         """
         return self.text(" and ", " or ", "not ", lambda step: f"'{step}'")
 
-    def to_json(self) -> FormulaJson:
+    def to_json(self, name: Callable[[Step], str | int] = str) -> FormulaJson:
         """The JSON value of the graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
         match self.kind:
             case "true":
                 return True
             case "step":
-                return self.name
+                return name(self.name)
             case "not":
-                return {"not": self.operands[0].to_json()}
+                return {"not": self.operands[0].to_json(name)}
             case _:
-                return {self.kind: [operand.to_json() for operand in self.operands]}
+                return {self.kind: [operand.to_json(name) for operand in self.operands]}
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -7,7 +7,7 @@ both done (`exclusive`), which may be left out (`optional`), and which are often
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -17,13 +17,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.graph import explanation, reduction
-from msg2.graph.closure import transitive_closure, transitive_reduction
+from msg2.graph.closure import Relation, transitive_closure, transitive_reduction
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support
-from msg2.graph.formula import TRUE, Formula, FormulaJson, formula_from_json
+from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.task import Step
 from msg2.text import short_repr
@@ -65,7 +64,7 @@ class SubtaskGraph:
     optional: frozenset[Step] = frozenset()
     repeats: Mapping[Step, float] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[Step, object] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class SubtaskGraph:
         steps: Iterable[Step],
         preconditions: Mapping[Step, Formula],
         method: Mapping[str, Any] | None = None,
-        evidence: Mapping[str, Any] | None = None,
+        evidence: Mapping[Step, object] | None = None,
         *,
         order: Iterable[Sequence[Step]] = (),
         exclusive: Iterable[Iterable[Step]] = (),
@@ -83,17 +82,7 @@ class SubtaskGraph:
         names, groups = list(steps), [list(group) for group in exclusive]
         pairs = [(before, after) for before, after in order]
         left_out, again = list(optional), dict(repeats or {})
-        _check_names(names, _named_steps(preconditions, pairs, groups, left_out, again))
-        for key, related in (("order", pairs), ("exclusive", groups)):
-            for number, group in enumerate(related, 1):
-                if len(set(group)) < 2:
-                    name = short_repr(group[0] if group else "")
-                    raise InputError(
-                        f"{name} is related to itself: two steps are needed", where=f"{key}, entry {number}"
-                    )
-        for name, share in again.items():
-            if not 0 <= share <= 1:
-                raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
+        _check_names(names, preconditions, {"order": pairs, "exclusive": groups}, left_out, again)
         needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
@@ -226,22 +215,19 @@ class SubtaskGraph:
         return MappingProxyType(_layers(self.steps, self.preconditions, self.order))
 
     @cached_property
-    def ancestor_matrix(self) -> NDArray[np.bool_]:
+    def ancestor_matrix(self) -> Relation:
         """R_G, shape (steps, steps): [a, b] is True when a is an ancestor of b (Eq. graphmetric)."""
-        relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
-        for column, name in enumerate(self.steps):
-            relation[[self._index[parent] for parent in self.parents(name)], column] = True
-        return transitive_closure(relation)
+        return transitive_closure(
+            self._matrix((before, after) for after in self.steps for before in self.parents(after))
+        )
 
-    @cached_property
-    def _edge_matrix(self) -> NDArray[np.bool_]:
-        """The edges of both kinds, shape (steps, steps)."""
+    def _matrix(self, pairs: Iterable[tuple[Step, Step]]) -> Relation:
         relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
-        for before, after in self.edge_pairs():
+        for before, after in pairs:
             relation[self._index[before], self._index[after]] = True
         return relation
 
-    def ancestor_matrix_in_order(self, steps: Iterable[Step]) -> NDArray[np.bool_]:
+    def ancestor_matrix_in_order(self, steps: Iterable[Step]) -> Relation:
         """R_G with the steps in another order."""
         places = [self._index[name] for name in steps]
         return self.ancestor_matrix[np.ix_(places, places)]
@@ -312,7 +298,7 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = transitive_reduction(self._edge_matrix)
+        kept = transitive_reduction(self._matrix(self.edge_pairs()))
         inner = frozenset((self.steps[a], self.steps[b]) for a, b in np.argwhere(kept).tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
@@ -345,7 +331,10 @@ class SubtaskGraph:
         return SubtaskGraph(
             self.task,
             renamed(self.steps),
-            {names.get(n, n): formula_from_json(_rename(f.to_json(), names)) for n, f in self.preconditions.items()},
+            {
+                names.get(name, name): formula_from_json(formula.to_json(lambda step: names.get(step, step)))
+                for name, formula in self.preconditions.items()
+            },
             self.method,
             {names.get(name, name): _rename_evidence(entry, names) for name, entry in self.evidence.items()},
             order=map(renamed, self.order),
@@ -438,7 +427,7 @@ class SubtaskGraph:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SubtaskGraph) and self.to_json() == other.to_json()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return SubtaskGraph.from_json, (self.to_json(),)
 
     def __hash__(self) -> int:
@@ -487,33 +476,35 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _named_steps(
+def _check_names(
+    steps: list[Step],
     preconditions: Mapping[Step, Formula],
-    order: Iterable[Iterable[Step]],
-    exclusive: Iterable[Iterable[Step]],
+    relations: Mapping[str, Iterable[Sequence[Step]]],
     optional: Iterable[Step],
     repeats: Mapping[Step, float],
-) -> Iterator[tuple[str, Step | int, Iterable[Step]]]:
-    """The steps that a graph names, each with the key and the step or the number of the entry that names them."""
-    for name, formula in preconditions.items():
-        yield "preconditions", name, sorted({name} | formula.steps)
-    for key, groups in (("order", order), ("exclusive", exclusive)):
-        yield from ((key, number, group) for number, group in enumerate(groups, 1))
-    yield from (("optional", number, [name]) for number, name in enumerate(optional, 1))
-    yield from (("repeats", name, [name]) for name in repeats)
-
-
-def _check_names(steps: list[Step], named: Iterable[tuple[str, Step | int, Iterable[Step]]]) -> None:
-    """Refuse a step that is there twice, and names that are no steps."""
+) -> None:
+    """Refuse a step that is there twice, names that are no steps, relations of one step, and shares that are none."""
     known = set(steps)
     if len(known) < len(steps):
         twice = next(name for name in steps if steps.count(name) > 1)
         raise InputError(f"the graph has the step {short_repr(twice)} twice")
-    for key, place, names in named:
+    related = [(f"{key}, entry {n}", group) for key, groups in relations.items() for n, group in enumerate(groups, 1)]
+    named: list[tuple[str, Sequence[Step]]] = [
+        *((f"preconditions of '{name}'", sorted({name} | formula.steps)) for name, formula in preconditions.items()),
+        *related,
+        *((f"optional, entry {n}", [name]) for n, name in enumerate(optional, 1)),
+        *((f"repeats of '{name}'", [name]) for name in repeats),
+    ]
+    for where, names in named:
         for name in names:
             if name not in known:
-                where = f"{key} of '{place}'" if isinstance(place, str) else f"{key}, entry {place}"
                 raise InputError(f"{short_repr(name)} is not among the steps of the graph", where=where)
+    for where, names in related:
+        if len(set(names)) < 2:
+            raise InputError("needs two different steps", where=where)
+    for name, share in repeats.items():
+        if not 0 <= share <= 1:
+            raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
 
 
 def _related(pairs: Iterable[tuple[Step, Step]]) -> dict[Step, frozenset[Step]]:
@@ -524,12 +515,12 @@ def _related(pairs: Iterable[tuple[Step, Step]]) -> dict[Step, frozenset[Step]]:
     return {name: frozenset(others) for name, others in related.items()}
 
 
-def _rename(value: FormulaJson, names: Mapping[Step, Step]) -> FormulaJson:
-    """A formula in JSON, or a list of them, with other step names."""
+def _rename_texts(value: object, names: Mapping[Step, Step]) -> object:
+    """A JSON value with other step names, wherever one is a text in it."""
     if isinstance(value, dict):
-        return {kind: _rename(inner, names) for kind, inner in value.items()}
+        return {key: _rename_texts(inner, names) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_rename(item, names) for item in value]
+        return [_rename_texts(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value
 
 
@@ -542,7 +533,7 @@ def _rename_evidence(entry: object, names: Mapping[Step, Step]) -> object:
         if isinstance(entry[key], dict):
             changed[key] = {names.get(name, name): value for name, value in entry[key].items()}
     for key in entry.keys() & {"instead", "clauses", "runner_up"}:
-        changed[key] = _rename(entry[key], names)
+        changed[key] = _rename_texts(entry[key], names)
     return changed
 
 

@@ -66,30 +66,30 @@ def _keep_as_it_is(value: object, _: Callable[[object], object]) -> object:
 
 
 StepName: TypeAlias = Annotated[str, BeforeValidator(_check_step_name), Field(json_schema_extra={"minLength": 1})]
-Steps: TypeAlias = Annotated[list[StepName], FailFast()]
+StepNames: TypeAlias = Annotated[list[StepName], FailFast()]
 DistinctSteps: TypeAlias = Annotated[
-    Steps, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
+    StepNames, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
 ]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Strict(BaseModel):
+class _PartOfFile(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class AllOf(_Strict):
+class AllOf(_PartOfFile):
     """All of these hold."""
 
     all: Annotated[list[FormulaValue], Field(min_length=1)]
 
 
-class AnyOf(_Strict):
+class AnyOf(_PartOfFile):
     """At least one of these holds."""
 
     any: Annotated[list[FormulaValue], Field(min_length=1)]
 
 
-class Not(_Strict):
+class Not(_PartOfFile):
     """This does not hold."""
 
     formula: FormulaValue = Field(alias="not")
@@ -99,7 +99,7 @@ class FormulaValue(RootModel[Literal[True] | StepName | AllOf | AnyOf | Not]):
     """A condition on the steps that are completed: true (always satisfied), a step, or made of other formulas."""
 
 
-class GraphFile(_Strict):
+class GraphFileContent(_PartOfFile):
     """A subtask graph: the steps of a task, what each of them needs, and how else they are related.
 
     Beyond what this schema can say: every name in preconditions (as a key or inside a formula), order, exclusive,
@@ -128,7 +128,7 @@ class GraphFile(_Strict):
     """After, if done. [a, b]: where a run does both, a comes first; b does not need a."""
     exclusive: Annotated[list[Annotated[DistinctSteps, Field(min_length=2)]], FailFast()] = []
     """Groups of steps of which a run does at most one."""
-    optional: Steps = []
+    optional: StepNames = []
     """Steps that a faultless run may leave out."""
     repeats: dict[str, Share] = {}
     """Step: the share of the runs with this step that do it again."""
@@ -146,10 +146,10 @@ class GraphFile(_Strict):
         return value
 
 
-def read_graph_file(value: object) -> GraphFile:
+def read_graph_file(value: object) -> GraphFileContent:
     """Check the content of a graph file; `InputError` with the place and the first thing that is wrong."""
     try:
-        return GraphFile.model_validate(value)
+        return GraphFileContent.model_validate(value)
     except ValidationError as error:
         raise _input_error(error.errors(include_url=False)[0]) from None
 
@@ -179,4 +179,4 @@ class _WithoutTitles(GenerateJsonSchema):
 def graph_file_schema() -> dict[str, object]:
     """The JSON Schema of a graph file."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:msg2:graph:2"}
-    return {**head, **GraphFile.model_json_schema(schema_generator=_WithoutTitles)}
+    return {**head, **GraphFileContent.model_json_schema(schema_generator=_WithoutTitles)}

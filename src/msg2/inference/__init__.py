@@ -1,6 +1,6 @@
 """Task -> SubtaskGraph, by any method of the registry. Pure: no files, no printing."""
 
-from msg2.inference.constraints import Constraints
+from msg2.inference.constraints import Constraints, read_constraints
 from msg2.inference.delta import SweepPoint
 from msg2.inference.inference import InferenceResult, infer, infer_all, run_inference, run_inference_on_all, sweep
 from msg2.inference.merging import MergeResult, merge_graphs
@@ -8,6 +8,6 @@ from msg2.inference.registry import DEFAULT_METHOD, METHODS, Method, find_method
 
 __all__ = [
     "DEFAULT_METHOD", "METHODS", "Constraints", "InferenceResult", "MergeResult", "Method", "SweepPoint",
-    "find_method", "infer", "infer_all", "make_options", "merge_graphs", "register", "run_inference",
-    "run_inference_on_all", "sweep",
+    "find_method", "infer", "infer_all", "make_options", "merge_graphs", "read_constraints", "register",
+    "run_inference", "run_inference_on_all", "sweep",
 ]  # fmt: skip

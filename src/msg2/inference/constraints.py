@@ -1,19 +1,22 @@
-"""What is known beforehand: what steps need or come after, and what they must not be said to need or come after.
+"""What is known beforehand: texts such as "A<B" and files of such rules, and learning that obeys them.
 
 Required a<b: b needs a, it is never eligible before a is completed, whichever way is taken. Required a<<b: a comes
 first where both are done, b may need a or not. Forbidden a<b: b does not need a, which is no ancestor of b, neither in
 its precondition nor in those of its ancestors. Forbidden a<<b: nor does an order lead from a to b. All are obeyed
-exactly, whatever the method: what was learnt is repaired. Hints are softer: n videos that show nothing but a, then b,
-are learnt from as well; where a method also tells which steps are optional, for the order of a and b alone.
+exactly, whatever the method: what was learned is repaired. Hints are softer: n videos that show nothing but a, then b,
+are learned from as well; where a method also tells which steps are optional, for the order of a and b alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise, product
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,9 @@ from msg2.inference.result import LearnedPreconditions, keep_clauses, reduce_cha
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import short_repr
+
+if TYPE_CHECKING:
+    from msg2.formats.source import Source
 
 StepPair: TypeAlias = tuple[Step, Step]
 """(before, after)."""
@@ -95,50 +101,200 @@ class Constraints:
         """The part that speaks of these steps only."""
         known = frozenset(steps)
 
-        def part(pairs: frozenset[Any]) -> frozenset[Any]:
-            return frozenset(pair for pair in pairs if known.issuperset(pair[:2]))
+        def part(pairs: frozenset[StepPair]) -> list[StepPair]:
+            return [pair for pair in pairs if known.issuperset(pair)]
 
         return Constraints(
-            part(self.required), part(self.forbidden), part(self.hints),
+            part(self.required), part(self.forbidden), [hint for hint in self.hints if known.issuperset(hint[:2])],
             required_order=part(self.required_order), forbidden_order=part(self.forbidden_order),
         )  # fmt: skip
 
     def check(self, steps: Iterable[Step], task: str) -> None:
-        """Refuse constraints about steps that a task does not have.
-
-        Parameters
-        ----------
-        steps : iterable of str
-            Those it has.
-        task : str
-            Its name, for the error.
-        """
+        """Refuse constraints about steps that the task of this name does not have."""
         for name in sorted({name for pair in self.pairs for name in pair}.difference(steps)):
             raise InputError(f"{short_repr(name)} is required, forbidden or hinted at, but no step of {task!r}")
 
-    def to_json(self) -> dict[str, list[Any]]:
-        """As it stands in a graph file; nothing is said of what there is none of.
+    def to_json(self) -> dict[str, list[list[Step | int]]]:
+        """As it stands in a graph file; kinds without any pair are left out.
 
         >>> Constraints(required=[("boil", "pour")]).to_json()
         {'required': [['boil', 'pour']]}
         """
-        kinds = {
+        kinds: dict[str, frozenset[StepPair] | frozenset[tuple[Step, Step, int]]] = {
             "required": self.required, "forbidden": self.forbidden, "hints": self.hints,
             "required_order": self.required_order, "forbidden_order": self.forbidden_order,
         }  # fmt: skip
         return {kind: [list(pair) for pair in sorted(pairs)] for kind, pairs in kinds.items() if pairs}
 
 
+# -- reading them ---------------------------------------------------------------------------------------------------
+
+_KINDS = {
+    "require": "required", "required": "required", "forbid": "forbidden", "forbidden": "forbidden",
+    "require-order": "required_order", "forbid-order": "forbidden_order",
+}  # fmt: skip
+_SIGNS = {"<<": "_order", "<": ""}
+"""Between two steps, and what it adds to the kind of the constraint; the longer one is tried first."""
+_FORM = (
+    "a row is kind,before,after or kind,before,after,weight, and kind is require, forbid, require-order or forbid-order"
+)
+_JSON_FORM = 'as in a graph file: {"required": [["A", "B"]], "forbidden_order": [["C", "D"]], "hints": [["E", "F", 3]]}'
+_FileRow: TypeAlias = tuple[str, Step, Step, int | None, str]
+"""(kind, before, after, weight, where) of a rule in a file."""
+
+
+def read_constraints(
+    tasks: Sequence[Task | Sequences],
+    *,
+    require: Sequence[str] = (),
+    forbid: Sequence[str] = (),
+    file: Path | None = None,
+) -> Constraints:
+    """Read rules from texts, "A<B" (B needs A) or "A<<B" (A comes first where both are done), and from a file.
+
+    Parameters
+    ----------
+    tasks : sequence of Task or Sequences
+        Each rule must be about two steps of one of them.
+    require, forbid : sequence of str
+        Texts.
+    file : Path, optional
+        A table of kind (require, forbid, require-order, forbid-order), before, after and, for hints, weight; or the
+        JSON that graph files record.
+
+    Returns
+    -------
+    Constraints
+
+    Raises
+    ------
+    InputError
+        Where a rule cannot be read, is about unknown steps, or contradicts others.
+
+    >>> tea = Task("tea", ["boil", "pour", "stir"], [])
+    >>> read_constraints([tea], require=["boil<pour", "pour<<stir"]).to_json()
+    {'required': [['boil', 'pour']], 'required_order': [['pour', 'stir']]}
+    """
+    from msg2.formats.source import Source
+
+    pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
+    for option, kind, texts in (("--require", "required", require), ("--forbid", "forbidden", forbid)):
+        for text in texts:
+            sign, pair = _parse_pair(text, option, tasks)
+            pairs[kind + _SIGNS[sign]].append(pair)
+    hints: dict[StepPair, int] = {}
+    if file is not None:
+        source = Source.at(file)
+        if source.is_folder:
+            raise InputError("is a folder, not a file of relations", where=source.path)
+        rows = _json_rows(source.document, source.path) if source.is_json else _csv_rows(source)
+        for kind, before, after, weight, where in rows:
+            _require_known_steps(before, after, tasks, where)
+            if weight is None:
+                pairs[kind].append((before, after))
+            else:
+                shown = (before, after) if kind.startswith("required") else (after, before)
+                hints[shown] = hints.get(shown, 0) + weight
+    return Constraints(hints=[(*pair, weight) for pair, weight in hints.items()], **pairs)
+
+
+def _parse_pair(text: str, option: str, tasks: Sequence[Task | Sequences]) -> tuple[str, StepPair]:
+    """The sign and the two steps of "A<<B" or "A<B".
+
+    A "<" in a name is no matter where only one way to split the text gives two steps.
+    """
+    for sign in _SIGNS:
+        places = [place for place in range(len(text)) if text.startswith(sign, place)]
+        sides = [(text[:place], text[place + len(sign) :]) for place in places]
+        sides += [(before.strip(), after.strip()) for before, after in sides]
+        fitting = [pair for pair in dict.fromkeys(sides) if any(set(pair) <= set(task.steps) for task in tasks)]
+        if len(fitting) > 1:
+            hint = "write it into a file, see --knowledge"
+            raise InputError(f"{option} {short_repr(text)} can be read in {len(fitting)} ways", hint=hint)
+        if fitting:
+            return sign, fitting[0]
+    sign = next((sign for sign in _SIGNS if sign in text), "")
+    if not sign:
+        raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
+    before, _, after = (side.strip() for side in text.partition(sign))
+    _require_known_steps(before, after, tasks, f"{option} {short_repr(text)}")  # it says what is wrong
+    return sign, (before, after)
+
+
+def _require_known_steps(before: Step, after: Step, tasks: Sequence[Task | Sequences], where: str) -> None:
+    """Refuse a relation that is not about two steps of one task."""
+    if any({before, after} <= set(task.steps) for task in tasks):
+        return
+    for name in (before, after):
+        if not any(name in task.steps for task in tasks):
+            hint = "`msg2 describe DATA` lists the steps"
+            raise InputError(f"{short_repr(name)} is no step of the data", where=where, hint=hint)
+    raise InputError("its two steps belong to different tasks", where=where)
+
+
+def _csv_rows(source: Source) -> Iterator[_FileRow]:
+    """The rules of a table."""
+    header: list[str] | None = None
+    reader = csv.reader(source.lines(), strict=True)
+    try:
+        for cells in reader:
+            where = source.row(reader.line_num)
+            if not any(cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                if header[:3] != ["kind", "before", "after"] or header[3:] not in ([], ["weight"]):
+                    raise InputError("the columns are not kind,before,after or kind,before,after,weight", where=where)
+                continue
+            if len(cells) != len(header) or cells[0].strip() not in _KINDS:
+                raise InputError("is no relation", where=where, hint=_FORM)
+            weight = _parse_weight(cells[3], where) if len(cells) == 4 and cells[3].strip() else None
+            yield _KINDS[cells[0].strip()], cells[1], cells[2], weight, where
+    except csv.Error as error:
+        raise InputError(f"the row cannot be read ({error})", where=source.row(reader.line_num)) from None
+    if header is None:
+        raise InputError("is empty", where=source.path, hint=_FORM)
+
+
+def _json_rows(document: object, path: Path) -> Iterator[_FileRow]:
+    """The rules of a JSON object as `Constraints.to_json` gives it."""
+    if not isinstance(document, dict) or not document.keys() <= {*_KINDS.values(), "hints"}:
+        what = "is not an object of required, forbidden, required_order, forbidden_order and hints"
+        raise InputError(what, where=path, hint=_JSON_FORM)
+    for kind, pairs in document.items():
+        for number, pair in enumerate(pairs if isinstance(pairs, list) else [None]):
+            where = f"{path}, {kind}, entry {number + 1}"
+            match pair:
+                case [str(before), str(after), weight] if kind == "hints":
+                    yield "required", before, after, _parse_weight(weight, where), where
+                case [str(before), str(after)] if kind != "hints":
+                    yield kind, before, after, None, where
+                case _:
+                    raise InputError("is no relation", where=where)
+
+
+def _parse_weight(value: object, where: str) -> int:
+    """How many videos a hint is worth."""
+    if isinstance(value, int | str):
+        with suppress(ValueError):
+            if (weight := int(value)) >= 1:
+                return weight
+    raise InputError(f"the weight is {short_repr(str(value))}, it must be a whole number of videos", where=where)
+
+
+# -- obeying them ---------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class ConstrainedLearner:
-    """A method that obeys: it learns from the hints as well, and what it has learnt is repaired."""
+    """A method that obeys: it learns from the hints as well, and what it has learned is repaired."""
 
     learn: Callable[..., LearnedPreconditions]
     """Of any method, with options of its own class."""
     constraints: Constraints
 
-    def __call__(self, sequences: Sequences, options: Any) -> LearnedPreconditions:
-        """What is learnt from `sequences`, as `learn` of any method."""
+    def __call__(self, sequences: Sequences, options: object) -> LearnedPreconditions:
+        """What is learned from `sequences`, as `learn` of any method."""
         learnt = self.learn(_add_hint_videos(sequences, self.constraints), options)
         obeying = apply_constraints(sequences.steps, learnt, self.constraints, sequences.before)
         if not self.constraints.hints and learnt.relearn:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from msg2.graph import Formula
 from msg2.inference.result import TIE_TOLERANCE
-from msg2.metrics.graph_accuracy import count_violations
+from msg2.metrics.graph_scores import count_violations
 from msg2.options import Probability
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences

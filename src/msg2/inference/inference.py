@@ -78,7 +78,7 @@ class InferenceResult:
                 chosen = steps[n] in self.graph.parents(steps[m])
                 yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
         for name, candidates in sorted(self.learned.candidates.items()):
-            videos = int(self.graph.evidence[name]["videos"])
+            videos = self.graph.step_evidence(name).videos or 0
             for rank, candidate in enumerate(candidates):
                 yield Statistic("score", name, str(candidate.formula), candidate.score, videos, rank == 0)
         if self.frequencies is not None:
@@ -86,7 +86,7 @@ class InferenceResult:
                 chosen, share = steps[n] in self.graph.ancestors(steps[m]), float(self.frequencies.ancestors[n, m])
                 yield Statistic("ancestor", steps[m], steps[n], share, int(before[n, m] + before[m, n]), chosen)
             for name, formula in self.graph.preconditions.items():
-                videos = int(self.graph.evidence[name]["videos"])
+                videos = self.graph.step_evidence(name).videos or 0
                 for clause in formula.clauses():
                     yield Statistic("clause", name, str(clause), self.frequencies.clause(name, clause), videos, True)
 
@@ -308,8 +308,8 @@ def _learn(
         encoder = _find_encoder(names) if isinstance(names, str) else names
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
         facts["names"] = str(getattr(encoder, "name", "an encoder"))
-    own = Constraints() if constraints is None else constraints.about(sequences.steps)
-    if own.pairs:
+    own = None if constraints is None else constraints.about(sequences.steps)
+    if own is not None and own.pairs:
         # Hints change what is counted, so δ may matter beyond the purities of the videos.
         constrained = ConstrainedLearner(chosen_method.learn, own)
         chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)
@@ -388,7 +388,7 @@ def sweep(
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     if not hasattr(chosen, "delta"):
-        hint = say_who_has_it("delta", "method='{}'")
+        hint = say_who_has_it("delta")
         raise InputError(f"the method {method!r} has no delta to sweep over", hint=hint)
     learner = _learner_at_delta(chosen_method, chosen)
     points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
@@ -423,7 +423,7 @@ def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:
     """What a user should know before trusting the graph."""
     if len(sequences.videos) < 2:
         yield f"learnt from {len(sequences.videos)} video(s): any order in it looks necessary"
-    unseen = [name for name, count in zip(sequences.steps, sequences.occurrences(), strict=True) if not count]
+    unseen = [sequences.steps[place] for place in np.flatnonzero(~sequences.shown.any(axis=0))]
     if unseen:
         yield f"no video shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
     if len(sequences.steps) > 1 and not sequences.before.any():

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Vote:
         """Share of the graphs that say so."""
         return len(self.voters) / self.of
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values; the clause as in a graph file."""
         return fields_to_json(self)
 
@@ -79,10 +79,10 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     `msg2.metrics.match_step_names`. The evidence has the agreement on everything that was voted on.
 
     >>> a, b = step("a"), step("b")
-    >>> found = merge_graphs([SubtaskGraph("t", "abc", {"c": formula}) for formula in (a, b, any_of([a, b]))])
-    >>> print(found.graph.precondition("c"))
+    >>> merged = merge_graphs([SubtaskGraph("t", "abc", {"c": formula}) for formula in (a, b, any_of([a, b]))])
+    >>> print(merged.graph.precondition("c"))
     a | b
-    >>> [(str(vote.clause), vote.voters, vote.outcome) for vote in found.disagreements]
+    >>> [(str(vote.clause), vote.voters, vote.outcome) for vote in merged.disagreements]
     [('a', (0,), 'dropped'), ('b', (1,), 'dropped')]
     >>> merge_graphs([SubtaskGraph("t", "ab", {"b": a}), SubtaskGraph("t", "ab", {}, order=["ab"])]).graph.order
     (('a', 'b'),)
@@ -90,18 +90,27 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     if not graphs:
         raise InputError("there are no graphs to merge")
     for number, graph in enumerate(graphs, start=1):
-        _require_few_clauses(graph, f"graph {number}")
-    said = [
-        _to_conjunctive_normal_form(_with_names_of_first(graph, graphs[0], number))
-        for number, graph in enumerate(graphs, start=1)
-    ]
-    found = _resolve_contradictions([*_clause_votes(said), *_pair_votes(said), *_optional_votes(said)])
+        for name, formula in graph.preconditions.items():
+            if _count_clauses(formula) > MAX_CLAUSES:
+                what = f"what {short_repr(name)} needs is more than {MAX_CLAUSES} statements that could be voted on"
+                hint = "write it with fewer alternatives of several steps"
+                raise InputError(what, where=f"graph {number}", hint=hint)
+    said = [_normalise(graph, graphs[0], number) for number, graph in enumerate(graphs, start=1)]
+    votes = _resolve_contradictions(_collect_votes(said))
     written = {statement for graph in said for statement in _written_statements(graph)}
-    merged = _accepted_graph(found, said, written)
+    merged = _accepted_graph(votes, said, written)
     written.update(_written_statements(merged))
-    told = tuple(vote for vote in found if (vote.kind, vote.step, vote.clause) in written)
+    told = tuple(vote for vote in votes if (vote.kind, vote.step, vote.clause) in written)
     method = {"name": "majority", "of": [graph.method.get("annotator") for graph in graphs]}
-    return MergeResult(replace(merged, method=method, evidence=_agreement_evidence(merged, told)), told)
+    # Per step, all that was voted on with the share of the graphs that say so; what is no need has its kind.
+    evidence: dict[Step, dict[str, list[dict[str, object]]]] = {}
+    for name in merged.steps:
+        for vote in (vote for vote in told if vote.step == name):
+            kind = {} if vote.kind == "needs" else {"kind": vote.kind}
+            agreement = {"agreement": round(vote.agreement, 6), "outcome": vote.outcome}
+            entry: dict[str, object] = {**kind, "clause": vote.clause.to_json(), **agreement}
+            evidence.setdefault(name, {"clauses": []})["clauses"].append(entry)
+    return MergeResult(replace(merged, method=method, evidence=evidence), told)
 
 
 def conjunctive_normal_form(formula: Formula) -> tuple[Formula, ...]:
@@ -117,13 +126,6 @@ def conjunctive_normal_form(formula: Formula) -> tuple[Formula, ...]:
     )
 
 
-def _require_few_clauses(graph: SubtaskGraph, where: str) -> None:
-    for name, formula in graph.preconditions.items():
-        if _count_clauses(formula) > MAX_CLAUSES:
-            what = f"what {short_repr(name)} needs is more than {MAX_CLAUSES} statements that could be voted on"
-            raise InputError(what, where=where, hint="write it with fewer alternatives of several steps")
-
-
 def _count_clauses(formula: Formula, negated: bool = False) -> int:
     """At most so many clauses has the conjunctive normal form: those of an AND add up, those of an OR multiply."""
     if formula.kind == "not":
@@ -132,18 +134,16 @@ def _count_clauses(formula: Formula, negated: bool = False) -> int:
     return sum(counts) if (formula.kind == "all") != negated and counts else math.prod(counts)
 
 
-def _with_names_of_first(graph: SubtaskGraph, first: SubtaskGraph, number: int) -> SubtaskGraph:
-    """The graph with the step names of the first one."""
+def _normalise(graph: SubtaskGraph, first: SubtaskGraph, number: int) -> SubtaskGraph:
+    """The graph with the step names of the first one, and its preconditions in conjunctive normal form."""
     try:
-        return match_step_names(graph, first)
+        renamed = match_step_names(graph, first)
     except InputError:
         alone = min(set(graph.steps) ^ set(first.steps))
         what = f"has not the steps of the first graph: {short_repr(alone)} is in one of them only"
         raise InputError(what, where=f"graph {number}", hint="all graphs must be of the same steps") from None
-
-
-def _to_conjunctive_normal_form(graph: SubtaskGraph) -> SubtaskGraph:
-    return replace(graph, preconditions={n: all_of(conjunctive_normal_form(f)) for n, f in graph.preconditions.items()})
+    clauses = {name: all_of(conjunctive_normal_form(formula)) for name, formula in renamed.preconditions.items()}
+    return replace(renamed, preconditions=clauses)
 
 
 def _written_statements(graph: SubtaskGraph) -> list[tuple[VoteKind, Step, Formula]]:
@@ -159,44 +159,37 @@ def _written_statements(graph: SubtaskGraph) -> list[tuple[VoteKind, Step, Formu
 # -- votes ----------------------------------------------------------------------------------------------------------
 
 
-def _clause_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
-    """On what any graph says of a step, also through the steps that it needs; shorter clauses first."""
+def _collect_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
+    """The votes on everything that any graph says, also through the steps that a step needs."""
+    votes: list[Vote] = []
+
+    def vote(name: Step, clause: Formula, ballots: Sequence[bool], kind: VoteKind) -> None:
+        voters, of = tuple(place for place, says_so in enumerate(ballots) if says_so), len(ballots)
+        twice = 2 * len(voters)
+        outcome: VoteOutcome = "kept" if twice > of else "tie" if twice == of else "dropped"
+        if voters:
+            votes.append(Vote(name, clause, voters, of, outcome, kind))
+
+    names = sorted(said[0].steps)
     every = [Clauses(graph) for graph in said]
-    votes = []
-    for name in sorted(said[0].steps):
-        clauses = {clause for one in every for clause in (*one.of(name), *one.graph.precondition(name).clauses())}
+    for name in names:  # shorter clauses first
+        clauses = {clause for own in every for clause in (*own.of(name), *own.graph.precondition(name).clauses())}
         for clause in sorted(clauses, key=lambda clause: (clause.literal_count, str(clause))):
-            votes += _vote(name, clause, [one.has(name, clause) for one in every])
-    return votes
-
-
-def _pair_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
-    """On the order of pairs that some graph has without a need, and on exclusive pairs."""
-    names = sorted(said[0].steps)
-    places = [np.array([graph.steps.index(name) for name in names], dtype=np.intp) for graph in said]
-    kinds = [graph.pair_kinds for graph in said]
-    before = np.array([one.before[np.ix_(own, own)] for one, own in zip(kinds, places, strict=True)])
-    needs = np.array([one.needs[np.ix_(own, own)] for one, own in zip(kinds, places, strict=True)])
-    exclusive = np.array([np.triu(one.exclusive[np.ix_(own, own)]) for one, own in zip(kinds, places, strict=True)])
-    votes = []
+            vote(name, clause, [own.has(name, clause) for own in every], "needs")
+    # The order of pairs that some graph has without a need, and exclusive pairs; shape (graphs, steps, steps).
+    relations = []
+    for graph in said:
+        places = [graph.steps.index(name) for name in names]
+        kinds, own = graph.pair_kinds, np.ix_(np.array(places, np.intp), np.array(places, np.intp))
+        relations.append(np.stack([kinds.before[own], kinds.needs[own], np.triu(kinds.exclusive[own])]))
+    before, needs, exclusive = np.stack(relations, axis=1)
     for a, b in np.argwhere((before & ~needs).any(axis=0)).tolist():
-        votes += _vote(names[b], step(names[a]), before[:, a, b].tolist(), "after")
+        vote(names[b], step(names[a]), before[:, a, b].tolist(), "after")
     for a, b in np.argwhere(exclusive.any(axis=0)).tolist():
-        votes += _vote(names[a], step(names[b]), exclusive[:, a, b].tolist(), "exclusive")
+        vote(names[a], step(names[b]), exclusive[:, a, b].tolist(), "exclusive")
+    for name in names:
+        vote(name, TRUE, [name in graph.optional for graph in said], "optional")
     return votes
-
-
-def _optional_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
-    names = sorted(said[0].steps)
-    return [vote for name in names for vote in _vote(name, TRUE, [name in one.optional for one in said], "optional")]
-
-
-def _vote(name: Step, clause: Formula, ballots: Sequence[bool], kind: VoteKind = "needs") -> list[Vote]:
-    """The vote, where anybody says so."""
-    voters, of = tuple(place for place, says_so in enumerate(ballots) if says_so), len(ballots)
-    twice = 2 * len(voters)
-    outcome: VoteOutcome = "kept" if twice > of else "tie" if twice == of else "dropped"
-    return [Vote(name, clause, voters, of, outcome, kind)] if voters else []
 
 
 # -- from votes to a graph ------------------------------------------------------------------------------------------
@@ -264,42 +257,19 @@ def _accepted_graph(
         chosen = [vote for vote in kept if vote.kind == kind]
         return [(v.clause.name, v.step) for v in chosen if ((kind, v.step, v.clause) in written) == by_hand]
 
+    # The mean share of repetition of the steps of which more than half of the graphs give one.
+    shares = {name: [graph.repeats[name] for graph in said if name in graph.repeats] for name in said[0].steps}
+    repeats = {n: round(math.fsum(own) / len(own), 6) for n, own in shares.items() if 2 * len(own) > len(said)}
     graph = SubtaskGraph(
         said[0].task,
         said[0].steps,
-        {name: all_of(found) for name, found in clauses.items()},
+        {name: all_of(own) for name, own in clauses.items()},
         order=pairs("after", True),
         exclusive=clique_cover(pairs("exclusive", True)),
         optional=[vote.step for vote in kept if vote.kind == "optional"],
-        repeats=_mean_repeats(said),
+        repeats=repeats,
     )
     apart = [pair for pair in pairs("exclusive", False) if graph.kind(*pair) != "exclusive"]
     graph = replace(graph, exclusive=clique_cover([*pairs("exclusive", True), *apart]))
     ordered = [pair for pair in pairs("after", False) if graph.kind(*pair) == "free"]
     return replace(graph, order=(*graph.order, *ordered)).transitive_reduction()
-
-
-def _mean_repeats(said: Sequence[SubtaskGraph]) -> dict[Step, float]:
-    """The mean share of repetition of the steps of which more than half of the graphs give one."""
-    shares = {name: [graph.repeats[name] for graph in said if name in graph.repeats] for name in said[0].steps}
-    return {n: round(math.fsum(own) / len(own), 6) for n, own in shares.items() if 2 * len(own) > len(said)}
-
-
-def _agreement_evidence(graph: SubtaskGraph, votes: Sequence[Vote]) -> Mapping[Step, Any]:
-    """Per step, all that was voted on with the share of the graphs that say so; what is no need has its kind."""
-    entries: dict[Step, Any] = {}
-    for name in graph.steps:
-        own = [vote for vote in votes if vote.step == name]
-        if own:
-            entries[name] = {
-                "clauses": [
-                    {
-                        **({} if v.kind == "needs" else {"kind": v.kind}),
-                        "clause": v.clause.to_json(),
-                        "agreement": round(v.agreement, 6),
-                        "outcome": v.outcome,
-                    }
-                    for v in own
-                ]
-            }
-    return entries

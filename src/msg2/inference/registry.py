@@ -122,15 +122,13 @@ def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
     for option in values:
         if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            hint = say_who_has_it(option, "method='{}'") or takes
-            raise InputError(f"the method {name!r} has no option {option!r}", hint=hint)
+            raise InputError(f"the method {name!r} has no option {option!r}", hint=say_who_has_it(option) or takes)
     return make(method.options, values)
 
 
-def say_who_has_it(option: str, chosen_by: str) -> str | None:
+def say_who_has_it(option: str) -> str | None:
     """Name the methods that have an option, for somebody who gave it to another one."""
     names = [name for name, method in METHODS.items() if option in {spec.name for spec in option_specs(method.options)}]
     if not names:
         return None
-    have = f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} it"
-    return f"{have}: {chosen_by.format(names[0])}"
+    return f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} it"

@@ -220,7 +220,7 @@ def align(
         _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
     )
     weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
-    found: list[float] = []
+    log_likelihoods: list[float] = []
     for iteration in range(options.iterations):
         order = counts.order + entries + options.order_count * steps * prior
         transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
@@ -230,7 +230,7 @@ def align(
         evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
         evidence += _position_evidence(grid, positions, options)
         posterior = forward_backward(evidence, grid.bins, transitions)
-        found.append(float(posterior.log_likelihood[free].sum()))
+        log_likelihoods.append(float(posterior.log_likelihood[free].sum()))
         if iteration + 1 < options.iterations:
             soft = posterior.steps * (share * free)[:, None, None]
             weights = counts.cues + grid.collect(soft)
@@ -238,7 +238,7 @@ def align(
             entries = share * posterior.entries[free].sum(axis=0)
             if ranks is None:
                 prior = _rank_order(_position_ranks(positions), steps, options)
-    return Alignment(posterior, transitions, tuple(found))
+    return Alignment(posterior, transitions, tuple(log_likelihoods))
 
 
 def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
@@ -262,8 +262,8 @@ def _rank_order(ranks: Sequence[int] | NDArray[np.intp] | None, steps: int, opti
     """Probabilities of the next step by the usual order, shape (N + 1, N); uniform where there is none."""
     if ranks is None:
         return np.full((steps + 1, steps), 1 / steps)
-    place = np.append(np.asarray(ranks, np.float64), -1.0)
-    ahead = place[None, :-1] - place[:, None]
+    rank = np.append(np.asarray(ranks, np.float64), -1.0)
+    ahead = rank[None, :-1] - rank[:, None]
     decay = options.order_decay
     weights = np.where(ahead > 0, np.exp((1 - ahead) / decay), options.backward * np.exp(ahead / decay))
     weights[range(steps), range(steps)] = options.backward

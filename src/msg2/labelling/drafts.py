@@ -186,11 +186,11 @@ class Aligner:
             rounds = min(rounds, LABELLED_ITERATIONS)
         weight = use.position * self.options.position_weight
         options = replace(self.options, iterations=rounds, position_weight=weight)
-        found = align(
+        alignment = align(
             self.grid, self.whitened, self.names, self.counts(labelled),
             ranks=self.ranks, options=options, share=use.share,
         )  # fmt: skip
-        return draft_times(self.grid, found, self.options.lag_seconds)
+        return draft_times(self.grid, alignment, self.options.lag_seconds)
 
     def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
         """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""

@@ -145,7 +145,7 @@ def narration_grid(
     for row, video in enumerate(videos):
         cue_at[row, : bins[row]] = _cues_at(video, int(bins[row]), first)
         texts = [sentence.text for sentence in video.sentences]
-        wider = [" ".join(texts[max(0, place - 1) : place + 2]) for place in range(len(texts))]
+        wider = [" ".join(texts[max(0, number - 1) : number + 2]) for number in range(len(texts))]
         alone, near = np.split(np.asarray(encode([*texts, *wider]), np.float64), 2)
         spoken.append(alone + near)
         vectors.append(np.hstack([alone, near, _running_mean(alone)]))
@@ -162,7 +162,7 @@ def _frames_meanwhile(video: Video, features: VideoFeatures | None) -> FloatArra
     if features is None or not len(features.frames):
         return np.zeros((len(video.sentences), 0))
     sums = np.vstack([np.zeros(features.frames.shape[1]), np.cumsum(features.frames, axis=0, dtype=np.float64)])
-    starts, ends = ([getattr(one, name) for one in video.sentences] for name in ("start", "end"))
+    starts, ends = ([getattr(sentence, name) for sentence in video.sentences] for name in ("start", "end"))
     first = np.minimum(np.searchsorted(features.frame_times, starts), len(features.frames) - 1)
     last = np.maximum(np.searchsorted(features.frame_times, ends), first + 1)
     return np.asarray((sums[last] - sums[first]) / (last - first)[:, None])
@@ -191,6 +191,6 @@ def _cues_at(video: Video, bins: int, first: int) -> NDArray[np.intp]:
 
 def _running_mean(rows: FloatArray) -> FloatArray:
     sums = np.vstack([np.zeros(rows.shape[1]), np.cumsum(rows, axis=0)])
-    place = np.arange(len(rows))
-    low, high = np.maximum(place - _CONTEXT, 0), np.minimum(place + _CONTEXT + 1, len(rows))
+    number = np.arange(len(rows))
+    low, high = np.maximum(number - _CONTEXT, 0), np.minimum(number + _CONTEXT + 1, len(rows))
     return np.asarray((sums[high] - sums[low]) / (high - low)[:, None])

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from msg2.errors import InputError
-from msg2.formats.graph_file import read_graph
+from msg2.formats.graph_reader import read_graph
 from msg2.formats.source import Source
 from msg2.labelling.narration_grid import EncodeTexts
 from msg2.task import Sentence, Step

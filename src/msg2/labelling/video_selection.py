@@ -115,12 +115,12 @@ def graph_movement(graphs: Sequence[SubtaskGraph]) -> float:
 
 def differing_pairs(first: SubtaskGraph, second: SubtaskGraph) -> tuple[PairDifference, ...]:
     """List the pairs of steps whose kind differs, in their order; the two graphs may have different steps."""
-    found = []
+    differences = []
     for a, b in combinations(sorted({*first.steps, *second.steps}), 2):
         ways = [PairDifference(*pair, _kind(first, *pair), _kind(second, *pair)) for pair in ((a, b), (b, a))]
         if changed := [way for way in ways if way.first != way.second]:
-            found.append(next((way for way in changed if way.second != "free"), changed[0]))
-    return tuple(found)
+            differences.append(next((way for way in changed if way.second != "free"), changed[0]))
+    return tuple(differences)
 
 
 def _kind(graph: SubtaskGraph, before: Step, after: Step) -> PairKind:
@@ -130,11 +130,11 @@ def _kind(graph: SubtaskGraph, before: Step, after: Step) -> PairKind:
 def _outcome_shares(steps: Sequence[Step], graphs: Sequence[SubtaskGraph]) -> FloatArray:
     """Share of the graphs in which a pair has each outcome, shape (steps, steps, 4); even where no graph has both."""
     counts = np.zeros((len(steps), len(steps), _OUTCOMES))
-    index = {name: place for place, name in enumerate(steps)}
+    index = {name: number for number, name in enumerate(steps)}
     for graph in graphs:
-        kinds, places = graph.pair_kinds, np.array([index[name] for name in graph.steps], dtype=np.intp)
+        kinds, numbers = graph.pair_kinds, np.array([index[name] for name in graph.steps], dtype=np.intp)
         free = ~(kinds.before | kinds.before.T | kinds.exclusive)
-        counts[np.ix_(places, places)] += np.stack([kinds.before, kinds.before.T, kinds.exclusive, free], axis=2)
+        counts[np.ix_(numbers, numbers)] += np.stack([kinds.before, kinds.before.T, kinds.exclusive, free], axis=2)
     total = counts.sum(axis=2, keepdims=True)
     return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), 1 / _OUTCOMES))
 

@@ -83,10 +83,10 @@ def text_encoder(name: str = "words") -> TextEncoder:
     """
     if name == "words":
         return HashedWords()
-    found = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
-    if found.kind == "clip":
-        return load_clip(found).text_encoder
-    return SentenceEncoder(found)
+    checkpoint = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
+    if checkpoint.kind == "clip":
+        return load_clip(checkpoint).text_encoder
+    return SentenceEncoder(checkpoint)
 
 
 # -- CLIP -------------------------------------------------------------------------------------------------------
@@ -125,17 +125,17 @@ class ClipModel:
     """
 
     def __init__(self, path: str | Path | Checkpoint) -> None:
-        found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _CLIP_KIND)
-        if found.kind != "clip":
-            raise wrong_model_error(found.folder, _CLIP_KIND, f"its config.json says {found.kind!r}")
-        with pretrained_models.loading_model(found, _CLIP_KIND) as (torch, transformers):
-            self._prepare = found.load(transformers.CLIPImageProcessorPil)
-            self._tokenizer = found.load(transformers.AutoTokenizer)
-            self._model = pretrained_models.prepare_for_inference(found.load(transformers.CLIPModel), torch)
+        checkpoint = find_checkpoint(path, _CLIP_KIND)
+        if checkpoint.kind != "clip":
+            raise wrong_model_error(checkpoint.folder, _CLIP_KIND, f"its config.json says {checkpoint.kind!r}")
+        with pretrained_models.loading_model(checkpoint, _CLIP_KIND) as (torch, transformers):
+            self._prepare = checkpoint.load(transformers.CLIPImageProcessorPil)
+            self._tokenizer = checkpoint.load(transformers.AutoTokenizer)
+            self._model = pretrained_models.prepare_for_inference(checkpoint.load(transformers.CLIPModel), torch)
         self._torch = torch
         self._tokens = min(self._tokenizer.model_max_length, self._model.config.text_config.max_position_embeddings)
         prepared = [(key, getattr(self._prepare, key, None)) for key in _IMAGE_SETTINGS]
-        self._name = f"{found.name}@{pretrained_models.fingerprint(self._model, prepared, self._tokens)}"
+        self._name = f"{checkpoint.name}@{pretrained_models.fingerprint(self._model, prepared, self._tokens)}"
 
     @property
     def image_encoder(self) -> ClipEncoder[Image]:
@@ -171,11 +171,11 @@ _loaded_models: WeakValueDictionary[Path, ClipModel] = WeakValueDictionary()
 
 def load_clip(path: str | Path | Checkpoint) -> ClipModel:
     """Load a model, once for as long as one of its encoders is in use."""
-    found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _CLIP_KIND)
-    folder = found.folder.resolve()
+    checkpoint = find_checkpoint(path, _CLIP_KIND)
+    folder = checkpoint.folder.resolve()
     model = _loaded_models.get(folder)
     if model is None:
-        model = _loaded_models[folder] = ClipModel(found)
+        model = _loaded_models[folder] = ClipModel(checkpoint)
     return model
 
 
@@ -203,8 +203,8 @@ class ImageDescriptors:
     (Bhattacharyya coefficients) of the blocks. A block without edges is 0; the histogram never is.
 
     >>> black, red, rose = (np.full((90, 160, 3), colour, np.uint8) for colour in ((0,) * 3, (200, 0, 0), (210, 9, 9)))
-    >>> one, two, three = ImageDescriptors()([black, red, rose])
-    >>> bool(one @ two < 0.1), bool(two @ three > 0.9)
+    >>> x, y, z = ImageDescriptors()([black, red, rose])
+    >>> bool(x @ y < 0.1), bool(y @ z > 0.9)
     (True, True)
     """
 
@@ -252,8 +252,8 @@ def _colour_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _edge_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
     down, right = np.gradient(small.mean(axis=3), axis=(1, 2))
-    place = np.arctan2(down, right) * np.float32(_ANGLES / np.pi) % _ANGLES
-    distance = np.abs(place[..., None] - np.arange(_ANGLES, dtype=np.float32))
+    angle = np.arctan2(down, right) * np.float32(_ANGLES / np.pi) % _ANGLES
+    distance = np.abs(angle[..., None] - np.arange(_ANGLES, dtype=np.float32))
     shared = np.maximum(0, 1 - np.minimum(distance, _ANGLES - distance))  # the angles are a circle
     weights = np.hypot(down, right)[..., None] * shared
     return np.asarray(_split_cells(weights).sum(axis=2))
@@ -269,9 +269,9 @@ def _histogram_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
     hue = np.select([value == red, value == green], [under_red, under_green], under_blue)
     level = _bin_index(np.sqrt(chroma), _CHROMAS)
     hue_bin = np.where(level > 0, _bin_index(hue / 6, _HUES), 0)
-    place = (hue_bin * _CHROMAS + level) * _VALUES + _bin_index(value, _VALUES)
+    index = (hue_bin * _CHROMAS + level) * _VALUES + _bin_index(value, _VALUES)
     bins = _HUES * _CHROMAS * _VALUES
-    counted = np.bincount((place + bins * np.arange(n)[:, None, None]).ravel(), minlength=n * bins)
+    counted = np.bincount((index + bins * np.arange(n)[:, None, None]).ravel(), minlength=n * bins)
     return counted.reshape(n, bins).astype(np.float32)
 
 
@@ -332,16 +332,16 @@ class SentenceEncoder:
     """
 
     def __init__(self, path: str | Path | Checkpoint) -> None:
-        found = path if isinstance(path, Checkpoint) else find_checkpoint(path, _SENTENCE_ENCODER_KIND)
-        self._pooling = _pooling(found)
-        with pretrained_models.loading_model(found, _SENTENCE_ENCODER_KIND) as (torch, transformers):
-            self._tokenizer = found.load(transformers.AutoTokenizer)
-            model = found.load(transformers.AutoModel, trust_remote_code=False)
+        checkpoint = find_checkpoint(path, _SENTENCE_ENCODER_KIND)
+        self._pooling = _pooling(checkpoint)
+        with pretrained_models.loading_model(checkpoint, _SENTENCE_ENCODER_KIND) as (torch, transformers):
+            self._tokenizer = checkpoint.load(transformers.AutoTokenizer)
+            model = checkpoint.load(transformers.AutoModel, trust_remote_code=False)
             self._model = pretrained_models.prepare_for_inference(model, torch)
         self._torch = torch
-        self._max_tokens = _max_tokens(found, self._tokenizer, self._model.config)
+        self._max_tokens = _max_tokens(checkpoint, self._tokenizer, self._model.config)
         self.width = int(self._model.config.hidden_size)
-        self.name = f"{found.name}@{pretrained_models.fingerprint(self._model, self._pooling, self._max_tokens)}"
+        self.name = f"{checkpoint.name}@{pretrained_models.fingerprint(self._model, self._pooling, self._max_tokens)}"
         self.versions = pretrained_models.package_versions()
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:

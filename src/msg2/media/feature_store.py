@@ -382,6 +382,6 @@ def _check_widths(key: VideoKey, features: VideoFeatures, encoders: Encoders) ->
 
 
 def _safetensors() -> ModuleType:
-    with optional_dependency("the feature store", "states"):
+    with optional_dependency("the feature store", "video"):
         import safetensors.numpy
     return safetensors.numpy

@@ -55,11 +55,13 @@ class Checkpoint:
         return part.from_pretrained(self.folder, local_files_only=True, **settings)
 
 
-def find_checkpoint(path: str | Path, wanted: str) -> Checkpoint:
+def find_checkpoint(path: str | Path | Checkpoint, wanted: str) -> Checkpoint:
     """Find a model: the folder of that path, or else what the Hugging Face hub has under that name."""
+    if isinstance(path, Checkpoint):
+        return path
     if Path(path).is_dir():
         return Checkpoint(Path(path).resolve().name, Path(path))
-    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(str(path))}", "video"):
         import huggingface_hub
     name, _, revision = str(path).partition("@")
     try:
@@ -83,9 +85,9 @@ def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
 
 
 @contextmanager
-def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[ModuleType, ModuleType]]:
+def loading_model(checkpoint: Checkpoint, wanted: str) -> Iterator[tuple[ModuleType, ModuleType]]:
     """Import torch and transformers, silence their progress bars and logs, and turn their errors into `InputError`."""
-    with optional_dependency(f"the {wanted} {short_repr(found.name)}", "states"):
+    with optional_dependency(f"the {wanted} {short_repr(checkpoint.name)}", "video"):
         import torch
         import transformers
         from safetensors import SafetensorError
@@ -96,7 +98,7 @@ def loading_model(found: Checkpoint, wanted: str) -> Iterator[tuple[ModuleType, 
     try:
         yield torch, transformers
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, UnpicklingError, SafetensorError) as error:
-        raise wrong_model_error(found.folder, wanted, str(error)) from None
+        raise wrong_model_error(checkpoint.folder, wanted, str(error)) from None
     finally:
         log.set_verbosity(level)
         if bars:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
+from msg2.files import file_sha256
 from msg2.media.video_decoding import open_media, start_seconds
-from msg2.media.video_files import file_sha256
 from msg2.task import Sentence
 from msg2.text import short_repr
 
@@ -64,7 +64,7 @@ class SpeechRecognizer:
     """
 
     def __init__(self, model: str | Path, language: str | None = None) -> None:
-        with optional_dependency("recognising speech", "media"):
+        with optional_dependency("recognising speech", "video"):
             import ctranslate2
             from faster_whisper import WhisperModel
         self._language = language

@@ -1,11 +1,7 @@
-"""Nouns in a parsed clause: what can be an object, what belongs to the name of a thing, which things stand in a row.
+"""The object of a verb in a parsed clause, by its labels and by what English leaves out; and the name of a thing.
 
 The parse is spaCy's, with the labels of its English models (dobj, prt, pobj) or of Universal Dependencies (obj,
-compound:prt, obl with case).
-
-The object of a verb in a parsed clause, by its labels and by what English leaves out.
-
-The object is the first of these that there is:
+compound:prt, obl with case). The object is the first of these that there is:
 
 - what is labelled so, unless it is the recipient ("show you how"); a relative pronoun stands for the noun before it;
 - the subject of a passive ("the eggs are whisked", "get ripped") or of a result ("have the boards cut"), the noun
@@ -100,7 +96,7 @@ def conjuncts(noun: Token) -> list[Token]:
     others += [word for word in _compound_words(noun) if _is_list_item(word)]
     beside = children(noun.head, {noun.dep_, "npadvmod"}) if noun.dep_ in OBJECT else []
     others += [other for other in (*children(noun, {"appos"}), *beside) if _continues_list(other, noun)]
-    return sorted({found for other in others for found in (other, *conjuncts(other))}, key=lambda token: token.i)
+    return sorted({item for other in others for item in (other, *conjuncts(other))}, key=lambda token: token.i)
 
 
 def _continues_list(other: Token, noun: Token) -> bool:
@@ -113,7 +109,7 @@ def _continues_list(other: Token, noun: Token) -> bool:
 
 def _compound_words(noun: Token) -> list[Token]:
     """The words that are labelled as parts of a name, and those of their names."""
-    return [found for word in children(noun, NAME) if word.i < noun.i for found in (*_compound_words(word), word)]
+    return [part for word in children(noun, NAME) if word.i < noun.i for part in (*_compound_words(word), word)]
 
 
 def _is_list_item(word: Token) -> bool:
@@ -172,8 +168,8 @@ def find_object(verb: Token) -> tuple[Token, Token | None]:
         return verb, _resolve_relative_pronoun(noun, verb)
     if labelled:  # only a recipient; the object may stand before: "the trick I showed you"
         return verb, _unlabelled_object(verb) or _object_of_governing_verb(verb)
-    found = _unlabelled_object(verb) or _subject_of_complement_clause(verb) or _object_after_particle(verb)
-    return (verb, found) if found is not None else _shared_object(verb)
+    thing = _unlabelled_object(verb) or _subject_of_complement_clause(verb) or _object_after_particle(verb)
+    return (verb, thing) if thing is not None else _shared_object(verb)
 
 
 # -- labelled objects -------------------------------------------------------------------------------------------

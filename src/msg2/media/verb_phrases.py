@@ -1,21 +1,15 @@
 """Verb phrases in narration: "crack and whisk the eggs" -> "crack eggs", "whisk eggs", each with its time.
 
-A spaCy model parses the text; the rest are rules on its parse: which noun is the object of a verb (`direct_objects`,
-`noun_phrases`), what belongs to the phrase (`grammar`), and which tags are wrong in speech (`tag_correction`).
-
-Verb phrases in a parsed sentence: verb, (particle), direct object, (preposition, its object), for each object.
-
-Part-of-speech tags that a model trained on written text gets wrong in speech, corrected with its dictionary.
-
-In writing an imperative begins a sentence; in speech without full stops it follows anything, and is taken for a noun:
-"turn the screw to the right raise the vehicle". Nouns before nouns are taken for adjectives ("cinnamon sugar"), and
-the other way round ("crispy color").
-
-Narration -> verb phrases with their times, by a spaCy model; what a phrase is, the module `grammar` says.
+A spaCy model parses the text; the rest are rules on its parse. A phrase is a verb, its particle, its direct object, and
+the first preposition with its object, for each object of the verb. `verb_objects` finds the object.
 
 Speech has no full stops and captions break off within sentences: all pieces are joined to one running text, which the
-model cuts into sentences itself; what it tags wrongly, the module `tag_correction` puts right. Notes such as [Music]
-are not spoken, and no phrase goes over them.
+model cuts into sentences itself. Notes such as [Music] are not spoken, and no phrase goes over them.
+
+A model that is trained on written text gets some tags wrong in speech; they are corrected with its dictionary. In
+writing an imperative begins a sentence; in speech without full stops it follows anything, and is taken for a noun:
+"turn the screw to the right raise the vehicle". Nouns before nouns are taken for adjectives ("cinnamon sugar"), and the
+other way round ("crispy color").
 """
 
 from __future__ import annotations
@@ -108,15 +102,15 @@ def _particle(verb: Token, thing: Token) -> list[Token]:
 
     Of several, the last: "put it back on".
     """
-    found: list[Token] = []
+    particle: list[Token] = []
     for child in (*verb.rights, *children(thing, PARTICLE if thing.pos_ == "PRON" else set())):
         taken_for_preposition = child.dep_ == "prep" and thing.head == child
         labelled = child.dep_ in PARTICLE or (child.dep_ == "advmod" and child.tag_ == "RP") or taken_for_preposition
         alone = child.lower_ in _PARTICLES and (child.dep_ == "advmod" or is_bare_preposition(child))
         before = child.left_edge.nbor(-1)
-        if labelled or (alone and (before in (verb, thing, *found) or thing.is_ancestor(before))):
-            found = [child]
-    return found
+        if labelled or (alone and (before in (verb, thing, *particle) or thing.is_ancestor(before))):
+            particle = [child]
+    return particle
 
 
 def _prepositional_phrase(verb: Token, thing: Token, together: list[Token]) -> _PrepositionalPhrase | None:
@@ -124,31 +118,31 @@ def _prepositional_phrase(verb: Token, thing: Token, together: list[Token]) -> _
 
     What follows the last of coordinated objects goes with each of them, but "of" only with its own.
     """
-    of_verb = [one for one in _prepositional_phrases(verb) if one.position > verb.i and one.place != thing]
-    found = [one for one in of_verb if one.position > thing.i or one.position < together[0].i]
-    found += _prepositional_phrases(thing)
+    of_verb = [phrase for phrase in _prepositional_phrases(verb) if phrase.position > verb.i and phrase.place != thing]
+    candidates = [phrase for phrase in of_verb if phrase.position > thing.i or phrase.position < together[0].i]
+    candidates += _prepositional_phrases(thing)
     for other in together:
-        after_all = [one for one in _prepositional_phrases(other) if one.position > together[-1].i]
-        found += [one for one in after_all if one.words[0].lower_ != "of"]
-    found = [one for one in found if f"{one.words[0].lower_} {one.place.lower_}" not in _ADVERBS]
-    return min(found, key=lambda one: one.position, default=None)
+        after_all = [phrase for phrase in _prepositional_phrases(other) if phrase.position > together[-1].i]
+        candidates += [phrase for phrase in after_all if phrase.words[0].lower_ != "of"]
+    candidates = [phrase for phrase in candidates if f"{phrase.words[0].lower_} {phrase.place.lower_}" not in _ADVERBS]
+    return min(candidates, key=lambda phrase: phrase.position, default=None)
 
 
 def _prepositional_phrases(token: Token) -> list[_PrepositionalPhrase]:
     """The prepositions at a word with their objects, those of "back in the pan" and "out of the pan" too."""
-    found: list[_PrepositionalPhrase] = []
+    phrases: list[_PrepositionalPhrase] = []
     for child in token.children:
         if child.dep_ in {"prep", "dative"}:
-            found += [_PrepositionalPhrase((child,), place) for place in _prepositional_objects(child)]
+            phrases += [_PrepositionalPhrase((child,), place) for place in _prepositional_objects(child)]
         if child.dep_ in {"prep", "advmod", *PARTICLE} and child.lower_ in _DIRECTIONS:
             for inner in children(child, {"prep"}):
                 words = (child, inner) if inner.lower_ == "of" else (inner,)
-                found += [_PrepositionalPhrase(words, place) for place in _prepositional_objects(inner)]
+                phrases += [_PrepositionalPhrase(words, place) for place in _prepositional_objects(inner)]
         if child.dep_ == "advmod" and child.lower_ in _PLACES:
-            found += [_PrepositionalPhrase((word,), child) for word in child.lefts if word.lower_ in {"in", "on"}]
+            phrases += [_PrepositionalPhrase((word,), child) for word in child.lefts if word.lower_ in {"in", "on"}]
         if child.dep_ in {"obl", "nmod"} and is_nominal(child):
-            found += [_PrepositionalPhrase((word,), child) for word in children(child, {"case"})[:1]]
-    return found
+            phrases += [_PrepositionalPhrase((word,), child) for word in children(child, {"case"})[:1]]
+    return phrases
 
 
 def _prepositional_objects(preposition: Token) -> list[Token]:
@@ -156,8 +150,8 @@ def _prepositional_objects(preposition: Token) -> list[Token]:
     inside = [child for child in preposition.children if child.dep_ == "pobj" or child.lower_ in _PLACES]
     clauses = children(preposition, {"pcomp"})
     subjects = [subject for clause in clauses for subject in children(clause, {"nsubj"})]
-    found = inside or [subject for subject in subjects if subject.left_edge.i == preposition.i + 1]
-    return [place for place in found if place.lower_ in _PLACES or is_plain_nominal(place)][:1]
+    candidates = inside or [subject for subject in subjects if subject.left_edge.i == preposition.i + 1]
+    return [place for place in candidates if place.lower_ in _PLACES or is_plain_nominal(place)][:1]
 
 
 def _with_prefix(token: Token, text: str) -> str:
@@ -272,7 +266,7 @@ class VerbPhraseExtractor:
     """Extracts verb phrases from narration with an English model of spaCy."""
 
     def __init__(self, model: str | Path, *, keep_sentences: bool = False) -> None:
-        with optional_dependency("finding verb phrases", "media"):
+        with optional_dependency("finding verb phrases", "video"):
             import spacy
         try:
             self._nlp = spacy.load(model, exclude=["ner"])
@@ -301,13 +295,13 @@ class VerbPhraseExtractor:
         as they are spoken.
         """
         text = RunningText.join(pieces)
-        found = []
+        timed = []
         for sentence, first in self._sentences(text):
             phrases = find_verb_phrases(sentence)
             if not phrases and self._keep_sentences:
                 phrases = [VerbPhrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
-            found += [text.timed_sentence(words, first + start, first + end) for words, start, end in phrases if words]
-        return tuple(sorted(found, key=lambda phrase: (phrase.start, phrase.end)))
+            timed += [text.timed_sentence(words, first + start, first + end) for words, start, end in phrases if words]
+        return tuple(sorted(timed, key=lambda phrase: (phrase.start, phrase.end)))
 
     def _sentences(self, text: RunningText) -> Iterator[tuple[Span, int]]:
         """The parsed sentences of a text, each with the place in it from which its characters are counted.
@@ -316,9 +310,9 @@ class VerbPhraseExtractor:
         """
         for doc, first in self._nlp.pipe(text.chunks(CHUNK_CHARACTERS), as_tuples=True):
             for sentence in self._dictionary.correct_tags(doc).sents:
-                places = [token.idx for token in self._dictionary.hidden_imperatives(sentence)]
+                starts = [token.idx for token in self._dictionary.hidden_imperatives(sentence)]
                 last = sentence.end_char
-                cuts = [place for place in places if begins_with_imperative(self._nlp(doc.text[place:last]))]
+                cuts = [start for start in starts if begins_with_imperative(self._nlp(doc.text[start:last]))]
                 if not cuts:
                     yield sentence, first
                     continue

@@ -1,11 +1,8 @@
-"""Video files -> decoded frames with the seconds at which they appear, whatever is wrong with the file.
+"""Decode video files and sample what is on the screen at 0, `every`, 2 `every`, … seconds, as images or as vectors.
 
 Seconds count from the start of the container (whose sound may begin before its pictures), so that they agree with
-labels and with speech; they come from the file, never from counted frames, and never descend.
-
-Videos -> what is on the screen at 0, `every`, 2 `every`, … seconds, as images or as vectors of an encoder.
-
-A frame is on the screen from its own time to that of the next one, whatever the frame rate.
+labels and with speech. They come from the file, never from counted frames, and never descend, whatever is wrong with
+the file. A frame is on the screen from its own time to that of the next one, whatever the frame rate.
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ _DEFAULT_FRAME_RATE = 25
 
 def decoder_version() -> dict[str, str]:
     """Return PyAV with its version, which has a part in what frames look like; an error where it is not installed."""
-    with optional_dependency("reading videos", "media"):
+    with optional_dependency("reading videos", "video"):
         import av
     return {"av": av.__version__}
 

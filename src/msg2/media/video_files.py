@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msg2.errors import InputError
+from msg2.files import file_sha256
 from msg2.formats.captions import CAPTION_SUFFIXES, name_finder
 from msg2.formats.source import Source
 from msg2.text import short_repr
@@ -88,14 +89,14 @@ def find_video_files(
         name_of = name_finder(files, language)
         names = {video: name_of(video) for video in sorted(set(wanted))}
     captions_of = name_finder(caption_files, language)
-    found = []
+    videos = []
     for video, name in names.items():
         if name is not None and media:
             captions_file = _find_captions(video, media[name], caption_files, captions_of)
-            found.append(VideoFiles(video, media[name].path, captions_file))
+            videos.append(VideoFiles(video, media[name].path, captions_file))
         elif name is not None:
-            found.append(VideoFiles(video, None, caption_files[name].path))
-    return FoundVideos(tuple(found), tuple(video for video, name in names.items() if name is None))
+            videos.append(VideoFiles(video, None, caption_files[name].path))
+    return FoundVideos(tuple(videos), tuple(video for video, name in names.items() if name is None))
 
 
 def _files(source: Source) -> Iterator[Source]:
@@ -122,13 +123,13 @@ def _is_caption(file: Source) -> bool:
 
 def _by_name(files: Iterable[Source]) -> dict[str, Source]:
     """By name without suffix; of copies of one file, the first."""
-    found: dict[str, Source] = {}
+    named: dict[str, Source] = {}
     for file in files:
-        first = found.setdefault(file.stem, file)
+        first = named.setdefault(file.stem, file)
         if first is not file and not _same_content(first.path, file.path):
             what = f"is the second file of {short_repr(file.stem)}, beside {first.path}"
             raise InputError(what, where=file.path, hint="keep one of them")
-    return found
+    return named
 
 
 def _same_content(a: Path, b: Path) -> bool:
@@ -141,15 +142,6 @@ def _find_captions(
     """Found by the video's id, or by the name of its file, or by the id at the end of that."""
     ids = (video, file.stem, *_YOUTUBE_ID.findall(file.stem))
     return next((captions[name].path for name in map(captions_of, ids) if name is not None), None)
-
-
-def file_sha256(path: Path) -> str:
-    """Hash the content of a file."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", where=path) from None
 
 
 def require_video_files(

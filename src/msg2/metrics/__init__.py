@@ -3,7 +3,8 @@
 from msg2.metrics.annotator_agreement import AnnotatorAgreement, annotator_agreement, cohen_kappa
 from msg2.metrics.calibration import expected_calibration_error, score_calibration
 from msg2.metrics.detection import DetectionScores, detection_auc, detection_scores, roc_auc
-from msg2.metrics.graph_accuracy import (
+from msg2.metrics.graph_differences import GraphComparison, PairDifference, compare_graphs
+from msg2.metrics.graph_scores import (
     EdgeScores,
     GraphScores,
     accuracy,
@@ -14,7 +15,6 @@ from msg2.metrics.graph_accuracy import (
     spoc,
     violation_rate,
 )
-from msg2.metrics.graph_differences import GraphComparison, PairDifference, compare_graphs
 
 __all__ = [
     "AnnotatorAgreement", "DetectionScores", "EdgeScores", "GraphComparison", "GraphScores", "PairDifference",

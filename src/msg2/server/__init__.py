@@ -1,7 +1,8 @@
 """The local web app: datasets in, graphs out, drawn and corrected by hand; and the same as JSON for programs.
 
 Everything is kept as plain files in one folder. Whatever a visitor sends is worked on in a process of its own.
-`web_app` puts it together; `api` has the routes, `schemas` the JSON, `security` who may ask; `workspace` and `storage`
-keep datasets and graphs, `workbench` and `label_store` the labels that people make, `jobs` learns in the background,
-`sandbox` runs the worker tasks in `dataset_workers`, `graph_workers` and `label_workers`.
+`web_app` puts it together, with the screens; `schemas` has the JSON, `security` who may ask, `settings` the limits.
+The routes are in `uploads` (datasets), `graphs`, `workbench` (labels) and `live_runs`. `workspace` keeps datasets and
+graphs, `jobs` learns in the background, `workers` runs tasks in processes: those in `dataset_workers`, `graph_workers`
+and `label_workers`.
 """

@@ -1,7 +1,7 @@
-"""Worker tasks on datasets: describe, read and export them. Each returns JSON, and runs in the sandbox.
+"""Tasks on datasets: describe, read and export them. Each returns JSON, and runs in a worker process.
 
-Every function takes a keyword `progress` (see `msg2.progress`). Uploads lie in files that are named after their id;
-where that name shows up as the name of a task, it is replaced by the name of the upload.
+An upload lies in a file that is named after its id. Where that name shows up as the name of a task, the name of the
+upload takes its place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from lzma import LZMAError
 from pathlib import Path
-from typing import Any
 
 from msg2.errors import InputError
 from msg2.files import safe_names
@@ -24,10 +23,10 @@ from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
 from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
-from msg2.progress import Progress
 from msg2.server.schemas import DatasetRecord, Unit
+from msg2.server.workers import JsonObject
 from msg2.simulation import SimulationOptions, household_world, simulate
-from msg2.task import Task
+from msg2.task import Segment, Task
 
 EXAMPLE_TASK = "Make Coffee"
 VIDEO_FOLDER = "a folder of videos or captions, without labels"
@@ -36,30 +35,23 @@ _SHOWN_CHARACTERS = 100
 """Of a cell, in a preview."""
 
 
-def is_graph_file(path: Path, *, progress: Progress) -> bool:
+def is_graph_file(path: Path) -> bool:
     """Tell whether a file is a graph file, by its content; a broken one is one as well."""
     document = Source.at(path).document
     return isinstance(document, dict) and ("preconditions" in document or captaincook4d.is_task_graph(document))
 
 
-def describe_upload(path: Path, dataset: DatasetRecord, megabytes: int, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload. A ZIP archive is replaced by the folder it holds; an Excel workbook stays a file."""
-    if zipfile.is_zipfile(path) and not Source.at(path).is_spreadsheet:
-        progress(0, None, "unpacking")
+def describe_dataset(path: Path, dataset: DatasetRecord, unpack_megabytes: int | None = None) -> JsonObject:
+    """Describe a dataset. An uploaded ZIP archive becomes the folder it holds; an Excel workbook stays a file."""
+    if unpack_megabytes is not None and zipfile.is_zipfile(path) and not Source.at(path).is_spreadsheet:
         folder = path.with_name("unpacked")
         try:
-            extract_zip(path, folder, max_bytes=megabytes << 20)
+            extract_zip(path, folder, max_bytes=unpack_megabytes << 20)
         except (OSError, LZMAError) as error:
             what = f"cannot be unpacked ({getattr(error, 'strerror', None) or error})"
             raise InputError(what, where=path) from error
         path.unlink()
         folder.rename(path)
-    return describe_dataset(path, dataset, progress=progress)
-
-
-def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any]:
-    """Describe an upload, or data elsewhere."""
-    progress(0, None, "reading")
     source = Source.at(path)
     videos = folder_videos(source)
     if videos and not holds_labels(source):
@@ -67,19 +59,18 @@ def describe_dataset(path: Path, dataset: DatasetRecord, *, progress: Progress) 
         return {"format": VIDEO_FOLDER, "tasks": [entry], "media": True}
     format = find_reader(source, dataset.reading.columns).description
     preview = preview_table(source, dataset.reading.columns)
-    tasks = read_tasks(source, dataset, repeats="keep")
     entries = [
         {
             "name": task.name, "videos": len(task), "steps": list(task.steps), "unit": unit_of(task),
             "findings": list(summarize_task(task).findings),
         }
-        for task in tasks
+        for task in read_tasks(source, dataset, repeats="keep")
     ]  # fmt: skip
     columns = {} if preview is None else dict(preview.columns)
     return {"format": format, "tasks": entries, "media": bool(videos), "columns": columns}
 
 
-def preview_columns(path: Path, dataset: DatasetRecord, *, progress: Progress) -> dict[str, Any] | None:
+def preview_columns(path: Path, dataset: DatasetRecord) -> JsonObject | None:
     """Look at the first rows of a table, to ask which column is which."""
     preview = preview_table(path, dataset.reading.columns)
     if preview is None or len(preview.header) < 2:
@@ -97,7 +88,7 @@ def unit_of(task: Task) -> Unit:
     return "run" if task.absent == "skipped" else "video"
 
 
-def write_example(folder: Path, name: str, *, progress: Progress) -> None:
+def write_example(folder: Path, name: str) -> None:
     """Write the labels of an everyday task, whose demonstrations are simulated, as a table."""
     simulation = simulate(household_world(EXAMPLE_TASK), SimulationOptions(), seed=0)
     table, *_ = write([simulation.task], folder / f"{name}.csv")
@@ -135,22 +126,25 @@ def _is_video_file(path: Path) -> bool:
     return path.name.lower().endswith((*MEDIA_SUFFIXES, *CAPTION_SUFFIXES))
 
 
-def read_labels(path: Path, dataset: DatasetRecord, task: str | None, *, progress: Progress) -> dict[str, Any]:
+def read_labels(path: Path, dataset: DatasetRecord, task: str | None) -> JsonObject:
     """Read every label of a task, video by video."""
     chosen = choose_task(read_tasks(path, dataset, repeats="keep"), task, path)
-    videos = [
-        {"video": video.id, "labels": [asdict(one) | {"video": video.id} for one in video.segments]} for video in chosen
-    ]
+    videos = [{"video": video.id, "labels": label_rows(video.id, video.segments)} for video in chosen]
     return {"task": chosen.name, "steps": list(chosen.steps), "videos": videos}
 
 
-def export_labels(path: Path, dataset: DatasetRecord, suffix: str, folder: Path, *, progress: Progress) -> str:
+def label_rows(video: str, segments: Iterable[Segment]) -> list[JsonObject]:
+    """Return segments as rows of a table of labels."""
+    return [asdict(segment) | {"video": video} for segment in segments]
+
+
+def export_labels(path: Path, dataset: DatasetRecord, suffix: str, folder: Path) -> str:
     """Write the data in another format; where that takes several files, a ZIP archive of them."""
     stem = safe_names([dataset.title])[0]
     return pack_files(write(read_tasks(path, dataset, repeats="keep"), folder / f"{stem}{suffix}"), folder, stem)
 
 
-def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: Any) -> list[Task]:
+def read_tasks(path: Path | Source, dataset: DatasetRecord, **options: str | float) -> list[Task]:
     """Read the tasks of a dataset; one that is named after the file is named after the upload instead."""
     source = path if isinstance(path, Source) else Source.at(path)
     tasks = read_all(source, **options, **dataset.reading.model_dump(exclude_none=True))

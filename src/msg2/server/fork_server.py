@@ -1,13 +1,15 @@
-"""What the server of forks imports first, and nobody else: a process that loses its parent while it starts is silent.
+"""What the server of forks imports, and nobody else: every task, and silence for a process that loses its parent.
 
-Where the app is killed in that moment, the standard library finds nothing to read (`EOFError`), and would print a
-traceback into the terminal of somebody who has just ended the app.
+Where the app is killed while a process starts, the standard library finds nothing to read (`EOFError`). It would print
+a traceback into the terminal of somebody who has just ended the app.
 """
 
 from __future__ import annotations
 
 import sys
 from types import TracebackType
+
+from msg2.server import graph_workers, label_workers  # noqa: F401
 
 
 def _show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

@@ -1,7 +1,7 @@
 """The job queue: graphs that are to be learned wait here, and are learned in the background.
 
-A job's record is written before it is begun and after it has ended, so whatever happens in between, it is begun again
-at the next start. Results are written whole, by the process that made them, before the record says that they are there.
+A job's record is written before it begins and after it has ended, so whatever happens in between, it begins again at
+the next start. Results are written whole, by the process that made them, before the record says that they are there.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
 
 from msg2.errors import InputError
 from msg2.server import graph_workers
-from msg2.server.sandbox import DiskFullError, ProcessLimits, TaskCancelledError, is_disk_full, run_in_process
-from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest
+from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest, error_response
+from msg2.server.workers import DiskFullError, JsonObject, TaskCancelledError, Worker, is_disk_full
 from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _log = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ _FULL_DISK_PAUSE_SECONDS = 2.0
 
 
 class QueueFullError(InputError):
-    """Too many jobs are waiting already."""
+    """Too much is waiting already."""
 
 
 class JobQueue:
@@ -37,7 +39,7 @@ class JobQueue:
         self._recording = threading.Lock()
         self._stopping = threading.Event()
         self._cancelled: dict[str, threading.Event] = {}
-        self._progress: dict[str, dict[str, Any]] = {}
+        self._progress: dict[str, JsonObject] = {}
         """Id of a running job -> the fields of its record that say how far it is."""
 
     def start(self) -> None:
@@ -47,14 +49,14 @@ class JobQueue:
                 self._enqueue(record)
 
     def stop(self) -> None:
-        """Stop all that is running; it is begun again at the next start."""
+        """Stop all that is running; it begins again at the next start."""
         self._stopping.set()
         for cancelled in list(self._cancelled.values()):
             cancelled.set()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def add(self, request: JobRequest) -> GraphRecord:
-        """Add a job, which is begun when there is a free worker."""
+        """Add a job, which begins when there is a free worker."""
         dataset = self._workspace.datasets.get(request.data)
         request.parse_options()
         request.constraints()
@@ -97,7 +99,7 @@ class JobQueue:
 
     def _run_with_room(self, record: GraphRecord, cancelled: threading.Event) -> None:
         """Run a job; a full disk is no failure of the job, which begins again once there is room."""
-        full = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
+        full: JsonObject = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
         while not cancelled.is_set():
             try:
                 self._run_attempt(record, cancelled)
@@ -139,26 +141,23 @@ class JobQueue:
         def progress(done: int, total: int | None, message: str) -> None:
             self._progress[record.id] = {"news": message, "done": done, "total": total}
 
-        result = run_in_process(
-            graph_workers.learn_graph,
-            workspace.dataset_path(dataset),
-            dataset,
-            record.job,
-            workspace.graphs.folder(record.id),
-            limits=ProcessLimits(self._settings.job_seconds, self._settings.megabytes),
-            progress=progress,
-            stop=cancelled,
-            translate=workspace.dataset_translator(dataset),
-        )
+        with Worker(self._settings.megabytes, cancelled) as worker:
+            result = worker.run(
+                graph_workers.learn_graph,
+                workspace.dataset_path(dataset),
+                dataset,
+                record.job,
+                workspace.graphs.folder(record.id),
+                seconds=self._settings.job_seconds,
+                progress=progress,
+                translate=workspace.dataset_translator(dataset),
+            )
         return update_record(record, **result.value, state="done", remarks=result.messages)
 
 
-def error_response(error: InputError) -> ErrorResponse:
-    """Return the error as it goes over the wire, each part on one line."""
-    what, where, hint = (text and plain_line(text) for text in (error.what, error.where, error.hint))
-    return ErrorResponse(error=what or "", where=where, hint=hint)
+def _get_jobs(request: Request) -> JobQueue:
+    return cast(JobQueue, request.app.state.jobs)
 
 
-def plain_line(text: str) -> str:
-    """Return a text on one line of a sensible length, which every file and answer can hold: no halves of characters."""
-    return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()
+JobQueueDep: TypeAlias = Annotated[JobQueue, Depends(_get_jobs)]
+"""The job queue of the app that was asked."""

@@ -1,7 +1,7 @@
-"""Live runs: somebody does a task, tells what is done, and is answered; others listen.
+"""Live runs over HTTP: somebody does a task, tells what is done, and is answered; others listen.
 
 The record of a run is written after every event, before anybody is answered, so a restart goes on with it. What was
-learned stays in processes, each with a `RunWorker`, and is learned again where such a process has ended.
+learned from the data stays in worker processes, and is learned again where such a process has ended.
 """
 
 from __future__ import annotations
@@ -10,21 +10,36 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from msg2.errors import InputError
-from msg2.server.graph_workers import GRAPH_FILE
+from msg2.server.graph_workers import GRAPH_FILE, RunOutcome, RunSetup, answer_run
 from msg2.server.jobs import QueueFullError
-from msg2.server.resident_process import ResidentPool, WorkerPlan
-from msg2.server.run_workers import RunWorker
-from msg2.server.sandbox import TranslateText
-from msg2.server.schemas import OpenRunRequest, RunAnswer, RunEvent, RunRecord, RunResponse, RunSummary
+from msg2.server.schemas import (
+    OpenRunRequest,
+    RecordId,
+    RunAnswer,
+    RunEvent,
+    RunRecord,
+    RunResponse,
+    RunsResponse,
+    RunSummary,
+)
+from msg2.server.workers import JsonObject, TranslateText, WorkerPool
 from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
-_ASK = {"ask": True}
+_ASK: JsonObject = {"ask": True}
 _MAX_UNREAD = 64
 """Messages that wait for one listener; of a slower one the oldest are dropped."""
+_KEEP_ALIVE_SECONDS = 15.0
+"""Silence after which a comment is sent: else a proxy may take the stream for dead."""
 
 
 class RunListener:
@@ -39,9 +54,16 @@ class RunListener:
         with suppress(RuntimeError):  # the loop has ended, and the listener with it
             self._loop.call_soon_threadsafe(self._put, message)
 
-    async def receive(self) -> str | None:
-        """Wait for the next message."""
-        return await self._messages.get()
+    async def messages(self) -> AsyncIterator[str]:
+        """Wait for one message after the other, until the last."""
+        while True:
+            try:
+                message = await asyncio.wait_for(self._messages.get(), _KEEP_ALIVE_SECONDS)
+            except TimeoutError:
+                message = ": nothing new\n\n"
+            if message is None:
+                return
+            yield message
 
     def _put(self, message: str | None) -> None:
         if self._messages.full():
@@ -55,7 +77,7 @@ class LiveRuns:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._settings = workspace, workspace.settings
         self._records = workspace.runs
-        self._pool = ResidentPool(workspace.settings)
+        self._pool = WorkerPool(workspace.settings)
         self._changing = threading.Lock()
         """For what follows."""
         self._locks: dict[str, threading.Lock] = {}
@@ -77,7 +99,7 @@ class LiveRuns:
 
     def summaries(self) -> list[RunSummary]:
         """List all runs, the newest first."""
-        return [RunSummary(**record.summary()) for record in self._records.records()]
+        return [record.summary() for record in self._records.records()]
 
     def open(self, request: OpenRunRequest) -> RunResponse:
         """Begin a run; where nobody follows this graph with these data yet, what they say is learned first."""
@@ -88,33 +110,31 @@ class LiveRuns:
             self._opening += 1
         try:
             id, data = new_id(), self._choose_data(request)
-            result = self._ask(id, request.graph, data, None, _ASK, False)
-            record = RunRecord(
-                id=id, made=time.time(), graph=request.graph, data=data, saved=result["saved"], **result["about"]
-            )
-            self._records.put(record)
+            outcome = self._ask(id, request.graph, data, None, _ASK, False)
+            fields = {"id": id, "made": time.time(), "graph": request.graph, "data": data, "saved": outcome["saved"]}
+            record = self._records.put(RunRecord.model_validate({**fields, **outcome["about"]}))
         finally:
             with self._changing:
                 self._opening -= 1
-        return RunResponse(**record.summary(), answer=_answer(record, result), log=[])
+        return record.response(_answer(record, outcome), log=[])
 
     def get(self, id: str) -> RunResponse:
         """Return how a run stands, with everything that was told."""
         with self._lock(id):
             record = self._records.get(id)
-            result = self._ask_run(record, _ASK, log=True)
-        return RunResponse(**record.summary(), answer=_answer(record, result), log=result["log"])
+            outcome = self._ask_run(record, _ASK, log=True)
+        return record.response(_answer(record, outcome), outcome["log"])
 
     def tell(self, id: str, event: RunEvent) -> RunAnswer:
         """Tell a run what happened, and those who listen how it stands now."""
         with self._lock(id):
             record = self._records.get(id)
-            result = self._ask_run(record, event)
-            if result["saved"] != record.saved:
-                record = update_record(record, saved=result["saved"], version=record.version + 1)
+            outcome = self._ask_run(record, event)
+            if outcome["saved"] != record.saved:
+                record = update_record(record, saved=outcome["saved"], version=record.version + 1)
                 self._records.put(record)
-                self._publish(id, _message(record, result))
-            return _answer(record, result)
+                self._publish(id, _message(record, outcome))
+            return _answer(record, outcome)
 
     def remove(self, id: str) -> None:
         """Remove a run; the streams of it end."""
@@ -132,12 +152,12 @@ class LiveRuns:
         listener = RunListener(loop)
         with self._lock(id):
             record = self._records.get(id)
-            result = self._ask_run(record, _ASK)
+            outcome = self._ask_run(record, _ASK)
             with self._changing:
                 if sum(map(len, self._listeners.values())) >= self._settings.listeners:
                     raise QueueFullError("too many are listening", hint="try again later")
                 self._listeners.setdefault(id, []).append(listener)
-            listener.send(_message(record, result))
+            listener.send(_message(record, outcome))
         return listener
 
     def forget(self, id: str, listener: RunListener) -> None:
@@ -170,35 +190,110 @@ class LiveRuns:
         except NotFoundError:
             return None
 
-    def _ask_run(self, record: RunRecord, event: RunEvent, log: bool = False) -> Any:
+    def _ask_run(self, record: RunRecord, event: RunEvent, log: bool = False) -> RunOutcome:
         try:
             return self._ask(record.id, record.graph, record.data, record.saved, event, log)
         except NotFoundError:
             what = "the graph of this run, or its data, has been removed"
             raise InputError(what, hint="open another run") from None
 
-    def _ask(self, id: str, graph: str, data: str | None, *question: Any) -> Any:
+    def _ask(self, id: str, graph: str, data: str | None, *question: object) -> RunOutcome:
         """Ask the worker of a graph and its data; where one of these has changed, that is another worker."""
         workspace, record = self._workspace, self._workspace.graphs.get(graph)
-        paths, dataset = [workspace.graph_file(graph, GRAPH_FILE)], None
+        file, path, dataset = workspace.graph_file(graph, GRAPH_FILE), None, None
         translate: TranslateText = str
         if data is not None:
             dataset = workspace.datasets.get(data)
-            paths.append(workspace.dataset_path(dataset))
-            translate = workspace.dataset_translator(dataset)
+            path, translate = workspace.dataset_path(dataset), workspace.dataset_translator(dataset)
         try:
-            key = (graph, data, dataset and dataset.reading, *(path.stat().st_mtime_ns for path in paths))
+            changed = tuple(each.stat().st_mtime_ns for each in (file, path) if each is not None)
         except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", where=translate(str(paths[-1]))) from None
-        reading = {} if record.job is None else record.job.model_dump(include={"overlap"}, exclude_none=True)
-        arguments = (paths[0], paths[1] if dataset else None, dataset, self._settings.run_events, reading)
-        return self._pool.ask(key, WorkerPlan(RunWorker, arguments, translate), id, *question)
+            raise InputError(f"cannot be read ({error.strerror})", where=translate(str(path or file))) from None
+        overlap = None if record.job is None else record.job.overlap
+        described = None if dataset is None else dataset.model_dump_json()
+        setup = RunSetup(file, path, described, overlap, changed, self._settings.run_events)
+        return self._pool.run(setup, answer_run, setup, id, *question, translate=translate).value
 
 
-def _answer(record: RunRecord, result: dict[str, Any]) -> dict[str, Any]:
-    return {"version": record.version, **result["answer"]}
+def _answer(record: RunRecord, outcome: RunOutcome) -> RunAnswer:
+    return {"version": record.version, **outcome["answer"]}
 
 
-def _message(record: RunRecord, result: dict[str, Any]) -> str:
+def _message(record: RunRecord, outcome: RunOutcome) -> str:
     """An answer as a server-sent event."""
-    return f"id: {record.version}\ndata: {json.dumps(_answer(record, result))}\n\n"
+    return f"id: {record.version}\ndata: {json.dumps(_answer(record, outcome))}\n\n"
+
+
+# -- routes -----------------------------------------------------------------------------------------------------
+
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+
+def _get_runs(request: Request) -> LiveRuns:
+    return cast(LiveRuns, request.app.state.runs)
+
+
+_Runs: TypeAlias = Annotated[LiveRuns, Depends(_get_runs)]
+
+
+class RunStreamResponse(StreamingResponse):
+    """What a listener is sent; whatever ends it, the listener is forgotten."""
+
+    def __init__(self, runs: LiveRuns, id: str, listener: RunListener) -> None:
+        super().__init__(listener.messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        self._runs, self._id, self._listener = runs, id, listener
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request, as any ASGI application does."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._runs.forget(self._id, self._listener)
+
+
+@router.get("")
+def list_runs(runs: _Runs) -> RunsResponse:
+    """All live runs, the newest first."""
+    return RunsResponse(runs=runs.summaries())
+
+
+@router.post("", status_code=201)
+def open_run(request: OpenRunRequest, runs: _Runs) -> RunResponse:
+    """Begin a run of a graph that is kept. The first one learns from the data, which may take seconds."""
+    return runs.open(request)
+
+
+@router.get("/{id}")
+def get_run(id: RecordId, runs: _Runs) -> RunResponse:
+    """How a run stands: the present answer, and everything that was told."""
+    return runs.get(id)
+
+
+@router.post("/{id}/events")
+def tell_run(id: RecordId, event: RunEvent, runs: _Runs) -> RunAnswer:
+    """Tell what happened, or ask; an event that is refused changes nothing."""
+    return runs.tell(id, event)
+
+
+@router.get(
+    "/{id}/stream",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events: the data of each is an answer, as events get it, and its id the "
+            "version. The last one is of the type `removed`, where the run was.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def stream_run(id: RecordId, runs: _Runs) -> Response:
+    """The present answer at once, then every new one as it comes, until the run is removed."""
+    listener = await run_in_threadpool(runs.listen, id, asyncio.get_running_loop())
+    return RunStreamResponse(runs, id, listener)
+
+
+@router.delete("/{id}", status_code=204)
+def remove_run(id: RecordId, runs: _Runs) -> None:
+    """Remove a run; its streams end."""
+    runs.remove(id)

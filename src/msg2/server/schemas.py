@@ -1,7 +1,7 @@
 """Requests, responses and stored records as types: the schema of the JSON API and of the files `record.json`.
 
-Nothing that does not fit gets in. The options of the methods are not written here: their schema is generated from the
-dataclass of each method, see `msg2.options`.
+Whatever does not fit is refused. The options of a method are not written here: their schema is generated from the
+dataclass of the method, see `msg2.options`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,32 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
+from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
-from msg2.graph.graph_file import GraphFile
+from msg2.graph.graph_file import GraphFileContent
 from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
-from msg2.options import option_specs
+from msg2.inference.merging import VoteKind, VoteOutcome
+from msg2.labelling.video_selection import VideoChoice
+from msg2.options import WHOLE, NonNegative, Probability, option_specs
+from msg2.server.workers import JsonObject
 
 
 class StrictModel(BaseModel):
     """Nothing is guessed: a number is no text, and a key that is not known is refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class QueryModel(StrictModel):
+    """Parameters in the query of an address, where everything is text."""
+
+    model_config = ConfigDict(strict=False)
 
 
 # -- values -----------------------------------------------------------------------------------------------------
@@ -35,9 +46,9 @@ _MAX_DEPTH = 100
 _MAX_PLANS = 100
 
 
-def _require_storable(value: Any) -> Any:
+def _require_storable(value: JsonObject) -> JsonObject:
     """Refuse what no JSON file can hold: halves of characters, numbers that are too large, endless nesting."""
-    level = [value]
+    level: list[object] = [value]
     for _ in range(_MAX_DEPTH):
         level = [part for whole in level for part in _parts(whole)]
     if level:
@@ -49,28 +60,24 @@ def _require_storable(value: Any) -> Any:
     return value
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _parts(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _limit_plans(event: dict[str, Any]) -> dict[str, Any]:
+def _limit_plans(event: JsonObject) -> JsonObject:
     """Refuse the question for more plans than anybody reads, each of which takes time."""
-    if isinstance(event.get("k"), int | float) and event["k"] > _MAX_PLANS:
+    k = event.get("k")
+    if isinstance(k, int | float) and k > _MAX_PLANS:
         raise ValueError(f"k is more than {_MAX_PLANS}")
     return event
 
 
-def _integer_from_float(value: Any) -> Any:
-    """JSON has one kind of number: 5.0 is as whole as 5."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _list_methods(schema: dict[str, Any]) -> None:
+def _list_methods(schema: JsonObject) -> None:
     """Name the methods that are registered when the schema is asked for."""
     schema["enum"] = list(METHODS)
 
 
-def _list_method_options(schema: dict[str, Any]) -> None:
+def _list_method_options(schema: JsonObject) -> None:
     """Describe the options of every method that is registered when the schema is asked for."""
     schema.pop("additionalProperties", None)
     schema["description"] = "Options of the method; what is not given, or null, has the method's default."
@@ -85,7 +92,6 @@ def _list_method_options(schema: dict[str, Any]) -> None:
     ]
 
 
-_INTEGER = BeforeValidator(_integer_from_float)
 ID_PATTERN = "^[0-9a-f]{32}$"
 RecordId: TypeAlias = Annotated[str, Field(pattern=ID_PATTERN, description="32 hexadecimal digits.")]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -94,13 +100,11 @@ FileName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 QueryText: TypeAlias = Annotated[str, Field(min_length=1, max_length=2000)]
 """A name in an address, which cannot be of any length."""
 ConstraintPair: TypeAlias = Annotated[list[Name], Field(min_length=2, max_length=2, description="[before, after]")]
-Seconds: TypeAlias = Annotated[float, Field(ge=0)]
-Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 OptionValues: TypeAlias = Annotated[
-    dict[str, Any], AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
+    JsonObject, AfterValidator(_require_storable), Field(json_schema_extra=_list_method_options)
 ]
 GraphDocument: TypeAlias = Annotated[
-    dict[str, Any], BeforeValidator(_require_storable, json_schema_input_type=GraphFile)
+    JsonObject, BeforeValidator(_require_storable, json_schema_input_type=GraphFileContent)
 ]
 """The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
 
@@ -130,8 +134,8 @@ class LabelRow(StrictModel):
 
     video: Name
     step: Name
-    start: Seconds | None = None
-    end: Seconds | None = None
+    start: NonNegative | None = None
+    end: NonNegative | None = None
     task: Name | None = None
     confidence: Probability | None = None
     source: str | None = None
@@ -143,8 +147,8 @@ class LearnSettings(StrictModel):
     task: Annotated[Name | None, Field(description="Which task, where there are several.")] = None
     method: Annotated[str, Field(json_schema_extra=_list_methods)] = DEFAULT_METHOD
     options: OptionValues = {}
-    seed: Annotated[int, Field(ge=0, le=2**53), _INTEGER] = 0
-    samples: Annotated[int, Field(ge=1, le=10_000), _INTEGER] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**53), WHOLE] = 0
+    samples: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
     confidence: Probability | None = None
     require: Annotated[list[ConstraintPair], Field(description="The second step needs the first.")] = []
     forbid: Annotated[list[ConstraintPair], Field(description="The second step does not need the first.")] = []
@@ -175,9 +179,13 @@ class LearnSettings(StrictModel):
 
     def parse_options(self) -> dict[str, Any]:
         """Turn the options into values that the method takes; `InputError` where it does not take them."""
-        given = {name: value for name, value in self.options.items() if value is not None}
-        make_options(self.method, given)
-        return given
+        values = {name: value for name, value in self.options.items() if value is not None}
+        make_options(self.method, values)
+        return values
+
+    def reading(self) -> dict[str, str | float]:
+        """Return the options of reading the data that are given."""
+        return self.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
 
 
 RELATIONS = {
@@ -239,19 +247,15 @@ class RenameRequest(StrictModel):
     title: Annotated[str, Field(max_length=200)]
 
 
-class CompareQuery(StrictModel):
+class CompareQuery(QueryModel):
     """Two graphs, in the query."""
-
-    model_config = ConfigDict(strict=False)
 
     first: RecordId
     second: RecordId
 
 
-class DirectlyFollowsQuery(StrictModel):
+class DirectlyFollowsQuery(QueryModel):
     """Which task of some data, and whether its steps go down or left to right, in the query."""
-
-    model_config = ConfigDict(strict=False)
 
     task: QueryText | None = None
     top_down: bool = False
@@ -270,10 +274,8 @@ class MergeRequest(StrictModel):
     work: Annotated[list[RecordId], Field(min_length=2, max_length=100)]
 
 
-class WorkbenchQuery(StrictModel):
+class WorkbenchQuery(QueryModel):
     """Whose labels of which task, in the query; the task may be left out where there is only one."""
-
-    model_config = ConfigDict(strict=False)
 
     person: PersonName
     task: QueryText | None = None
@@ -285,10 +287,8 @@ class AgreementQuery(WorkbenchQuery):
     other: PersonName
 
 
-class WorkbenchVideoQuery(StrictModel):
+class WorkbenchVideoQuery(QueryModel):
     """One video of a task, in the query."""
-
-    model_config = ConfigDict(strict=False)
 
     task: QueryText
     video: QueryText
@@ -305,8 +305,8 @@ class SettledDraft(StrictModel):
     """A draft that a person has decided on: it does not come back, even where it is made again at about this time."""
 
     step: Name
-    start: Seconds | None = None
-    end: Seconds | None = None
+    start: NonNegative | None = None
+    end: NonNegative | None = None
     outcome: Literal["accepted", "rejected"]
 
 
@@ -314,7 +314,7 @@ class SaveLabelsRequest(PersonRequest):
     """All labels of one video by one person; `version` is what they rest on, 0 for a video that is new."""
 
     video: Name
-    version: Annotated[int, Field(ge=0, le=2**53), _INTEGER]
+    version: Annotated[int, Field(ge=0, le=2**53), WHOLE]
     labels: list[LabelRow]
     settled: list[SettledDraft] = []
 
@@ -354,30 +354,32 @@ class ErrorResponse(StrictModel):
     hint: str | None = None
 
 
-class SecondsToStep(StrictModel):
-    """Seconds until a step comes: the median of the gaps that were seen, and the range of four in five of them."""
+def error_response(error: InputError) -> ErrorResponse:
+    """Return the error as it goes over the wire, each part on one line."""
+    what, where, hint = (text and plain_line(text) for text in (error.what, error.where, error.hint))
+    return ErrorResponse(error=what or "", where=where, hint=hint)
 
-    median: float
-    low: float
-    high: float
-    gaps: int
+
+def plain_line(text: str) -> str:
+    """Return a text on one line of a sensible length, which every file and answer can hold: no halves of characters."""
+    return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()
 
 
 class NextStepEntry(StrictModel):
     """A step that is left, with the clauses that do not hold yet (formulas as in a graph file).
 
-    `probability` is null for rankers that only rank, `seconds` without labels that have times. What is done has
-    `ruled_out_by` the step; `awaited` should come before it, if done at all.
+    `probability` is null for rankers that only rank, `seconds` (until the step comes) without labels that have times.
+    What is done has `ruled_out_by` the step; `awaited` should come before it, if done at all.
     """
 
     step: str
     rank: int
     probability: Probability | None
     eligible: bool
-    unmet: list[Any]
+    unmet: list[object]
     ruled_out_by: list[str]
     awaited: list[str]
-    seconds: SecondsToStep | None = None
+    seconds: WaitingTime | None = None
 
 
 class NextStepsResponse(StrictModel):
@@ -390,7 +392,7 @@ class DrawResponse(StrictModel):
     """A graph that has been laid out: the SVG, and the graph with its steps in order."""
 
     svg: str
-    graph: dict[str, Any]
+    graph: JsonObject
 
 
 class ArrowEntry(StrictModel):
@@ -485,14 +487,6 @@ class CaptionsResponse(StrictModel):
     captions: list[CaptionEntry]
 
 
-class VideoChoiceEntry(StrictModel):
-    """A video to label next, and why."""
-
-    video: str
-    gain: float
-    reason: str
-
-
 class StabilityPoint(StrictModel):
     """How much the graph moved with so many labelled videos."""
 
@@ -511,26 +505,7 @@ class LiveGraphResponse(StrictModel):
     enough: bool
     sentence: str
     trend: list[StabilityPoint]
-    next: list[VideoChoiceEntry]
-
-
-class StepAgreementEntry(StrictModel):
-    """Agreement of two people on a step; see `msg2.metrics.annotator_agreement`."""
-
-    step: str
-    first: int
-    second: int
-    both: int
-    presence_kappa: float | None
-    time_kappa: float | None
-
-
-class AgreementResponse(StrictModel):
-    """Agreement of two people over the videos that both have saved."""
-
-    videos: int
-    overall: StepAgreementEntry
-    steps: list[StepAgreementEntry]
+    next: list[VideoChoice]
 
 
 class OptionDescription(StrictModel):
@@ -553,7 +528,7 @@ class MethodDescription(StrictModel):
 class ChoicesResponse(StrictModel):
     """What there is to choose from: methods (`methods` has the default of each option only), and formats."""
 
-    methods: dict[str, dict[str, Any]]
+    methods: dict[str, JsonObject]
     method_options: dict[str, MethodDescription]
     default: str
     graph_formats: list[str]
@@ -611,11 +586,11 @@ class ClauseVote(StrictModel):
     """
 
     step: str
-    clause: Any
+    clause: object
     voters: list[int]
     of: int
-    outcome: Literal["kept", "dropped", "tie", "contradiction"]
-    kind: Literal["needs", "after", "exclusive", "optional"] = "needs"
+    outcome: VoteOutcome
+    kind: VoteKind = "needs"
 
 
 class GraphRecord(StrictModel):
@@ -661,70 +636,75 @@ class GraphsResponse(StrictModel):
 # -- live runs --------------------------------------------------------------------------------------------------
 
 
-_STEP_NAME: dict[str, Any] = {"type": "string", "description": "A step of the graph."}
-_AT: dict[str, Any] = {"type": ["number", "null"], "description": "Seconds, never less than before."}
-_SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+class DidEvent(StrictModel):
+    """A step was done."""
+
+    did: str
+    at: float | None = None
+    confidence: Probability | None = None
 
 
-def _event_schema(kind: str, value: dict[str, Any], **others: dict[str, Any]) -> dict[str, Any]:
-    """Describe one kind of event: its key with the value, and what else it may have."""
-    properties = {kind: value, **others}
-    return {"type": "object", "required": [kind], "additionalProperties": False, "properties": properties}
+class SawEvent(StrictModel):
+    """A recogniser saw one of these steps."""
+
+    saw: Annotated[dict[str, Probability], Field(min_length=1)]
+    at: float | None = None
 
 
+class AcceptEvent(StrictModel):
+    """A step is done after all."""
+
+    accept: str
+
+
+class UndoEvent(StrictModel):
+    """The last event is taken back."""
+
+    undo: Literal[True]
+
+
+class PlanQuestion(StrictModel):
+    """How to get to a step; nothing of this is kept."""
+
+    plan: str
+    length: Annotated[int, Field(ge=1)] | None = None
+    k: Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None = None
+
+
+class AllQuestion(StrictModel):
+    """Everything that is known; nothing of this is kept."""
+
+    ask: Literal[True]
+    now: float | None = None
+    ended: bool = False
+
+
+class AnswerFields(TypedDict):
+    """Everything that is known after an event. `report` is about a step that was told, `last` what was told last, with
+    its report; `version` is how often the run has changed.
+    """
+
+    version: int
+    last: JsonObject | None
+    report: NotRequired[JsonObject]
+    plans: NotRequired[list[JsonObject]]
+    done: dict[str, Probability]
+    progress: list[str]
+    next: list[JsonObject]
+    missing: list[JsonObject]
+    time_left: JsonObject | None
+    finished: JsonObject
+
+
+_EVENTS: tuple[type[StrictModel], ...] = (DidEvent, SawEvent, AcceptEvent, UndoEvent, PlanQuestion, AllQuestion)
 RunEvent: TypeAlias = Annotated[
-    dict[str, Any],
+    JsonObject,
     AfterValidator(_require_storable),
     AfterValidator(_limit_plans),
-    WithJsonSchema(
-        {
-            "description": "What happened: a step was done, a recogniser saw something, a step is done after all, the "
-            "last one is taken back. Or a question, of which nothing is kept: a plan, or all answers.",
-            "anyOf": [
-                _event_schema("did", _STEP_NAME, at=_AT, confidence={**_SHARE, "type": ["number", "null"]}),
-                _event_schema("saw", {"type": "object", "minProperties": 1, "additionalProperties": _SHARE}, at=_AT),
-                _event_schema("accept", _STEP_NAME),
-                _event_schema("undo", {"type": "boolean", "const": True}),
-                _event_schema(
-                    "plan",
-                    _STEP_NAME,
-                    length={"type": ["integer", "null"], "minimum": 1},
-                    k={"type": ["integer", "null"], "minimum": 1, "maximum": _MAX_PLANS},
-                ),
-                _event_schema(
-                    "ask",
-                    {"type": "boolean", "const": True},
-                    now={"type": ["number", "null"]},
-                    ended={"type": "boolean"},
-                ),
-            ],
-        }
-    ),
+    WithJsonSchema({"anyOf": [event.model_json_schema() for event in _EVENTS]}),
 ]
-_OBJECTS: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
-RunAnswer: TypeAlias = Annotated[
-    dict[str, Any],
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "Everything that is known after an event. `report` is about a step that was told, `last` "
-            "what was told last, with its report; `version` is how often the run has changed.",
-            "required": ["version", "last", "done", "progress", "next", "missing", "time_left", "finished"],
-            "properties": {
-                "version": {"type": "integer"},
-                "last": {"type": ["object", "null"]},
-                "report": {"type": "object"},
-                "plans": _OBJECTS,
-                "done": {"type": "object", "additionalProperties": _SHARE},
-                "progress": {"type": "array", "items": {"type": "string"}},
-                "next": _OBJECTS,
-                "missing": _OBJECTS,
-                "time_left": {"type": ["object", "null"]},
-                "finished": {"type": "object"},
-            },
-        }
-    ),
-]
+"""What happened, or a question; `msg2.assist.events` says in a sentence what is wrong with it."""
+RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(TypeAdapter(AnswerFields).json_schema())]
 """As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
@@ -738,17 +718,22 @@ class OpenRunRequest(StrictModel):
     ] = None
 
 
-class RunSummary(StrictModel):
-    """A live run. `limitations` says what cannot be answered and why, `events` how many things were told."""
+class RunFields(StrictModel):
+    """A live run. `limitations` says what cannot be answered and why, `version` is how often the run has changed."""
 
     id: RecordId
     made: float
     graph: RecordId
-    data: RecordId | None
+    data: RecordId | None = None
     task: str
     steps: list[str]
-    limitations: dict[str, str]
-    version: int
+    limitations: dict[str, str] = Field(default_factory=dict)
+    version: int = 0
+
+
+class RunSummary(RunFields):
+    """A live run, and how many things were told."""
+
     events: int
 
 
@@ -756,7 +741,7 @@ class RunResponse(RunSummary):
     """A live run with the present answer, and everything that was told."""
 
     answer: RunAnswer
-    log: list[dict[str, Any]]
+    log: list[JsonObject]
 
 
 class RunsResponse(StrictModel):
@@ -765,21 +750,17 @@ class RunsResponse(StrictModel):
     runs: list[RunSummary]
 
 
-class RunRecord(StrictModel):
+class RunRecord(RunFields):
     """A live run as it is kept: `saved` is what `msg2.Assistant` saves of it."""
 
-    id: RecordId
-    made: float
-    graph: RecordId
-    task: str
-    steps: list[str]
-    saved: dict[str, Any]
-    data: RecordId | None = None
-    limitations: dict[str, str] = Field(default_factory=dict)
-    version: int = 0
+    saved: JsonObject
 
-    def summary(self) -> dict[str, Any]:
-        """Return the fields of a `RunSummary`."""
+    def summary(self) -> RunSummary:
+        """Return what a list of runs shows."""
         events = self.saved.get("events")
         count = len(events) if isinstance(events, list) else 0
-        return {**self.model_dump(exclude={"saved"}), "events": count}
+        return RunSummary(**self.model_dump(exclude={"saved"}), events=count)
+
+    def response(self, answer: RunAnswer, log: list[JsonObject]) -> RunResponse:
+        """Return the run with the present answer, and what was told."""
+        return RunResponse(**self.summary().model_dump(), answer=answer, log=log)

@@ -1,9 +1,8 @@
-"""Who may use the app: whoever knows its token, which a browser trades for a session cookie at once.
+"""Who may use the app: which host, origin and token a request must have, and how many bytes it may send.
 
-A session is a random number with its HMAC under a secret of the folder, so it outlives a restart of the server, whose
-token is another one every time. Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s.
-
-The security of the app: which host, origin and token a request must have, and how many bytes it may send.
+Whoever knows the token gets in; a browser trades it for a session cookie at once. A session is a random number with its
+HMAC under a secret of the folder, so it outlives a restart of the server, whose token is another one every time.
+Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s.
 
 A web page from elsewhere can make a browser send requests to this address, also under a name of its own (DNS
 rebinding). So the Host header must name this machine, and what browsers say of a request's origin must be this app.
@@ -14,18 +13,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import re
 import secrets
 import time
-from http.cookies import CookieError, SimpleCookie
 from importlib import resources
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from msg2.errors import InputError
@@ -37,6 +35,26 @@ _TOKEN_BYTES = 24
 _FIRST_DELAY, _LONGEST_DELAY = 0.02, 5.0
 _FORGET_SECONDS = 60.0
 """Wrong guesses are forgotten after so long without another one."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
+_THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
+_UPLOAD_PATHS = ("/api/data", "/api/preview")
+_MAX_DIGITS = 15
+_PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
+"""How long a body may take: so long, and longer by what has come."""
+_TOKEN_PAGE = resources.files("msg2.server").joinpath("static", "token.html").read_text("utf-8")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action {}; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY.format("'none'"),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer; a page of a graph has a policy of its own, see `msg2.server.web_app`."""
 
 
 def new_token() -> str:
@@ -65,55 +83,49 @@ class Authenticator:
         self._cookie = f"msg2-{hashlib.sha256(str(folder.resolve()).encode(errors='replace')).hexdigest()[:8]}"
         self._delay, self._last_wrong = 0.0, 0.0
 
-    def is_token(self, text: str) -> bool:
+    async def refuse(self, request: Request) -> Response | None:
+        """Answer a request without the token or a session, or one that trades the token for a session."""
+        has_session = self._has_session(request)
+        in_address = request.query_params.get("token") if request.method == "GET" else None
+        if in_address is not None and (has_session or self._is_token(in_address)):
+            return self._welcome(request, is_new=self._is_token(in_address))  # or an old address, maybe a bookmark
+        scheme, _, in_header = request.headers.get("authorization", "").partition(" ")
+        if has_session or (scheme.lower() in ("bearer", "token") and self._is_token(in_header)):
+            return None
+        if in_address is not None or in_header:
+            await asyncio.sleep(self._delay_of_guess())
+        if "text/html" in request.headers.get("accept", ""):
+            return HTMLResponse(_TOKEN_PAGE, 401, {"Content-Security-Policy": _POLICY.format("'self'")})
+        hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
+        return _refusal(401, "this app wants to know its token", hint)
+
+    def _welcome(self, request: Request, is_new: bool) -> Response:
+        """Redirect to the same address without the token, with a session where that is new."""
+        rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
+        path = "/" + request.scope["path"].lstrip("/")
+        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        if is_new:
+            number = secrets.token_hex(16)
+            response.set_cookie(self._cookie, f"{number}.{self._sign(number)}", httponly=True, samesite="lax")
+        return response
+
+    def _is_token(self, text: str) -> bool:
         """Tell whether a text is the token, in a time that does not depend on the text."""
         return hmac.compare_digest(text.encode(), self._token.encode())
 
-    def has_session(self, headers: Headers) -> bool:
-        """Tell whether the cookie of a request is a session of this app."""
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        number, _, signature = (cookie.value if cookie else "").partition(".")
+    def _has_session(self, request: Request) -> bool:
+        number, _, signature = request.cookies.get(self._cookie, "").partition(".")
         return hmac.compare_digest(signature.encode(), self._sign(number).encode())
 
-    def new_session(self) -> str:
-        """Make the value of a `Set-Cookie` header that begins a session."""
-        number = secrets.token_hex(16)
-        return f"{self._cookie}={number}.{self._sign(number)}; Path=/; HttpOnly; SameSite=Lax"
+    def _sign(self, number: str) -> str:
+        return hmac.new(self._secret, number.encode(), hashlib.sha256).hexdigest()
 
-    def delay_of_guess(self) -> float:
+    def _delay_of_guess(self) -> float:
         """Count a wrong guess; in seconds, how long its answer has to wait."""
         now = time.monotonic()
         grown = 2 * self._delay if now - self._last_wrong < _FORGET_SECONDS else 0.0
         self._delay, self._last_wrong = min(max(grown, _FIRST_DELAY), _LONGEST_DELAY), now
         return self._delay
-
-    def _sign(self, number: str) -> str:
-        return hmac.new(self._secret, number.encode(), hashlib.sha256).hexdigest()
-
-
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
-_THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
-_UPLOAD_PATHS = ("/api/data", "/api/preview")
-_MAX_DIGITS = 15
-_PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
-"""How long a body may take: so long, and longer by what has come."""
-_TOKEN_PAGE = resources.files("msg2.server").joinpath("static", "token.html").read_text("utf-8")
-
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
-        "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-"""Of every answer; a page of a graph has a policy of its own, see `msg2.server.api.pages`."""
 
 
 class SecurityMiddleware:
@@ -128,55 +140,33 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._settings.upload_megabytes if scope["path"] in _UPLOAD_PATHS else self._settings.body_megabytes
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answer_headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    answer_headers.setdefault(name, value)
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        headers = Headers(scope=scope)
-        app = (
-            self._refuse_origin(scope, headers)
-            or await self._refuse_stranger(scope, headers)
-            or _refuse_length(headers, limit)
-            or self._app
-        )
-        await app(scope, _limit_body(receive, limit), answer)
+        limit = self._settings.upload_megabytes if scope["path"] in _UPLOAD_PATHS else self._settings.body_megabytes
+        refusal = await self._refuse(Request(scope), limit)
+        await (refusal or self._app)(scope, _limit_body(receive, limit), answer)
 
-    def _refuse_origin(self, scope: Scope, headers: Headers) -> Response | None:
-        """Make the response to a request that comes from another site, or goes to another host; None for others."""
-        error = self._origin_error(scope, headers)
-        return None if error is None else _error_response(403, error, "open the address that `msg2 serve` printed")
-
-    async def _refuse_stranger(self, scope: Scope, headers: Headers) -> Response | None:
-        """Make the response to a request without the token or a session, or that trades one for the other."""
-        authenticator = self._authenticator
-        if authenticator is None:
+    async def _refuse(self, request: Request, limit: int) -> Response | None:
+        """Answer a request from another site, to another host, without the token or with too long a body."""
+        error = self._origin_error(request)
+        if error is not None:
+            return _refusal(403, error, "open the address that `msg2 serve` printed")
+        if self._authenticator is not None and (refusal := await self._authenticator.refuse(request)) is not None:
+            return refusal
+        length = request.headers.get("content-length", "0")
+        if length.isdecimal() and len(length) <= _MAX_DIGITS and int(length) <= limit << 20:
             return None
-        has_session = authenticator.has_session(headers)
-        in_address = dict(_query_pairs(scope)).get("token") if scope["method"] == "GET" else None
-        if in_address is not None:
-            if authenticator.is_token(in_address):
-                return _redirect(scope, authenticator.new_session())
-            if has_session:  # an old address, maybe a bookmark
-                return _redirect(scope)
-        scheme, _, in_header = headers.get("authorization", "").partition(" ")
-        if has_session or (scheme.lower() in ("bearer", "token") and authenticator.is_token(in_header)):
-            return None
-        if in_address is not None or in_header:
-            await asyncio.sleep(authenticator.delay_of_guess())
-        if "text/html" in headers.get("accept", ""):
-            policy = f"{HEADERS['Content-Security-Policy']}; form-action 'self'".replace("form-action 'none'; ", "")
-            return HTMLResponse(_TOKEN_PAGE, 401, {"Content-Security-Policy": policy})
-        hint = "open the address that `msg2 serve` printed, or send the header `Authorization: Bearer …`"
-        return _error_response(401, "this app wants to know its token", hint)
+        return _refusal(413, f"more than {limit} MB are not taken", "the command line takes files of any size")
 
-    def _origin_error(self, scope: Scope, headers: Headers) -> str | None:
+    def _origin_error(self, request: Request) -> str | None:
         """Say what is wrong with where the request comes from, or goes to; None for nothing."""
-        host = headers.get("host", "")
+        headers, host = request.headers, request.headers.get("host", "")
         named = _HOST.fullmatch(host)
         if named is None or (self._authenticator is None and named[1].lower() not in _THIS_MACHINE):
             return "the Host header names another machine"
@@ -185,29 +175,10 @@ class SecurityMiddleware:
             return "the request comes from another site"
         if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
             return None
-        followed = scope["method"] == "GET" and headers.get("sec-fetch-dest") == "document" and scope["path"] == "/"
-        return None if followed else "the request comes from another site"  # a link may lead to the front door
-
-
-def _redirect(scope: Scope, cookie: str | None = None) -> Response:
-    """Redirect to the same address without the token."""
-    rest = urlencode([pair for pair in _query_pairs(scope) if pair[0] != "token"])
-    path = "/" + scope["path"].lstrip("/")
-    location = f"{path}?{rest}" if rest else path
-    headers = {"location": urlencode({"": location}, safe="/?=&%")[1:]}
-    return Response(status_code=303, headers=headers if cookie is None else {**headers, "set-cookie": cookie})
-
-
-def _refuse_length(headers: Headers, limit: int) -> Response | None:
-    """Make the response to a request whose body is longer than `limit` megabytes; None for others."""
-    length = headers.get("content-length", "0")
-    if length.isdecimal() and len(length) <= _MAX_DIGITS and int(length) <= limit << 20:
-        return None
-    return _error_response(413, f"more than {limit} MB are not taken", "the command line takes files of any size")
-
-
-def _query_pairs(scope: Scope) -> list[tuple[str, str]]:
-    return parse_qsl(scope["query_string"].decode("latin-1"))
+        followed = request.method == "GET" and headers.get("sec-fetch-dest") == "document"
+        return (
+            None if followed and request.scope["path"] == "/" else "the request comes from another site"
+        )  # a link may lead to the front door
 
 
 def _limit_body(receive: Receive, megabytes: int) -> Receive:
@@ -230,7 +201,6 @@ def _limit_body(receive: Receive, megabytes: int) -> Receive:
     return receive_limited
 
 
-def _error_response(status: int, error: str, hint: str) -> Response:
-    body = json.dumps({"error": error, "where": None, "hint": hint})
+def _refusal(status: int, error: str, hint: str) -> Response:
     headers = {"www-authenticate": "Bearer"} if status == 401 else None
-    return Response(body, status, headers, media_type="application/json")
+    return JSONResponse({"error": error, "where": None, "hint": hint}, status, headers)

@@ -1,34 +1,34 @@
-"""The web application put together: routes, error handlers, security; and how it is served."""
+"""The web application put together: screens, routes, error handlers, security; and how it is served."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import mimetypes
 import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, cast
+from importlib import resources
 
 import uvicorn
 from anyio import to_thread
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
+from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import msg2
 from msg2.errors import InputError
-from msg2.server.api import datasets, graphs, labels, pages, runs, stateless
-from msg2.server.jobs import JobQueue, QueueFullError, error_response, plain_line
-from msg2.server.live_runs import LiveRuns
-from msg2.server.sandbox import TaskCancelledError, disk_full_error, is_disk_full
-from msg2.server.schemas import ID_PATTERN, ErrorResponse
+from msg2.server import graphs, live_runs, uploads, workbench
+from msg2.server.graph_workers import PAGE_FILE
+from msg2.server.jobs import JobQueue, QueueFullError
+from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response, plain_line
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
-from msg2.server.workspace import NotFoundError, Workspace
+from msg2.server.workers import TaskCancelledError, disk_full_error, is_disk_full
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
 _BACKLOG = 128
@@ -36,35 +36,66 @@ HEAD_SECONDS = 15.0
 """How long the head of a request may take to arrive."""
 _THREADS = 200
 """Requests that are dealt with at the same time; most of them wait for a process, and take no time themselves."""
-_ROUTERS = tuple(module.router for module in (stateless, datasets, labels, graphs, runs, pages))
-_ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse, "description": description}
-    for status, description in {
-        400: "The input is wrong.",
-        401: "The token is missing.",
-        403: "The request comes from another site.",
-        404: "There is no such thing.",
-        408: "It comes too slowly.",
-        413: "It is too large.",
-        422: "The request does not fit the schema.",
-        429: "Too much is waiting.",
-        500: "msg2 has failed.",
-        503: "The server is ending.",
-        507: "The disk is full.",
-    }.items()
+_ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 507)
+"""The status of every answer that is no success: an `ErrorResponse`."""
+_SANDBOX_POLICY = "sandbox allow-scripts allow-downloads allow-modals; frame-ancestors 'self'"
+"""The page of a graph is an origin of its own: whatever it might hold, it cannot ask this app for anything."""
+_STATIC_FILES = {
+    **{file.name: file.read_bytes() for file in resources.files("msg2.server").joinpath("static").iterdir()},
+    "page.css": resources.files("msg2.drawing").joinpath("assets", "page.css").read_bytes(),
 }
+"""All that is ever served from the package: a name is looked up here, and never becomes a path."""
+
+
+# -- screens ----------------------------------------------------------------------------------------------------
+
+
+screens = APIRouter(include_in_schema=False)
+
+
+@screens.get("/")
+@screens.get("/data/{id}")
+@screens.get("/graph/{id}")
+@screens.get("/draw")
+@screens.get("/draw/{id}")
+@screens.get("/labels/{id}")
+@screens.get("/follow/{id}")
+def get_screen() -> Response:
+    """Every screen is the same shell; its script sees from the address what to show."""
+    return get_static_file("index.html")
+
+
+@screens.get("/static/{name}")
+def get_static_file(name: str) -> Response:
+    """Scripts and styles."""
+    if name not in _STATIC_FILES:
+        raise NotFoundError("there is no such page")
+    return Response(_STATIC_FILES[name], media_type=mimetypes.guess_type(name)[0])
+
+
+@screens.get("/page/{id}")
+def get_graph_page(id: RecordId, workspace: WorkspaceDep) -> Response:
+    """The page of a graph, in a sandbox of the browser."""
+    path = workspace.graph_file(id, PAGE_FILE)
+    return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
+
+
+# -- the app ----------------------------------------------------------------------------------------------------
+
+
+_ROUTERS = (graphs.questions, uploads.router, workbench.router, graphs.router, live_runs.router, screens)
 
 
 def create_app(workspace: Workspace) -> FastAPI:
     """Create the app of a workspace, whose jobs are taken up when it starts, and which is closed when it ends."""
-    jobs, live_runs = JobQueue(workspace), LiveRuns(workspace)
+    jobs, runs = JobQueue(workspace), live_runs.LiveRuns(workspace)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         jobs.start()
         yield
-        live_runs.close()
+        runs.close()
         jobs.stop()
         workspace.close()
 
@@ -76,13 +107,10 @@ def create_app(workspace: Workspace) -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
-        responses=_ERROR_RESPONSES,
+        responses={status: {"model": ErrorResponse} for status in _ERRORS},
     )
-    app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, live_runs
+    app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
     for router in _ROUTERS:
-        for route in router.routes:
-            if isinstance(route, APIRoute):  # the parameters of the function are no business of the API's clients
-                route.description = route.description.partition("\nParameters\n")[0].strip()
         app.include_router(router)
     app.add_middleware(SecurityMiddleware, settings=workspace.settings)
     for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, OSError, Exception):
@@ -123,21 +151,27 @@ class PatientProtocol(H11Protocol):
 
 
 class AppServer(uvicorn.Server):
-    """Ends the streams of live runs when it is to end: they would go on for ever."""
+    """The app as a server. What ends it is captured by `capture_signals` around `run`, so that it ends in good order.
+
+    A signal that raised an error instead could do so anywhere, such as where the event loop is half made.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._app = create_app(workspace)
+        config = uvicorn.Config(
+            self._app, http=PatientProtocol, log_level="warning", access_log=False, server_header=False,
+            timeout_graceful_shutdown=3,
+        )  # fmt: skip
+        super().__init__(config)
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer requests until a signal was captured."""
+        await self._serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then everything else."""
-        cast(FastAPI, self.config.app).state.runs.end_streams()
+        """End the streams of live runs, which would go on for ever, then everything else."""
+        self._app.state.runs.end_streams()
         await super().shutdown(sockets)
-
-
-def serve(workspace: Workspace, listening: socket.socket) -> None:
-    """Answer requests until interrupted."""
-    config = uvicorn.Config(
-        create_app(workspace), http=PatientProtocol, log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=3,
-    )  # fmt: skip
-    AppServer(config).run(sockets=[listening])
 
 
 def listening_socket(settings: ServerSettings) -> socket.socket:
@@ -161,7 +195,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
 
 
 def _handle_error(request: Request, error: Exception) -> JSONResponse:
-    headers = {}
+    headers: dict[str, str] = {}
     match error:
         case InputError() | OSError() if is_disk_full(error):
             status, content = 507, error_response(disk_full_error())

@@ -1,27 +1,24 @@
-"""The labels that people make of the videos of a task, as plain files, so that nothing that was acknowledged is lost.
+"""The workbench over HTTP: the labels that people make of videos, with drafts, captions and the graph so far.
 
-In `data/ID/labelling/TASK/`: `base.json` is what the data say (read again whenever the workbench is opened),
-`drafts.json` drafts that were added, `steps.json` steps that were added, `people/PERSON/VIDEO.json` all labels of one
-video by one person, `graphs/PERSON.json` how the graph moved. TASK, PERSON and VIDEO are hashes of the names, which are
-in the files. Everything is written whole.
-
-The workbench without HTTP: what people label, with the drafts, captions, videos and graphs around it.
-
-Whatever comes from files is read in the sandbox; what people save is checked by its schema and kept by `LabelStore`.
+Labels are plain files in `data/ID/labelling/TASK/`, so that nothing that was acknowledged is lost: `base.json` is what
+the data say (read again whenever the workbench is opened), `drafts.json` drafts and `steps.json` steps that were added,
+`people/PERSON/VIDEO.json` all labels of one video by one person, `graphs/PERSON.json` how the graph moved. TASK, PERSON
+and VIDEO are hashes of the names, which are in the files. Everything is written whole.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import mimetypes
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from msg2.errors import InputError
 from msg2.files import write_whole
@@ -29,23 +26,11 @@ from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.step_table import to_csv
 from msg2.media.video_files import MEDIA_SUFFIXES
 from msg2.metrics import annotator_agreement
-from msg2.server import dataset_workers, label_workers
-from msg2.server.schemas import (
-    AgreementResponse,
-    CaptionsResponse,
-    DatasetRecord,
-    DraftRequest,
-    FillRequest,
-    LabelRow,
-    LiveGraphResponse,
-    SaveLabelsRequest,
-    StabilityPoint,
-    StrictModel,
-    VideoLabels,
-    WorkbenchResponse,
-    WorkbenchVideo,
-)
-from msg2.server.workspace import NotFoundError, Workspace, update_record
+from msg2.metrics.annotator_agreement import AnnotatorAgreement
+from msg2.server import label_workers, schemas
+from msg2.server.schemas import DatasetRecord, LabelRow, RecordId, SaveLabelsRequest, StrictModel, VideoLabels
+from msg2.server.workers import JsonObject
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 from msg2.task import DRAFT, PREDICTED, Segment, Task, Video
 
 DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
@@ -53,6 +38,7 @@ DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _saving = threading.Lock()
+_MAX_HISTORY = 200
 
 
 class VideoPlace(StrictModel):
@@ -72,12 +58,23 @@ class LabellingBase(StrictModel):
     places: dict[str, VideoPlace]
 
 
+class GraphEntry(StrictModel):
+    """A graph that was learned with so many labelled videos; of all but the last, only how much it moved."""
+
+    videos: int
+    movement: float | None
+    graph: JsonObject | None
+
+
 class _AddedDrafts(StrictModel):
     videos: list[VideoLabels] = Field(default_factory=list)
 
 
 class _AddedSteps(StrictModel):
     steps: list[str] = Field(default_factory=list)
+
+
+_HISTORY = TypeAdapter(list[GraphEntry])
 
 
 class LabelStore:
@@ -178,16 +175,16 @@ class LabelStore:
 
     # -- how the graph moved ------------------------------------------------------------------------------------
 
-    def graph_history(self, person: str) -> list[dict[str, Any]]:
+    def graph_history(self, person: str) -> list[GraphEntry]:
         """The graphs that were learned before, the last one last."""
         try:
-            return list(json.loads((self._folder / "graphs" / f"{_hashed(person)}.json").read_bytes()))
+            return _HISTORY.validate_json((self._folder / "graphs" / f"{_hashed(person)}.json").read_bytes())
         except (OSError, ValueError):  # none yet, or nothing that is worth stopping for
             return []
 
-    def write_graph_history(self, person: str, history: Sequence[dict[str, Any]]) -> None:
+    def write_graph_history(self, person: str, history: list[GraphEntry]) -> None:
         """Keep the graphs that were learned."""
-        write_whole(self._folder / "graphs" / f"{_hashed(person)}.json", json.dumps(list(history)))
+        write_whole(self._folder / "graphs" / f"{_hashed(person)}.json", _HISTORY.dump_json(history))
 
     def _person_folder(self, person: str) -> Path:
         return self._folder / "people" / _hashed(person)
@@ -211,27 +208,36 @@ def _read(path: Path, kind: type[_Model]) -> _Model | None:
         raise InputError("cannot be read, somebody has changed the file", where=path.name) from None
 
 
-_MAX_HISTORY = 200
+# -- routes -----------------------------------------------------------------------------------------------------
 
 
-def open_workbench(workspace: Workspace, id: str, task: str | None, person: str) -> WorkbenchResponse:
-    """Read what there is to label, and what a person has made of it."""
-    dataset = workspace.datasets.get(id)
+router = APIRouter(prefix="/api/data/{id}/workbench", tags=["workbench"])
+
+
+def open_store(workspace: Workspace, id: str, task: str) -> LabelStore:
+    """Return the labels of a task of a dataset that is kept."""
+    return LabelStore(workspace.datasets.folder(workspace.datasets.get(id).id), task)
+
+
+@router.get("", response_model_exclude_none=True)
+def get_workbench(
+    id: RecordId, query: Annotated[schemas.WorkbenchQuery, Query()], workspace: WorkspaceDep
+) -> schemas.WorkbenchResponse:
+    """All videos of a task with the labels of one person, and all drafts."""
     others = {
         other.id: workspace.dataset_path(other)
         for other in workspace.datasets.records()
         if other.media and other.id != id
     }
-    result = workspace.run_on_dataset(dataset, label_workers.read_base, task, others)
+    result = workspace.run_on_dataset(workspace.datasets.get(id), label_workers.read_base, query.task, others)
     base = LabellingBase.model_validate(result.value)
     store = open_store(workspace, id, base.task)
     store.write_base(base)
-    saved, given = store.saved(person), store.given_labels()
-    drafts, videos = store.drafts(), []
-    for name, labels in given.items():
+    saved, drafts, videos = store.saved(query.person), store.drafts(), []
+    for name, labels in store.given_labels().items():
         own, place = saved.get(name), base.places.get(name)
         videos.append(
-            WorkbenchVideo(
+            schemas.WorkbenchVideo(
                 video=name,
                 labels=labels if own is None else own.labels,
                 drafts=drafts[name],
@@ -242,30 +248,24 @@ def open_workbench(workspace: Workspace, id: str, task: str | None, person: str)
                 captions=place is not None and place.captions is not None,
             )
         )
-    return WorkbenchResponse(task=base.task, steps=store.steps(), people=store.people(), videos=videos)
+    return schemas.WorkbenchResponse(task=base.task, steps=store.steps(), people=store.people(), videos=videos)
 
 
-def open_store(workspace: Workspace, id: str, task: str) -> LabelStore:
-    """Return the labels of a task of a dataset that is kept.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        Of the app.
-    id : str
-        The dataset.
-    task : str
-        The task.
-
-    Returns
-    -------
-    LabelStore
-    """
-    return LabelStore(workspace.datasets.folder(workspace.datasets.get(id).id), task)
+@router.put("")
+def save_labels(id: RecordId, request: SaveLabelsRequest, workspace: WorkspaceDep) -> schemas.SaveLabelsResponse:
+    """All labels of one video by one person. They are on the disk when this is answered."""
+    return schemas.SaveLabelsResponse(version=open_store(workspace, id, request.task).save(request))
 
 
-def add_drafts(workspace: Workspace, id: str, request: DraftRequest) -> None:
-    """Get drafts for the videos of a task, in the place of those that were added before."""
+@router.post("/steps", status_code=204)
+def add_steps(id: RecordId, request: schemas.AddStepsRequest, workspace: WorkspaceDep) -> None:
+    """Steps that there are beside those of the labels, for everybody."""
+    open_store(workspace, id, request.task).add_steps(request.steps)
+
+
+@router.post("/drafts", status_code=204)
+def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: WorkspaceDep) -> None:
+    """Drafts from other data, or made from what is said; what was rejected does not come back."""
     store = open_store(workspace, id, request.task)
     names = [each.video for each in store.base.videos]
     if request.data is None:
@@ -276,110 +276,116 @@ def add_drafts(workspace: Workspace, id: str, request: DraftRequest) -> None:
     store.add_drafts(VideoLabels.model_validate(each) for each in result.value)
 
 
-def live_graph(workspace: Workspace, id: str, task: str, person: str) -> LiveGraphResponse:
-    """Learn the graph of a person's labels so far, in the sandbox, and remember how it moved."""
-    store = open_store(workspace, id, task)
+@router.post("/graph")
+def learn_live_graph(
+    id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDep
+) -> schemas.LiveGraphResponse:
+    """The graph of a person's labels so far; whether they are enough, and which video to label next."""
+    store, person = open_store(workspace, id, request.task), request.person
     labelled = store.labelled_task(person)
     done = {video.id for video in labelled} | store.saved(person).keys()
     unlabelled = [to_video(name, rows) for name, rows in store.drafts().items() if name not in done]
     history = store.graph_history(person)
-    previous = history[-1]["graph"] if history else None
+    previous = history[-1].graph if history else None
     result = workspace.sandbox.run(label_workers.learn_live_graph, labelled, unlabelled, previous).value
     graph, labels = result.pop("graph"), sum(len(video.segments) for video in labelled)
     if graph is not None:
-        kept = [each for each in history if each["videos"] != len(labelled)]
-        entry = {"videos": len(labelled), "movement": result["movement"], "graph": graph}
-        history = [*({**each, "graph": None} for each in kept[-_MAX_HISTORY:]), entry]
+        fields = {"videos": len(labelled), "movement": result["movement"], "graph": graph}
+        kept = [entry.model_copy(update={"graph": None}) for entry in history if entry.videos != len(labelled)]
+        history = [*kept[-_MAX_HISTORY:], GraphEntry.model_validate(fields)]
         store.write_graph_history(person, history)
     trend = [
-        StabilityPoint(videos=each["videos"], movement=each["movement"])
-        for each in sorted(history, key=lambda each: each["videos"])
-        if each["movement"] is not None
+        schemas.StabilityPoint(videos=entry.videos, movement=entry.movement)
+        for entry in sorted(history, key=lambda entry: entry.videos)
+        if entry.movement is not None
     ]
-    return LiveGraphResponse.model_validate({**result, "videos": len(labelled), "labels": labels, "trend": trend})
+    fields = {**result, "videos": len(labelled), "labels": labels, "trend": trend}
+    return schemas.LiveGraphResponse.model_validate(fields, strict=False)
 
 
-def make_table(workspace: Workspace, id: str, task: str, person: str) -> DatasetRecord:
-    """Create or update the dataset of a person's labels, from which graphs are learned and downloads are made."""
-    dataset = workspace.datasets.get(id)
-    labelled = open_store(workspace, id, task).labelled_task(person)
+@router.post("/table", status_code=201)
+def make_table(id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDep) -> DatasetRecord:
+    """A dataset of a person's labels, to learn graphs from and to download; it is brought up to date every time."""
+    labelled = open_store(workspace, id, request.task).labelled_task(request.person)
     if not len(labelled):
         raise InputError("there is no label yet", hint="accept a draft, or make a label")
-    new = hashlib.sha256("\n".join((id, task, person)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    name = f"{dataset.title}, labels of {person}.csv"
-    record = DatasetRecord(id=new, made=time.time(), name=name, format="", tasks=[], corrects=id)
+    dataset = workspace.datasets.get(id)
+    record = _corrected(dataset, f"labels of {request.person}", id, request.task, request.person)
     write_whole(workspace.dataset_path(record), to_csv([labelled]))
-    result = workspace.run_on_dataset(record, dataset_workers.describe_dataset)
-    return workspace.datasets.put(update_record(record, **result.value, remarks=result.messages))
+    return workspace.describe(record)
 
 
-def fill_labels(workspace: Workspace, id: str, request: FillRequest) -> DatasetRecord:
-    """Make a dataset in which the videos without labels have drafts, from what is said in them."""
+@router.post("/filled", status_code=201)
+def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: WorkspaceDep) -> DatasetRecord:
+    """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`."""
     dataset = workspace.datasets.get(id)
     if not dataset.media:
         hint = "add the folder of the videos with their captions, and fill in the labels there"
         raise InputError("has labels only: there is nothing to fill in others from", where=dataset.name, hint=hint)
     known = workspace.datasets.get(request.labels) if request.labels is not None else dataset
-    has_labels = any(task.steps for task in known.tasks)
-    given = (workspace.dataset_path(known), known) if has_labels else None
-    found = workspace.run_on_dataset(dataset, label_workers.fill_labels, request, given).value
-    new = hashlib.sha256("\n".join((id, known.id, request.task or "", "filled in")).encode()).hexdigest()[:32]
-    record = DatasetRecord(
-        id=new, made=time.time(), name=f"{dataset.title}, filled in.csv", format="", tasks=[], corrects=id,
-        draft_confidence=found["draft_confidence"],
+    labels = (workspace.dataset_path(known), known) if any(task.steps for task in known.tasks) else None
+    filled = workspace.run_on_dataset(dataset, label_workers.fill_labels, request, labels).value
+    record = _corrected(
+        dataset, "filled in", id, known.id, request.task or "", "filled in", draft_confidence=filled["draft_confidence"]
+    )
+    write_whole(workspace.dataset_path(record), filled["table"])
+    return workspace.describe(record, filled["remarks"])
+
+
+def _corrected(dataset: DatasetRecord, what: str, *key: str, draft_confidence: float | None = None) -> DatasetRecord:
+    """Make the record of a table that improves on a dataset; the same key is the same record."""
+    return DatasetRecord(
+        id=_hashed("\n".join(key)), made=time.time(), name=f"{dataset.title}, {what}.csv", format="", tasks=[],
+        corrects=dataset.id, draft_confidence=draft_confidence,
     )  # fmt: skip
-    write_whole(workspace.dataset_path(record), found["table"])
-    result = workspace.run_on_dataset(record, dataset_workers.describe_dataset)
-    return workspace.datasets.put(update_record(record, **result.value, remarks=[*found["remarks"], *result.messages]))
 
 
-def agreement(workspace: Workspace, id: str, task: str, people: tuple[str, str]) -> AgreementResponse:
-    """Compare the labels of two people, over the videos that both have saved.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        Of the app.
-    id : str
-        The dataset.
-    task : str
-        The task.
-    people : tuple of str
-        Their names.
-
-    Returns
-    -------
-    AgreementResponse
-    """
-    store = open_store(workspace, id, task)
-    first, second = (store.labelled_task(person, only_saved=True) for person in people)
-    return AgreementResponse.model_validate(asdict(annotator_agreement(first, second)), strict=False)
+@router.get("/agreement")
+def get_agreement(
+    id: RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDep
+) -> AnnotatorAgreement:
+    """How far two people agree over the videos that both have saved: Cohen's kappa, step by step."""
+    store = open_store(workspace, id, query.task or "")
+    first, second = (store.labelled_task(person, only_saved=True) for person in (query.person, query.other))
+    return annotator_agreement(first, second)
 
 
 # -- files of videos --------------------------------------------------------------------------------------------
 
 
-def media_file(workspace: Workspace, id: str, task: str, video: str) -> Path:
-    """Return the file of a video: one with the suffix of a video, in a folder that this server was told of."""
-    return _video_file(workspace, id, task, video, "media")
+_VIDEO = {"content": {"video/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
-def captions_of(workspace: Workspace, id: str, task: str, video: str) -> CaptionsResponse:
-    """Read the captions of a video, in the sandbox."""
-    path = _video_file(workspace, id, task, video, "captions")
+@router.get("/captions")
+def get_captions(
+    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
+) -> schemas.CaptionsResponse:
+    """The captions of a video."""
+    path = _video_file(workspace, id, query, "captions")
     result = workspace.sandbox.run(
         label_workers.read_captions_of, path, translate=lambda text: text.replace(str(path), path.name)
     )
-    return CaptionsResponse.model_validate({"captions": result.value}, strict=False)
+    return schemas.CaptionsResponse.model_validate({"captions": result.value}, strict=False)
 
 
-def _video_file(workspace: Workspace, id: str, task: str, video: str, kind: str) -> Path:
-    """The names of the files came out of the sandbox, so they are not trusted: no way up, no other kind of file."""
-    place = open_store(workspace, id, task).base.places.get(video)
+@router.get("/media", response_class=Response, responses={200: _VIDEO, 206: {"description": "A part of it.", **_VIDEO}})
+def get_media(
+    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
+) -> Response:
+    """The file of a video, or the part of it that the header `Range` asks for."""
+    path = _video_file(workspace, id, query, "media")
+    return FileResponse(path, media_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+
+
+def _video_file(
+    workspace: Workspace, id: str, query: schemas.WorkbenchVideoQuery, kind: Literal["media", "captions"]
+) -> Path:
+    """The names of the files came out of a worker, so they are not trusted: no way up, no other kind of file."""
+    place = open_store(workspace, id, query.task).base.places.get(query.video)
     name = None if place is None else place.media if kind == "media" else place.captions
     suffixes = MEDIA_SUFFIXES if kind == "media" else CAPTION_SUFFIXES
     if place is None or name is None or ".." in Path(name).parts or not name.lower().endswith(suffixes):
-        raise NotFoundError(f"the video has no {kind}", where=video)
+        raise NotFoundError(f"the video has no {kind}", where=query.video)
     holder = workspace.datasets.get(place.data)
     path = workspace.dataset_path(holder) / name
     if not holder.media or not path.is_relative_to(workspace.dataset_path(holder)) or not path.is_file():

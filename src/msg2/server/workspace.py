@@ -1,12 +1,10 @@
-"""Records as plain files: one folder per record, named by its id, with `record.json` and whatever belongs to it.
+"""The folder of the app: datasets, graphs and live runs as plain files, one folder per record, named by its id.
 
-What an upload left that never came to its end, or a removal, is deleted at the start. A record that cannot be read,
-written by another version or edited by a person, is named in the log and left alone.
+`data/ID/` has an upload with its `record.json`, `work/ID/` a graph with its page and its record, or the record of the
+job that is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is read in the sandbox.
 
-The folder of the app: the datasets, graphs and runs that are kept in it, and the ways in which they get there.
-
-`data/ID/` has an upload with its record, `work/ID/` a graph with its page and its record, or the record of the job that
-is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is read in the sandbox.
+At the start, uploads and removals that never came to their end are deleted. A record that cannot be read, written by
+another version or edited by a person, is named in the log and left alone.
 """
 
 from __future__ import annotations
@@ -20,19 +18,20 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar, cast
+from typing import IO, Annotated, Generic, TypeAlias, TypeVar, cast
 
+from fastapi import Depends, Request
 from pydantic import ValidationError
 
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.server import dataset_workers, graph_workers
-from msg2.server.sandbox import Sandbox, TaskResult, TranslateText, WorkerTask
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
+from msg2.server.workers import JsonObject, Sandbox, TaskResult, TranslateText, Value
 
 Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
@@ -91,11 +90,8 @@ class RecordStore(Generic[Record]):
 
     def get(self, id: str) -> Record:
         """Read the record of this id."""
-        path = self.folder(id) / _RECORD_FILE
-        if not os.path.lexists(path):
-            raise NotFoundError("there is nothing of this name, it may have been removed")
         try:
-            return self._kind.model_validate_json(read_plain_file(path))
+            return self._kind.model_validate_json(read_plain_file(self.folder(id) / _RECORD_FILE))
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
         except (OSError, ValidationError):
@@ -201,37 +197,29 @@ class Workspace:
         path = self.dataset_path(dataset)
         return str if dataset.path is not None else lambda text: text.replace(str(path), dataset.name)
 
-    def run_on_dataset(self, dataset: DatasetRecord, task: WorkerTask, *arguments: Any) -> TaskResult:
-        """Run a worker task on a dataset, and wait for its result."""
+    def run_on_dataset(
+        self, dataset: DatasetRecord, task: Callable[..., Value], *arguments: object
+    ) -> TaskResult[Value]:
+        """Run a task on a dataset, and wait for its result."""
         path, translate = self.dataset_path(dataset), self.dataset_translator(dataset)
         return self.sandbox.run(task, path, dataset, *arguments, translate=translate, reads_files=True)
 
+    def describe(
+        self, dataset: DatasetRecord, remarks: Sequence[str] = (), unpack_megabytes: int | None = None
+    ) -> DatasetRecord:
+        """Read a dataset, and keep its record with what is found; an archive that may be unpacked becomes a folder."""
+        result = self.run_on_dataset(dataset, dataset_workers.describe_dataset, unpack_megabytes)
+        return self.datasets.put(update_record(dataset, **result.value, remarks=[*remarks, *result.messages]))
+
     def add_upload(self, id: str, query: UploadQuery) -> DatasetRecord:
         """Keep what has been written to the folder of a new dataset, if msg2 can read it."""
-        dataset = _new_dataset(id, query)
-        result = self.run_on_dataset(dataset, dataset_workers.describe_upload, self.settings.unpacked_megabytes)
-        return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
-
-    def preview_upload(self, query: UploadQuery, path: Path) -> dict[str, Any] | None:
-        """Look at the columns of an upload that is not kept."""
-        result = self.sandbox.run(
-            dataset_workers.preview_columns,
-            path,
-            _new_dataset(new_id(), query),
-            translate=lambda text: text.replace(str(path), query.name),
-            reads_files=True,
-        )
-        return cast(dict[str, Any] | None, result.value)
+        return self.describe(new_dataset(id, query), unpack_megabytes=self.settings.unpacked_megabytes)
 
     def read_again(self, id: str, reading: ReadSettings) -> DatasetRecord:
         """Read a dataset in another way; what cannot be read so stays as it was."""
         dataset = self.datasets.get(id)
         settings = {**dataset.reading.model_dump(), **reading.model_dump(exclude_unset=True)}
-        return self._describe(update_record(dataset, reading=settings))
-
-    def _describe(self, dataset: DatasetRecord) -> DatasetRecord:
-        result = self.run_on_dataset(dataset, dataset_workers.describe_dataset)
-        return self.datasets.put(update_record(dataset, **result.value, remarks=result.messages))
+        return self.describe(update_record(dataset, reading=settings))
 
     def add_example(self) -> DatasetRecord:
         """Add a dataset to try everything on."""
@@ -256,7 +244,7 @@ class Workspace:
         with suppress(NotFoundError):  # what was said about it in the app still holds
             reading = self.datasets.get(id).reading
         dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where, reading=reading)
-        return self._describe(dataset)
+        return self.describe(dataset)
 
     # -- graphs -------------------------------------------------------------------------------------------------
 
@@ -269,9 +257,13 @@ class Workspace:
         )
 
     def add_graph(
-        self, graph: GraphRecord, task: WorkerTask, *arguments: Any, translate: TranslateText = str
+        self,
+        graph: GraphRecord,
+        task: Callable[..., JsonObject],
+        *arguments: object,
+        translate: TranslateText = str,
     ) -> GraphRecord:
-        """Keep a graph that a worker task makes at once."""
+        """Keep a graph that a task makes at once."""
         folder = self.graphs.folder(graph.id)
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
@@ -294,12 +286,20 @@ class Workspace:
         return path
 
 
-def _new_dataset(id: str, query: UploadQuery) -> DatasetRecord:
-    """The record of an upload before anything is known of it."""
+def new_dataset(id: str, query: UploadQuery) -> DatasetRecord:
+    """Make the record of an upload before anything is known of it."""
     reading = ReadSettings.model_validate(query.model_dump(exclude={"name"}))
     return DatasetRecord(id=id, made=time.time(), name=query.name, format="", tasks=[], reading=reading)
 
 
-def update_record(record: Record, **values: Any) -> Record:
+def update_record(record: Record, **values: object) -> Record:
     """Return the record with other values, checked."""
     return type(record).model_validate({**record.model_dump(), **values})
+
+
+def _get_workspace(request: Request) -> Workspace:
+    return cast(Workspace, request.app.state.workspace)
+
+
+WorkspaceDep: TypeAlias = Annotated[Workspace, Depends(_get_workspace)]
+"""The workspace of the app that was asked."""

@@ -85,9 +85,11 @@ class TrainingOptions:
     """How the state model is trained (App. A)."""
 
     epochs: Count = 600
+    """Passes over the training videos; by default 600, or 60 without a transformer."""
     batch: Count = 32
-    """Videos per step."""
+    """Videos per step of the optimiser."""
     learning_rate: Positive = 3e-4
+    """Of Adam."""
     evidence_rate: float = 0.05
     """Learning rate of the evidence and co-occurrence models, which have few weights and start at zero."""
     warmup: NonNegativeInteger = 100
@@ -103,6 +105,7 @@ class TrainingOptions:
     save_seconds: float = 30.0
     """At most this much work is lost when the training is killed."""
     seed: NonNegativeInteger = 0
+    """Everything random follows from it."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto: a GPU where there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"

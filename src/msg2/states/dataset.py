@@ -1,7 +1,7 @@
 """All videos of a task with their features, and batches of them.
 
-Features are kept in one piece each (on the GPU where there is one); a batch holds only row numbers in them, so that a
-step of training moves a few kilobytes.
+Features are kept in one piece (on the GPU where there is one). A batch holds only row numbers in them, so a step of
+training moves a few kilobytes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from itertools import accumulate
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.media.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
 from msg2.states.network import FOLDS, Batch
-from msg2.states.tokens_and_targets import END, START, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
+from msg2.states.tokens_and_targets import FRAME, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
 from msg2.task import Step, Task
 from msg2.text import short_repr
 
@@ -132,34 +133,39 @@ def collate(
     lengths = [len(each.kind) for _, each in pairs]
     length = max(*lengths, row)
     rows = _pack_rows(lengths, length) if row else [[member] for member in range(len(pairs))]
-    first = pairs[0][1]
-    steps, width = first.state.shape[1], first.sentence.shape[1]
-    shape = (-(-len(rows) // multiple) * multiple, length)
-    video, position, kind, frame = (np.zeros(shape, dtype=np.int64) for _ in range(4))
-    sentence = np.full((*shape, width), -1, dtype=np.int64)
-    inside = np.zeros((*shape, steps), dtype=np.bool_)
-    state = np.zeros((*shape, steps), dtype=np.int64)
-    weight = np.zeros((*shape, steps), dtype=np.float32)
-    fold = np.full(shape, -1, dtype=np.int64)
-    label_features = np.zeros((*shape, first.label_features.shape[1]), dtype=np.float32)
-    present, asked = (np.zeros((*shape, steps), dtype=np.bool_) for _ in range(2))
-    for line, members in enumerate(rows):
-        begin = 0
-        for member in members:
-            number, each = pairs[member]
-            here = (line, slice(begin, begin + len(each.kind)))
-            begin += len(each.kind)
-            video[here] = member + 1
-            position[here] = np.arange(len(each.kind))
-            kind[here], inside[here], state[here] = each.kind, each.inside, each.state
-            frame[here] = each.frame + dataset.frame_offsets[number]
-            sentence[here] = np.where(each.sentence < 0, -1, each.sentence + dataset.sentence_offsets[number])
-            fold[here], label_features[here] = dataset.fold(number), each.label_features
-            present[line, begin - 1], asked[line, begin - 1] = each.labelled, ~each.labelled | each.dropped
-            at_border = (each.kind == START) | (each.kind == END)
-            weight[here] = at_border[:, None] & each.labelled
-    arrays = (video, position, kind, frame, sentence, inside, state, weight, fold, label_features, present, asked)
-    return Batch(*map(torch.from_numpy, arrays))
+    count = -(-len(rows) // multiple) * multiple
+
+    def pad(arrays: Sequence[np.ndarray], fill: int = 0, dtype: type = np.int64) -> Tensor:
+        """(tokens, …) of each video -> (rows, length, …)."""
+        padded = np.full((count, length, *arrays[0].shape[1:]), fill, dtype=dtype)
+        for line, members in enumerate(rows):
+            joined = np.concatenate([arrays[member] for member in members])
+            padded[line, : len(joined)] = joined
+        return torch.from_numpy(padded)
+
+    offsets = dataset.sentence_offsets
+    sentences = [np.where(each.sentence < 0, -1, each.sentence + offsets[number]) for number, each in pairs]
+    return Batch(
+        video=pad([np.full(size, member + 1) for member, size in enumerate(lengths)]),
+        position=pad([np.arange(size) for size in lengths]),
+        kind=pad([each.kind for _, each in pairs]),
+        frame=pad([each.frame + dataset.frame_offsets[number] for number, each in pairs]),
+        sentence=pad(sentences, fill=-1),
+        inside=pad([each.inside for _, each in pairs], dtype=np.bool_),
+        state=pad([each.state for _, each in pairs]),
+        weight=pad([(each.kind != FRAME)[:, None] & each.labelled for _, each in pairs], dtype=np.float32),
+        fold=pad([np.full(size, dataset.fold(number)) for (number, _), size in zip(pairs, lengths, strict=True)], -1),
+        label_features=pad([each.label_features for _, each in pairs], dtype=np.float32),
+        present=pad([_at_end(each, each.labelled) for _, each in pairs], dtype=np.bool_),
+        asked=pad([_at_end(each, ~each.labelled | each.dropped) for _, each in pairs], dtype=np.bool_),
+    )
+
+
+def _at_end(tokens: Tokens, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(tokens, N): these steps at the last token, none at the others."""
+    at_end = np.zeros((len(tokens.kind), len(steps)), dtype=np.bool_)
+    at_end[-1] = steps
+    return at_end
 
 
 def _pack_rows(lengths: Sequence[int], row: int) -> list[list[int]]:

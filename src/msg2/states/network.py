@@ -1,18 +1,18 @@
-"""Batches of tokens for the state model: several videos may share a row, and attention stays within each of them.
-
-The state model (Sec. 4.1): frames and sentences in, one ordinal score per step and token out.
+"""The state network (Sec. 4.1): frames and sentences in, one ordinal score per step and token out.
 
     A = MHA(query = frames, keys = values = sentences)        Eq. 1, no skip connection around it
     H = FeedForward(A) + A                                    Eq. 2
     [start] and [end] take the place of H at the borders of labelled segments
     ŝ = Linear(Transformer(H))                                Eq. 3
 
-To these scores `msg2.states.network` may add its own; that is not in the paper.
+Its input is a `Batch` of tokens: several videos may share a row, and attention stays within each of them. Its targets
+are in `tokens_and_targets`, its loss (Eq. 4) in `optimization`.
 
-Two models that go beyond the paper's: evidence of a step in single frames and sentences, and co-occurring labels.
+Two parts go beyond the paper and add to the scores: evidence of a step in single frames and sentences, and labels that
+occur together.
 
-evidence:       e_t[n] = max over s ≤ t of smooth(z_s[n] - z_s[background]),  z = Linear(x)
-co-occurrence:  a logistic regression per step on the labels of the other steps
+    evidence:       e_t[n] = max over s ≤ t of smooth(z_s[n] - z_s[background]),  z = Linear(x)
+    co-occurrence:  a logistic regression per step on the labels of the other steps
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class StateModel(nn.Module):
         self.transformer: SequenceEncoder | None = None
         if not options.context:
             return
-        with optional_dependency("a model with a transformer", "states"):
+        with optional_dependency("a model with a transformer", "video"):
             from msg2.states.transformer_encoders import VisualBert, load_encoder
         self.transformer = load_encoder(options.encoder)
         if options.direct and not isinstance(self.transformer, VisualBert):

@@ -1,7 +1,7 @@
-"""From a labelled video to the tokens that the state predictor reads (App. A, Training).
+"""The tokens that the state network reads of a labelled video, and its targets: the state of every step (App. A).
 
 The tokens of a video are frames in the order of time, with `[start]` and `[end]` at the borders of its labelled
-segments. A frame brings the sentences around it. Everything here is NumPy; a seed decides all that is random.
+segments. A frame comes with the sentences around it. Everything here is NumPy; a seed decides all that is random.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -137,24 +137,21 @@ def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[Part
 
 @contextmanager
 def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
-    """Write the loss and accuracy of every epoch for TensorBoard into `folder`, by the callback that this gives."""
+    """Open a TensorBoard log in `folder`; yields a callback that writes the loss and accuracy of an epoch."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise InputError(
             "--tensorboard needs TensorBoard, which is not installed", hint="pip install tensorboard"
         ) from None
-    writer = SummaryWriter(str(folder))
+    with closing(SummaryWriter(str(folder))) as writer:
 
-    def write(report: EpochReport) -> None:
-        writer.add_scalar("training loss", report.loss, report.epoch)
-        if report.accuracy is not None:
-            writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
+        def write(report: EpochReport) -> None:
+            writer.add_scalar("training loss", report.loss, report.epoch)
+            if report.accuracy is not None:
+                writer.add_scalar("validation accuracy", report.accuracy, report.epoch)
 
-    try:
         yield write
-    finally:
-        writer.close()
 
 
 class _TrainingRun:

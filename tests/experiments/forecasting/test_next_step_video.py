@@ -212,6 +212,7 @@ def test_the_printed_values_are_those_of_the_paper() -> None:
     assert experiment.PAPER_ACCURACY["STAM"].keys() == experiment.PAPER_ACCURACY["ViViT"].keys()
 
 
+@pytest.mark.slow
 def test_the_real_tasks_have_the_splits_of_next_step(data: Path) -> None:
     found = read_narrated_tasks(data / "crosstask")
     whole = {task.name: task for task in read_all(data / "crosstask" / "crosstask_release")}

@@ -89,6 +89,7 @@ def test_labels_tell_companions_and_their_order() -> None:
     assert told[1] > 0.9
 
 
+@pytest.mark.slow
 def test_narration_tells_what_labels_cannot_unless_it_is_another_videos() -> None:
     task, seconds = kitchen(anything, said=True)
     labels = found(label_baseline(options=OPTIONS), task, seconds)

@@ -218,6 +218,7 @@ def test_the_whole_experiment_on_eight_videos(encode: CachedTextEncoder) -> None
     assert [len(table.rows) for table in tables] == [5, 2, 3, 1]
 
 
+@pytest.mark.slow
 def test_the_experiment_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "data" / "crosstask"
     folder.mkdir(parents=True)

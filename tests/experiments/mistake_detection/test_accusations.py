@@ -132,6 +132,7 @@ def test_tables_by_hand(sets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # -- real data ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_quick_run_on_real_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {name: LEARNERS[name] for name in ("nothing is ever wrong (empty graph)", "likelihood")}
     monkeypatch.setattr(accusations, "LEARNERS", chosen)

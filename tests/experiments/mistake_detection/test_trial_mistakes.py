@@ -221,6 +221,7 @@ def test_controls_by_hand() -> None:
     assert monitor_scorer(training)(replace(one, toy="b02a")) == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_quick_run_on_real_data(data: Path, real_trials: list[Trial]) -> None:
     reported = ProgressRecorder()
     result = trial_mistakes.run(data, ExperimentOptions.for_quick_look(), reported)

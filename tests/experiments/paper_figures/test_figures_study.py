@@ -163,7 +163,7 @@ def test_without_the_extra_the_rest_is_there_and_says_so(tmp_path: Path) -> None
     made = figures_study.run(None, replace(QUICK, folder=tmp_path), no_progress)
     assert [len(table.rows) > 0 for table in made.tables] == [True] * 4
     assert made.tables[1] == Table("Completion", ["left out"], [[made.tables[1].rows[0][0]]])
-    assert "pip install 'msg2[states]'" in str(made.tables[1].rows[0][0])
+    assert "pip install 'msg2[video]'" in str(made.tables[1].rows[0][0])
     assert "figures-graphs-perform-cpr.svg" in {path.name for path in tmp_path.iterdir()}
 
 

@@ -189,7 +189,7 @@ def test_a_video_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 def test_without_pyav_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"msg2\[media\]"):
+    with pytest.raises(MissingExtraError, match=r"msg2\[video\]"):
         write_videos(tmp_path, COFFEE, OPTIONS, seed=2)
 
 

@@ -122,7 +122,7 @@ def test_tokens_that_cannot_tell_steps_apart_are_refused() -> None:
 # -- the model --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 @pytest.mark.parametrize("endless", [False, True])
 def test_whatever_the_weights_the_order_is_valid(seed: int, endless: bool, tmp_path: Path) -> None:
     model, most = ScriptModel(base(tmp_path, seed, scale=10.0)), 1 + seed % 3
@@ -189,6 +189,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "model"
 
 
+@pytest.mark.slow
 def test_three_scripts_are_learnt_by_heart(learnt: Path) -> None:
     model = ScriptModel(learnt)
     for script in SCRIPTS:

@@ -112,7 +112,7 @@ def test_without_pytorch_it_says_what_to_install(steps: Path, tmp_path: Path, mo
     for name in ("experiments.scripts.script_model", "experiments.scripts.script_training"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert "pip install 'msg2[states]'" in complaint("order", steps, "--model", "t5", "-o", tmp_path / "g")
+    assert "pip install 'msg2[video]'" in complaint("order", steps, "--model", "t5", "-o", tmp_path / "g")
 
 
 @pytest.mark.parametrize("command", ["train", "order"])

@@ -190,6 +190,7 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
             measure_all_cells(TINY, file=file)
 
 
+@pytest.mark.slow
 def test_processes_find_the_same(tmp_path: Path) -> None:
     cells = [StateCell(row, "Perform CPR", 1, 0.25, 7.2) for row in (LABELS, PROBE)]
     assert measure_cells(cells, partial(measure_cell, options=TINY), jobs=2) == {

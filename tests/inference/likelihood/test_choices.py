@@ -52,7 +52,8 @@ def test_overlapping_steps_are_neither_open_nor_begun(task: Task) -> None:
 def test_without_an_order_all_that_is_open_is_eligible(task: Task) -> None:
     events = choices(task)
     free = events.eligible_under(np.zeros((len(task.steps), len(task.steps)), dtype=bool), frozenset())
-    assert (free.eligible_count_where_hit() == events.open_count).all()
+    assert (free.count == events.open_count).all()
+    assert to_flags([free.hit], len(events.step)).all()
 
 
 @pytest.mark.parametrize("first", ["a", "b"])

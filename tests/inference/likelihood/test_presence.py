@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -205,7 +205,6 @@ def same(one: PresenceModel, other: PresenceModel, order: Sequence[int]) -> None
         assert (getattr(one, name)[np.ix_(order, order)] == getattr(other, name)).all()
 
 
-@settings(max_examples=30)
 @given(SETS, st.permutations("abcde"), st.randoms(use_true_random=False))
 def test_other_names_and_another_order_of_videos_only_relabel(
     sets: list[set[str]], names: list[str], randomness: object

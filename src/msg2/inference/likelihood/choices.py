@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -62,14 +61,15 @@ def union(sets: Sequence[BitSet], members: Iterable[int]) -> BitSet:
 class ChoiceEvents:
     """E choices in V variants of runs of N steps, ordered by variant; the last step of a run is no choice.
 
-    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `weight` (V,): the videos
-    of each variant. The choices, of each step, at which it is `now` begun, is `open` (begun now or later, and after
-    this one has ended), and was `begun`, and ended, earlier.
+    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `first` (V,): where the
+    choices of each variant begin, `weight` (V,): its videos. The choices, of each step, at which it is `now` begun, is
+    `open` (begun now or later, and after this one has ended), and was `begun`, and ended, earlier.
     """
 
     video: NDArray[np.intp]
     step: NDArray[np.intp]
     open_count: NDArray[np.int16]
+    first: NDArray[np.intp]
     weight: NDArray[np.int64]
     now: tuple[BitSet, ...]
     open: tuple[BitSet, ...]
@@ -93,13 +93,8 @@ class ChoiceEvents:
         count = later.sum(axis=0, dtype=np.int16) + np.int16(1)
         telling = count > 1
         sets = (to_bit_sets(flags[:, telling]) for flags in (now, later | now, earlier))
-        kept, numbers = np.unique(video[telling], return_inverse=True)
-        return ChoiceEvents(numbers, step[telling], count[telling], variants.weight[kept], *sets)
-
-    @cached_property
-    def first(self) -> NDArray[np.intp]:
-        """Where each video's choices begin, shape (V,)."""
-        return np.flatnonzero(np.diff(self.video, prepend=-1))
+        kept, first, numbers = np.unique(video[telling], return_index=True, return_inverse=True)
+        return ChoiceEvents(numbers, step[telling], count[telling], first, variants.weight[kept], *sets)
 
     def eligible_under(self, relation: Relation, disjunctions: frozenset[Disjunction]) -> EligibleSteps:
         """Find what is eligible under an order."""
@@ -154,10 +149,6 @@ class EligibleSteps:
             count = count - to_flags(some, size).sum(axis=0, dtype=np.int16)
         return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
-    def eligible_count_where_hit(self) -> NDArray[np.int16]:
-        """Count the eligible steps at each choice, shape (E,); 0 where what was begun was not one of them."""
-        return np.asarray(self.count * to_flags([self.hit], len(self.count))[0])
-
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
@@ -191,13 +182,6 @@ class NoiseModel:
             counts = shares * ((weight / of_video) @ likelihoods) + 1 / len(shares)
             shares, before = counts / counts.sum(), total
         return NoiseModel(self.levels, shares)
-
-
-def choice_log_probabilities(levels: FloatArray, most: int) -> FloatArray:
-    """Tabulate log p of a choice by the number of open and of eligible steps, shape (most + 1, most + 1, J)."""
-    number = np.maximum(np.arange(most + 1), 1)
-    by_rule = np.where(np.arange(most + 1) > 0, 1 / number, 0.0)
-    return np.asarray(np.log(by_rule[None, :, None] * (1 - levels) + levels / number[:, None, None]))
 
 
 def _log_sum_exp(logs: FloatArray) -> FloatArray:

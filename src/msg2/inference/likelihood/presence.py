@@ -34,7 +34,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -96,10 +95,15 @@ class PresenceModel:
         seen = count > 0
         different = np.outer(seen, seen) & ~np.eye(len(both), dtype=np.bool_)
         steps, (a, b) = StepCounts(videos - count[seen], videos), np.nonzero(different)
-        pairs = PairCounts(count[a], count[b], both[a, b], np.ones_like(a), videos, len(both))
-        rate, extra, shares = _fit_rates(
-            steps, pairs.distinct(_PAIRS), 1.0 if absent == "unknown" else _PRIOR_OMISSIONS
-        )
+        pairs = PairCounts(count[a], count[b], both[a, b], videos)
+        # To estimate the rates, pairs that are alike are one; of very many pairs, some that are evenly spread.
+        spread = np.linspace(0, len(a) - 1, min(_PAIRS, len(a))).astype(np.intp)
+        counts = np.stack([pairs.first, pairs.second, pairs.both])[:, spread]
+        (first, second, together), times = np.unique(counts, axis=1, return_counts=True)
+        alike = PairCounts(first, second, together, videos)
+        omissions = 1.0 if absent == "unknown" else _PRIOR_OMISSIONS
+        # A step enters with every other step, and counts once.
+        rate, extra, shares = _fit_rates(steps, alike, times, max(len(both) - 1, 1), omissions)
         required, implied, exclusive = np.zeros_like(seen), np.zeros_like(different), np.zeros_like(different)
         required[seen] = steps.required(rate, shares).odds > 0
         exclusive[different] = pairs.exclusive(extra, shares).odds > 0
@@ -117,35 +121,38 @@ class Shares:
     exclusive: float = 0.1
 
 
-def _fit_rates(steps: StepCounts, pairs: PairCounts, omissions: float) -> tuple[float, float, Shares]:
-    """ρ, c and the shares under which the videos are most probable, each in turn given the others."""
+def _fit_rates(
+    steps: StepCounts, pairs: PairCounts, times: _Counts, others: int, omissions: float
+) -> tuple[float, float, Shares]:
+    """ρ, c and the shares under which the videos are most probable, each in turn given the others.
+
+    Each of the pairs stands for so many `times`; a step is in pairs with so many `others`.
+    """
     rate, extra, shares = 0.0, 0.01, Shares()
     # Candidates for ρ, ascending; each step and pair is absent at one of them, or near it.
     of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (steps.absent + 0.5) / (steps.videos + 1)
     candidates = np.unique(np.concatenate([of_steps, of_pairs, [0.5 / (steps.videos + 1)]]))
     candidates = candidates[candidates <= 0.9]
     candidates = candidates[np.linspace(0, len(candidates) - 1, min(_CANDIDATES, len(candidates))).astype(np.intp)]
-    # A pair enters with both its steps: whether a step is there would count once with every other step.
-    implied_times, exclusive_times = max(pairs.steps - 1, 1), 2
     for _ in range(_ROUNDS):
         last = (rate, extra)
         fits = steps.required(candidates[:, None], shares).log_likelihood.sum(axis=-1)
-        fits = fits + pairs.implied(candidates[:, None], extra, shares).log_likelihood @ pairs.times / implied_times
+        fits = fits + pairs.implied(candidates[:, None], extra, shares).log_likelihood @ times / others
         best = float(candidates[np.argmax(fits + (omissions - 1) * np.log1p(-candidates))])
         required = _sigmoid(steps.required(best, shares).odds)  # ρ again, from the steps that are required at that rate
         absent, chances = required @ steps.absent, required.sum() * steps.videos
         rate = float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else best
         extras = _EXTRA_RATES[:, None]
-        fits = pairs.implied(rate, extras, shares).log_likelihood @ pairs.times / implied_times
-        fits = fits + pairs.exclusive(extras, shares).log_likelihood @ pairs.times / exclusive_times
+        fits = pairs.implied(rate, extras, shares).log_likelihood @ times / others
+        fits = fits + pairs.exclusive(extras, shares).log_likelihood @ times / 2
         extra = float(_EXTRA_RATES[np.argmax(fits + (_PRIOR_EXTRA - 1) * np.log1p(-_EXTRA_RATES))])
         required = _sigmoid(steps.required(rate, shares).odds)
         implied = _sigmoid(pairs.implied(rate, extra, shares).odds)
-        exclusive, count = _sigmoid(pairs.exclusive(extra, shares).odds), int(pairs.times.sum())
+        exclusive, count = _sigmoid(pairs.exclusive(extra, shares).odds), int(times.sum())
         shares = Shares(
             float((1 + required.sum()) / (2 + len(required))),
-            float((1 + implied @ pairs.times) / (2 + count)),
-            float((1 + exclusive @ pairs.times) / (10 + count)),
+            float((1 + implied @ times) / (2 + count)),
+            float((1 + exclusive @ times) / (10 + count)),
         )
         if last == (rate, extra):
             break
@@ -156,7 +163,7 @@ def _fit_rates(steps: StepCounts, pairs: PairCounts, omissions: float) -> tuple[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hypothesis:
+class PresenceOdds:
     """The log odds of a hypothesis about each step or pair, and log p of what was seen if it is wrong."""
 
     odds: FloatArray
@@ -168,80 +175,52 @@ class Hypothesis:
         return np.asarray(np.logaddexp(self.odds, 0) + self.otherwise)
 
 
-@dataclass(frozen=True, eq=False)
 class StepCounts:
     """Of n steps, how many of so many videos lack each: `absent` (n,)."""
 
-    absent: _Counts
-    videos: int
+    def __init__(self, absent: _Counts, videos: int) -> None:
+        self.absent, self.videos = absent, videos
+        self._absence = AnyRate(absent, np.full_like(absent, videos))
 
-    def required(self, rate: _Rate, shares: Shares) -> Hypothesis:
+    def required(self, rate: _Rate, shares: Shares) -> PresenceOdds:
         """Each step is required, else optional."""
         required = np.log(shares.required) + log_binomial(self.absent, self.videos, rate)
         optional = np.log1p(-shares.required) + self._absence.log_probability_above(rate)
-        return Hypothesis(required - optional, optional)
-
-    @cached_property
-    def _absence(self) -> AnyRate:
-        return AnyRate(self.absent, np.full_like(self.absent, self.videos))
+        return PresenceOdds(required - optional, optional)
 
 
-@dataclass(frozen=True, eq=False)
 class PairCounts:
     """Of P pairs of steps a and b, how many of so many videos show one of them, or both; shape (P,) each.
 
-    `times` says how many pairs each of them stands for, `steps` is the number of steps.
+    `lacking` are the videos that have b and lack a, `either` those with a or b, and `chance` is the share of these that
+    would show both by chance.
     """
 
-    first: _Counts
-    second: _Counts
-    both: _Counts
-    times: _Counts
-    videos: int
-    steps: int
+    def __init__(self, first: _Counts, second: _Counts, both: _Counts, videos: int) -> None:
+        self.first, self.second, self.both, self.videos = first, second, both, videos
+        self.lacking, self.either = second - both, first + second - both
+        self._lack = AnyRate(self.lacking, second)
+        a, b = first / videos, second / videos
+        self.chance = a * b / np.maximum(a + b - a * b, 1e-12)
+        by_chance = log_binomial(both, self.either, np.clip(self.chance, 1e-12, 1 - 1e-9))
+        self._not_exclusive = np.logaddexp(by_chance, log_any_rate(both, self.either)) - np.log(2)
 
-    def distinct(self, most: int) -> PairCounts:
-        """Take pairs that are alike as one; at most so many pairs, evenly spread."""
-        chosen = np.linspace(0, len(self.both) - 1, min(most, len(self.both))).astype(np.intp)
-        counts = np.stack([self.first, self.second, self.both])[:, chosen]
-        (first, second, both), times = np.unique(counts, axis=1, return_counts=True)
-        return PairCounts(first, second, both, times, self.videos, self.steps)
-
-    @property
-    def lacking(self) -> _Counts:
-        """Videos that have b and lack a."""
-        return self.second - self.both
-
-    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> Hypothesis:
+    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> PresenceOdds:
         """A run with b has a, else a is there at a rate of its own."""
         # Of the videos with b, those in which b is one too many lack a as often as any video does.
         spurious = extra * (self.videos - self.first) / self.second
         rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
         implied = np.log(shares.implied) + log_binomial(self.lacking, self.second, rates)
         free = np.log1p(-shares.implied) + self._lack.log_probability_above(rate)
-        return Hypothesis(implied - free, free)
+        return PresenceOdds(implied - free, free)
 
-    def exclusive(self, extra: _Rate, shares: Shares) -> Hypothesis:
+    def exclusive(self, extra: _Rate, shares: Shares) -> PresenceOdds:
         """The two are never both done, else together by chance, or at any rate, one as likely as the other."""
-        either, chance, not_exclusive = self._together
-        exclusive = np.log(shares.exclusive) + log_binomial(self.both, either, extra)
+        exclusive = np.log(shares.exclusive) + log_binomial(self.both, self.either, extra)
         # What is shown together as often as by chance, or would be so rarely that nobody could tell, is not exclusive.
-        rare = (self.both >= chance * either) | (chance < 2 * extra)
-        together = np.log1p(-shares.exclusive) + not_exclusive
-        return Hypothesis(np.where(rare, -np.inf, exclusive - together), together)
-
-    @cached_property
-    def _lack(self) -> AnyRate:
-        return AnyRate(self.lacking, self.second)
-
-    @cached_property
-    def _together(self) -> tuple[_Counts, FloatArray, FloatArray]:
-        """Videos with a or b; their share that would show both by chance; log p of how often they are together."""
-        either = self.first + self.second - self.both
-        one, other = self.first / self.videos, self.second / self.videos
-        chance = np.asarray(one * other / np.maximum(one + other - one * other, 1e-12))
-        by_chance = log_binomial(self.both, either, np.clip(chance, 1e-12, 1 - 1e-9))
-        return either, chance, np.logaddexp(by_chance, log_any_rate(self.both, either)) - np.log(2)
+        rare = (self.both >= self.chance * self.either) | (self.chance < 2 * extra)
+        together = np.log1p(-shares.exclusive) + self._not_exclusive
+        return PresenceOdds(np.where(rare, -np.inf, exclusive - together), together)
 
 
 class AnyRate:

@@ -40,7 +40,6 @@ from msg2.inference.likelihood.choices import (
     Disjunction,
     EligibleSteps,
     NoiseModel,
-    choice_log_probabilities,
     to_flags,
 )
 from msg2.sequences import FloatArray, Variants
@@ -134,29 +133,21 @@ def or_cost(count: int, steps: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ScoredOrder:
-    """A partial order with its disjunctions, its noise and its score.
+    """A partial order of pairs (N, N), its ORs, its noise and its score.
 
     `table_row` (E,) is the row of the scorer's table of log-probabilities for each of the E choices;
     `video_log_likelihoods` (V, J) are log p of each variant at each noise level, `weight` (V,) its videos; `prior` is
     log p(order).
     """
 
+    relation: Relation
+    disjunctions: frozenset[Disjunction]
     eligible: EligibleSteps
     table_row: NDArray[np.intp]
     noise: NoiseModel
     video_log_likelihoods: FloatArray
     weight: NDArray[np.int64]
     prior: float
-
-    @property
-    def relation(self) -> Relation:
-        """The order, shape (N, N)."""
-        return self.eligible.relation
-
-    @property
-    def disjunctions(self) -> frozenset[Disjunction]:
-        """The ORs."""
-        return self.eligible.disjunctions
 
     @cached_property
     def score(self) -> float:
@@ -233,9 +224,12 @@ class OrderScorer:
         variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
     ) -> OrderScorer:
         """Prepare to score orders of the steps of `variants`."""
-        table = choice_log_probabilities(np.array(options.levels), len(variants.steps))
         events, prior = ChoiceEvents.from_variants(variants), OrderPrior.from_counts(variants.before, similarity)
-        return OrderScorer(events, prior, options, table.reshape(-1, len(options.levels)))
+        levels, count = np.array(options.levels), np.arange(len(variants.steps) + 1)
+        by_rule = np.where(count > 0, 1 / np.maximum(count, 1), 0.0)
+        # log p of a choice by the number of open and of eligible steps; none is eligible where it is disorderly.
+        table = np.log(by_rule[None, :, None] * (1 - levels) + levels / np.maximum(count, 1)[:, None, None])
+        return OrderScorer(events, prior, options, table.reshape(-1, len(levels)))
 
     def score(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> ScoredOrder:
         """Score an order while nothing is known about the noise: all levels alike."""
@@ -247,7 +241,9 @@ class OrderScorer:
         if len(table_row):
             video_log_likelihoods = np.add.reduceat(self.log_probabilities[table_row], self.events.first, axis=0)
         prior = float(self.prior.log_probability(relation, disjunctions))
-        return ScoredOrder(eligible, table_row, noise, video_log_likelihoods, self.events.weight, prior)
+        return ScoredOrder(
+            relation, disjunctions, eligible, table_row, noise, video_log_likelihoods, self.events.weight, prior
+        )
 
     def refit_noise(self, order: ScoredOrder) -> ScoredOrder:
         """Estimate the noise that is most probable under the order."""
@@ -255,8 +251,8 @@ class OrderScorer:
 
     def count_disorderly(self, order: ScoredOrder) -> int:
         """Count the choices of all videos that are not eligible under the order."""
-        orderly = order.eligible.eligible_count_where_hit() > 0
-        return int(self.events.weight[self.events.video[~orderly]].sum())
+        disorderly = order.table_row % (len(order.relation) + 1) == 0
+        return int(self.events.weight[self.events.video[disorderly]].sum())
 
     def move_to(
         self, order: ScoredOrder, relation: Relation, disjunctions: frozenset[Disjunction] | None = None
@@ -274,12 +270,17 @@ class OrderScorer:
             rise = self.log_probabilities[table_row[changed]] - self.log_probabilities[order.table_row[changed]]
             video_log_likelihoods[videos[first]] += np.add.reduceat(rise, first, axis=0)
         prior = float(self.prior.log_probability(relation, disjunctions))
-        return ScoredOrder(eligible, table_row, order.noise, video_log_likelihoods, order.weight, prior)
+        return ScoredOrder(
+            relation, disjunctions, eligible, table_row, order.noise, video_log_likelihoods, order.weight, prior
+        )
 
     def _table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
-        """Look up the row of `log_probabilities` of each choice, shape (E,)."""
-        size = len(eligible.relation) + 1
-        return np.asarray(self.events.open_count * np.intp(size) + eligible.eligible_count_where_hit())
+        """The row of `log_probabilities` of each choice, shape (E,): by the number of open and of eligible steps.
+
+        As if none was eligible where what was begun was not one of them.
+        """
+        size, count = len(eligible.relation) + 1, eligible.count
+        return np.asarray(self.events.open_count * np.intp(size) + count * to_flags([eligible.hit], len(count))[0])
 
 
 # -- estimates ------------------------------------------------------------------------------------------------------

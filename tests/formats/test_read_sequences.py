@@ -10,7 +10,7 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.formats import read_all, read_sequences
-from msg2.formats.sequence_reader import _join_parts
+from msg2.formats.conversion import _join_parts
 from msg2.formats.source import Source
 from msg2.parallel import WorkerDied
 from msg2.progress import no_progress

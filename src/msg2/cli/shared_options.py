@@ -1,0 +1,238 @@
+"""Arguments and options that several commands share: the data and how it is read, the method and its settings."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import io
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import wraps
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from msg2.cli import console
+from msg2.errors import InputError
+from msg2.formats import preview_table, read_all
+from msg2.formats.reading import ReadOptions, choose_task
+from msg2.formats.registry import FORMAT_OPTIONS, find_reader
+from msg2.formats.source import Source
+from msg2.graph import SubtaskGraph
+from msg2.options import OptionSpec, OptionValue, option_specs
+from msg2.parallel import ENGINES
+from msg2.task import Task
+
+GivenOptions: TypeAlias = Mapping[str, Any]
+"""The options of a class that were given, by name; the others keep their defaults."""
+READING = "Reading data"
+"""The panel of what says how data is read."""
+
+
+def _known_engine(name: str) -> str:
+    if name not in ENGINES:
+        raise typer.BadParameter(f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
+    return name
+
+
+Data: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A file, folder or archive in any format that msg2 reads; - is stdin.")
+]
+GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
+TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Seed of everything random (default: 0).", show_default=False)
+]
+Jobs: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Processes that share the work (default: 1).", show_default=False)
+]
+EngineName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(ENGINES), callback=_known_engine, show_default=False,
+        help="Processes of this machine (default), or of Ray.",
+    ),
+]  # fmt: skip
+
+
+# -- options that are fields of a class -------------------------------------------------------------------------
+
+
+def takes_fields(
+    options: type, collected: str, names: Iterable[str], *, prefix: str = "", panel: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command so that it takes fields of a class of options; `collected` gets those that are given."""
+    specs = {spec.name: spec for spec in option_specs(options)}
+    chosen = [specs[name] for name in names]
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**values: object) -> None:
+            given = {spec.name: value for spec in chosen if (value := values.pop(spec.name)) is not None}
+            function(**values, **{collected: given})
+
+        own = inspect.signature(function, eval_str=True)
+        kept = [parameter for parameter in own.parameters.values() if parameter.name != collected]
+        parameters = [*kept, *(_parameter(spec, prefix, panel) for spec in chosen)]
+        keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+        command.__signature__ = own.replace(parameters=keyword_only)  # type: ignore[attr-defined]
+        command.__annotations__ = {}
+        return command
+
+    return decorate
+
+
+_TYPES = {"number": float, "integer": int, "boolean": bool, "text": str}
+_METAVARS = {"number": "X", "integer": "N", "text": "TEXT"}
+
+
+def _parameter(spec: OptionSpec, prefix: str, panel: str | None) -> inspect.Parameter:
+    words = tuple(word for word in spec.words if word != "none")
+    kind: Any = Literal[words] if spec.kind == "choice" else _TYPES[spec.kind]
+    flags = [f"--{spec.name.replace('_', '-')}"] if spec.kind == "boolean" and spec.default is False else []
+    metavar = "P" if "from 0 to 1" in spec.values else _METAVARS.get(spec.kind)
+    option = typer.Option(*flags, metavar=metavar, help=prefix + spec.help, rich_help_panel=panel)
+    annotation = Annotated[kind | None, option]
+    return inspect.Parameter(spec.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def reads_data(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`, as `reading`."""
+    return takes_fields(ReadOptions, "reading", (*names, "columns"), panel=READING)
+
+
+def refuse(needed: str, **options: object) -> None:
+    """Raise a usage error for an option that is given but means nothing without something else."""
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {needed}")
+
+
+# -- the method and its settings --------------------------------------------------------------------------------
+
+
+def list_settings() -> Iterable[tuple[str, str, Sequence[OptionSpec]]]:
+    """Every method, what it does, and its options."""
+    from msg2.inference import METHODS
+
+    return [(name, METHODS[name].summary, option_specs(METHODS[name].options)) for name in METHODS]
+
+
+def _help_on_settings(settings: list[str] | None) -> list[str] | None:
+    if "help" not in (settings or ()):
+        return settings
+    for name, summary, specs in list_settings():
+        console.print_line(f"{name}: {summary}")
+        if specs:
+            rows = [(f"  {spec.name}={spec.default_text}", spec.values, spec.help) for spec in specs]
+            console.print_table(["  default", "values", "what it does"], rows, whole=True)
+    console.print_line(
+        "likelihood also reads the names of the steps: names=words, or a sentence encoder by its path or name."
+    )
+    raise typer.Exit
+
+
+MethodName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="NAME", autocompletion=lambda: [name for name, _, _ in list_settings()],
+        help="How the graph is learned (default: likelihood).", show_default=False,
+    ),
+]  # fmt: skip
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", callback=_help_on_settings, is_eager=True,
+        autocompletion=lambda: sorted({f"{spec.name}=" for _, _, specs in list_settings() for spec in specs}),
+        help="An option of the method; `--set help` lists all.",
+    ),
+]  # fmt: skip
+
+
+def parse_settings(method: str, settings: Sequence[str] | None, **flags: OptionValue) -> dict[str, Any]:
+    """Parse what `--set` says about a method, and flags of the same meaning; what it cannot use is a usage error."""
+    from msg2.inference import find_method, make_options
+
+    with console.usage_errors():
+        chosen = find_method(method)
+        specs = {spec.name: spec for spec in option_specs(chosen.options)}
+        values: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+        for text in settings or ():
+            name, equals, value = text.partition("=")
+            name = name.strip().replace("-", "_")
+            if not equals:
+                raise InputError(f"--set is {text!r}, it must be NAME=VALUE", hint="`--set help` lists the options")
+            values[name] = specs[name].parse(value.strip()) if name in specs else value
+        make_options(method, values)
+    return values
+
+
+# -- reading and writing ----------------------------------------------------------------------------------------
+
+
+def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
+    """Read the tasks of a file or folder, or only the one of a name."""
+    with console.progress_bar("reading"):
+        tasks = read_all(data, **options)
+    return tasks if task is None else [choose_task(tasks, task, data)]
+
+
+def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
+    """Read the task that a graph is about as the graph's own data was read, unless options say otherwise."""
+    recorded = graph.method.get("reading")
+    source = Source.of_data(data)
+    reader = find_reader(source, options.get("columns"))
+    special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
+    known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
+    reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
+    if "columns" in reading:
+        preview = preview_table(source, reading["columns"])
+        if preview is None or preview.problem:  # this data has other columns
+            del reading["columns"]
+    with console.progress_bar("reading"):
+        tasks = read_all(source, **(reading | options))
+    return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
+
+
+def record_reading(graph: SubtaskGraph, reading: GivenOptions) -> SubtaskGraph:
+    """Record in a graph how its data was read, where that was not by default."""
+    return replace(graph, method={**graph.method, "reading": dict(reading)}) if reading else graph
+
+
+def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
+    """Keep the tasks with at least two labelled videos, so that one can be held out; a warning names the others."""
+    labelled = {task.name: len(list(islice((video for video in task if video.segments), 2))) for task in tasks}
+    if max(labelled.values(), default=0) < 2:
+        raise InputError("no task has two videos with labels: none can be held out", where=data)
+    for name, count in labelled.items():
+        if count < 2:
+            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", name)
+    return [task for task in tasks if labelled[task.name] > 1]
+
+
+def refuse_clashes(outputs: Sequence[Path], *inputs: Path | None) -> None:
+    """Refuse to write a result over another one, or over what is read."""
+    read = {os.path.realpath(path) for path in inputs if path is not None}
+    for path, times in Counter(map(os.path.realpath, outputs)).items():
+        if times > 1:
+            raise InputError("two results are to be written there", where=path, hint="give each a file of its own")
+        if path in read:
+            raise InputError("is the data, the result would replace it", where=path, hint="choose another output")
+
+
+def as_csv(kind: type, rows_of_tasks: Iterable[tuple[str, Iterable[object]]]) -> str:
+    """Write dataclass instances of one kind as a CSV table, with the name of the task in front."""
+    names = [field.name for field in fields(kind)]
+    values = attrgetter(*names)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["task", *names])
+    writer.writerows((task, *values(row)) for task, rows in rows_of_tasks for row in rows)
+    return text.getvalue()
