@@ -30,7 +30,7 @@ test-fast: .venv/.test
 	$(PYTEST) $(PARALLEL) -m "$(FAST)"
 
 test-slow: .venv/.test  ## the rest: soak, fuzzing, exhaustive checks, many more examples of properties, and the site
-	$(PYTEST) $(PARALLEL) --hypothesis-profile=thorough -m "(slow or hypothesis) and not gpu and not models"
+	MSG2_EXAMPLES=thorough $(PYTEST) $(PARALLEL) -m "(slow or hypothesis) and not gpu and not models"
 
 test-all: .venv/.test  ## everything but what needs a GPU or real weights
 	$(MAKE) --no-print-directory test

@@ -26,6 +26,8 @@ from unittest import mock
 
 import numpy as np
 
+from msg2.formats import procel
+
 FINDINGS = Path(__file__).parents[1] / "tests" / "formats" / "findings"
 CASE_SECONDS = 10
 """Of computing, so that a busy machine finds nothing that is not there; waiting has ten times as many."""
@@ -199,36 +201,29 @@ def read_as_everything(path: Path) -> str | None:
     return None
 
 
-def _fork_matlab_readers() -> None:
-    """Make the process that reads a MATLAB file a fork of this one, which has scipy imported: many a second."""
-    import scipy.io  # noqa: F401
-
-    from msg2.formats import procel
-
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
-        receiving, sending = os.pipe()
-        process = os.fork()
-        if not process:
-            status = 1
-            try:
-                sys.argv, sys.stdout = ["-c", *command[3:]], os.fdopen(sending, "w")
-                procel.print_variables()
-                sys.stdout.flush()
-                status = 0
-            finally:
-                os._exit(status)
-        os.close(sending)
+def run_in_fork(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+    """Read a MATLAB file in a fork of this process, which has scipy imported: many a second."""
+    receiving, sending = os.pipe()
+    process = os.fork()
+    if not process:
+        status = 1
         try:
-            with os.fdopen(receiving, "rb") as file:
-                said = file.read()
-        except BaseException:  # it takes too long
-            os.kill(process, signal.SIGKILL)
-            raise
+            sys.argv, sys.stdout = ["-c", *command[3:]], os.fdopen(sending, "w")
+            procel.print_variables()
+            sys.stdout.flush()
+            status = 0
         finally:
-            status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        return subprocess.CompletedProcess(command, status, said, b"")
-
-    procel.subprocess.run = run  # type: ignore[assignment]
+            os._exit(status)
+    os.close(sending)
+    try:
+        with os.fdopen(receiving, "rb") as file:
+            answer = file.read()
+    except BaseException:  # it takes too long
+        os.kill(process, signal.SIGKILL)
+        raise
+    finally:
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return subprocess.CompletedProcess(command, status, answer, b"")
 
 
 class _TooSlow(BaseException):
@@ -249,7 +244,9 @@ def _worker(format_name: str, seed: int, first: int, count: int, seconds: float)
     signal.signal(signal.SIGALRM, stop)
     logging.disable(logging.WARNING)
     if format_name == "procel":
-        _fork_matlab_readers()
+        import scipy.io  # noqa: F401
+
+        procel.subprocess.run = run_in_fork  # type: ignore[assignment]
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as root:
         example = examples(Path(root, "examples"))[format_name]

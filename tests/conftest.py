@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is no failure: examples have no deadline. They are the same every time, until a test is changed.
 hypothesis.settings.register_profile("fast", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
-hypothesis.settings.load_profile("fast")  # `make test-slow` takes the other one, by --hypothesis-profile
+hypothesis.settings.load_profile(os.environ.get("MSG2_EXAMPLES", "fast"))  # `make test-slow` takes the other one
 
 
 @pytest.fixture(scope="session")

@@ -150,7 +150,8 @@ def test_the_demonstration_holds_together(tmp_path: Path, monkeypatch: pytest.Mo
         assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("complete", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("complete", [False, True])
 def test_twice_the_same_bytes(complete: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if complete:
         pytest.importorskip("torch")

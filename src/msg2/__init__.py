@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from msg2.estimator import SubtaskGraphEstimator
     from msg2.formats import read, read_all, summarize, write
     from msg2.formats import read_graph as load
-    from msg2.formats.dataframe import from_dataframe, to_dataframe
+    from msg2.formats.conversion import from_dataframe, to_dataframe
     from msg2.graph import SubtaskGraph
     from msg2.inference import Constraints, infer, infer_all, merge_graphs, sweep
     from msg2.labelling import label
@@ -30,7 +30,7 @@ _NAMES = {
     "errors": ("InputError",),
     "estimator": ("SubtaskGraphEstimator",),
     "formats": ("load", "read", "read_all", "summarize", "write"),
-    "formats.dataframe": ("from_dataframe", "to_dataframe"),
+    "formats.conversion": ("from_dataframe", "to_dataframe"),
     "graph": ("SubtaskGraph",),
     "inference": ("Constraints", "infer", "infer_all", "merge_graphs", "sweep"),
     "labelling": ("label",),

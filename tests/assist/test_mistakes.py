@@ -243,6 +243,7 @@ def test_words() -> None:
     ]
     (lacks,) = check(CHAIN, untimed(["whisk", "fry"]), "skipped").mistakes
     assert lacks.to_english() == "without 'dip'"
+    assert replace(lacks, kind="unknown step").to_english() == "'dip', which is no step of the graph"
     either = replace(COFFEE, optional=["grind", "open"])
     (unmet,) = check(either, untimed(["boil", "pour"]), "skipped").mistakes
     assert unmet.to_english() == "'pour' without 'grind' or 'open'"

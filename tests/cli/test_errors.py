@@ -412,7 +412,7 @@ app.main()
 
 
 def test_a_worker_that_is_killed(msg2, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "_run_with_logs", _die)
+    monkeypatch.setattr(inference, "_learn", _die)
     ran = msg2("infer", many, "-o", tmp_path / "out", "--jobs", 2)
     assert "take fewer --jobs" in ran.complaint
     assert list(tmp_path.iterdir()) == []

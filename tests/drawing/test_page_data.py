@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2 import drawing
@@ -169,7 +169,6 @@ def test_a_video_of_something_else_is_refused() -> None:
         drawing.html_page(GRAPH, Task("tea", ["dance"], [Video("v", [Segment("dance")])]))
 
 
-@settings(max_examples=30)
 @given(
     st.lists(
         st.text(min_size=1, max_size=30).filter(lambda text: not name_fault(text)), min_size=1, max_size=3, unique=True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from benchmarks.fuzz import FINDINGS, examples, fuzz, mutated_files, read_as_everything
 from msg2.formats.registry import READERS, find_reader
 from msg2.formats.source import Source
@@ -27,6 +29,7 @@ def _complaint(path: Path) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
     """In this process, so that it is short: what crashes or hangs is for `make fuzz`."""
     for name, example in examples(tmp_path / "examples").items():
@@ -38,10 +41,12 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
             assert read_as_everything(folder / example.name) is None, folder
 
 
+@pytest.mark.slow
 def test_a_run_tries_every_case_and_says_what_it_finds() -> None:
     assert list(fuzz("csv", seed=1, count=5, seconds=60)) == [(number, None) for number in range(5)]
 
 
+@pytest.mark.slow
 def test_a_matlab_file_has_a_process_of_its_own_also_there() -> None:
     assert list(fuzz("procel", seed=1, count=40, seconds=60)) == [(number, None) for number in range(40)]
 

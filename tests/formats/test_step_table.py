@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.formats import read, read_all
-from msg2.formats.dataframe import to_dataframe
+from msg2.formats.conversion import to_dataframe
 from msg2.formats.registry import WRITE_SUFFIXES, write
 from msg2.formats.step_table import to_csv, to_json_lines, to_parquet
 from msg2.simulation import household_world, household_worlds, simulate

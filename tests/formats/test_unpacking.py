@@ -77,6 +77,7 @@ def test_a_small_budget(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows"),
     [("t.csv.gz", 3_000_000), ("t.json.gz", 6_000_000), ("g.json.gz", 6_000_000), ("t.parquet", 25_000_000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.graph import PairKind, SubtaskGraph, all_of, any_of, step
@@ -50,7 +50,6 @@ def kind_by_definition(before: Step, after: Step, runs: list[tuple[Step, ...]]) 
     return "needs" if all(before in run for run in runs if after in run) else "after"
 
 
-@settings(max_examples=150)
 @given(graphs())
 def test_what_a_graph_says_of_a_pair_holds_in_all_its_runs(graph: SubtaskGraph) -> None:
     runs = list(allowed_runs(graph))
@@ -63,7 +62,6 @@ def test_what_a_graph_says_of_a_pair_holds_in_all_its_runs(graph: SubtaskGraph) 
                 assert said == "free" or true in implied.get(said, {"exclusive"}), (before, after)
 
 
-@settings(max_examples=150)
 @given(graphs())
 def test_a_reduction_keeps_the_allowed_runs(graph: SubtaskGraph) -> None:
     assert set(allowed_runs(graph.transitive_reduction())) == set(allowed_runs(graph))

@@ -57,7 +57,7 @@ def _frames(truth: Task) -> dict[str, VideoFeatures]:
 
 
 def test_frames_join_what_is_said() -> None:
-    truth = planted_truth(30, named=False)
+    truth = planted_truth(20, named=False)
     mumbled = [Video(v.id, v.segments, (Sentence("so", s.start, s.end) for s in v.sentences)) for v in truth]
     task = truth.with_videos(v if number < 10 else Video(v.id, (), v.sentences) for number, v in enumerate(mumbled))
     deaf = draft_labels(task, None, ENCODE)

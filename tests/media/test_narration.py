@@ -28,6 +28,7 @@ def test_sentences_go_to_their_videos(tmp_path: Path) -> None:
         add_narration([task], tmp_path)
 
 
+@pytest.mark.slow
 def test_the_transcripts_of_crosstask(data: Path) -> None:
     tasks = add_narration(msg2.read_all(data / "crosstask/crosstask_release"), data / "crosstask/transcripts")
     assert {task.name: sum(bool(video.sentences) for video in task) for task in tasks} == {

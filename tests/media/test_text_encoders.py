@@ -58,13 +58,8 @@ def test_any_text_has_a_vector_of_length_one_or_none(texts: list[str], width: in
 
 def test_hashes_do_not_depend_on_the_process() -> None:
     code = "from msg2.media.encoders import HashedWords; print(HashedWords(8)(['flip the bread']).tobytes().hex())"
-    seen = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in "12"
-    }
-    assert seen == {HashedWords(8)(["flip the bread"]).tobytes().hex().encode() + b"\n"}
+    said = subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": "1"}, capture_output=True, check=True)
+    assert said.stdout == HashedWords(8)(["flip the bread"]).tobytes().hex().encode() + b"\n"
 
 
 def test_order_and_language_matter_little_case_not_at_all() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -146,7 +146,7 @@ def test_blank_frames() -> None:
 def test_things_done_stay_visible() -> None:
     options = replace(PLAIN, trace=0.5)
     found, done = simulate_features(COFFEE, options, seed=1), draw_prototypes(COFFEE, options, seed=1).done
-    for demonstration in COFFEE.demonstrations:
+    for demonstration in COFFEE.demonstrations[:5]:
         features = found[demonstration.video]
         for time, frame, background in zip(
             features.frame_times, features.frames, background_of(features, demonstration), strict=True
@@ -154,7 +154,7 @@ def test_things_done_stay_visible() -> None:
             completed = {s.step for s in demonstration.performed if s.end <= time}
             expected = done[[name in completed for name in COFFEE.graph.steps]].sum(axis=0)
             if background and completed:
-                assert frame == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
+                assert np.abs(frame - expected / np.linalg.norm(expected)).max() < 1e-6
 
 
 def test_overlapping_steps_are_both_seen() -> None:
@@ -266,11 +266,12 @@ def test_the_seed_decides_and_more_videos_leave_the_earlier_ones() -> None:
 def test_clutter_hides_and_changes_nothing_else() -> None:
     vision = draw_prototypes(COFFEE, FeatureOptions(), seed=1).vision
     demonstration = COFFEE.demonstrations[0]
+    alone = replace(COFFEE, demonstrations=(demonstration,))
     place = COFFEE.graph.steps.index(demonstration.performed[0].step)
     signals = []
     for clutter in (0.5, 1, 2, 4, 8, 16):
         options = FeatureOptions(clutter=clutter)
-        frames = frames_of(simulate_features(COFFEE, options, seed=1)[demonstration.video], demonstration.performed[0])
+        frames = frames_of(simulate_features(alone, options, seed=1)[demonstration.video], demonstration.performed[0])
         signals.append(float((frames @ vision[place]).mean()))
     assert signals == sorted(signals, reverse=True)
     one, other = (video_storyboard(COFFEE, demonstration, FeatureOptions(clutter=c), seed=1) for c in (1, 9))
@@ -290,7 +291,6 @@ def test_shares_of_the_clutter() -> None:
     assert products[~same].mean() == pytest.approx(0.2, abs=0.03)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from([one.name for one in household_worlds()]),
     st.floats(0.2, 5),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -43,7 +43,6 @@ def test_without_noise_every_label_satisfies_the_graph(one: World) -> None:
     check_noise_free(one, NOISE_FREE, seed=1)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(14, 40), st.integers(0, 6), st.sampled_from([0, 0.3, 1]), st.floats(0, 1), st.integers(0, 99))
 def test_random_worlds_without_noise(steps: int, depth: int, or_rate: float, both: float, seed: int) -> None:
     one = random_world(RandomWorldOptions(steps, depth, or_rate), seed)

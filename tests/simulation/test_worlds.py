@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
@@ -30,7 +30,6 @@ def check_shape(one: World, options: RandomWorldOptions) -> None:
     assert graph == graph.transitive_reduction()
 
 
-@settings(deadline=None, max_examples=60)
 @given(shapes(), st.integers(0, 1000))
 def test_size_depth_and_or_rate_are_exact(options: RandomWorldOptions, seed: int) -> None:
     check_shape(random_world(options, seed), options)

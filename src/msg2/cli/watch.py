@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import typer
 
@@ -70,13 +71,13 @@ def watch(
         _print_answer(answer)
 
 
-def _parse(line: str) -> Any:
+def _parse(line: str) -> object:
     try:
-        return json.loads(line.removeprefix("\ufeff"))
+        return cast(object, json.loads(line.removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         raise InputError("the line is no JSON", hint='an event is such as {"did": "whisk", "at": 12.3}') from None
 
 
-def _print_answer(answer: dict[str, Any]) -> None:
+def _print_answer(answer: Mapping[str, object]) -> None:
     console.print_line(json.dumps(answer, ensure_ascii=False))
     sys.stdout.flush()

@@ -139,8 +139,8 @@ class Diagram:
     @property
     def legend(self) -> tuple[DrawnKind, ...]:
         """What needs to be explained: nothing where the arrows say no more than "needs"."""
-        found = tuple(kind for kind in self.drawn_kinds if kind not in _SAID_BY_ITSELF)
-        return () if {*found} <= {"needs", "alternative"} else found
+        kinds = tuple(kind for kind in self.drawn_kinds if kind not in _SAID_BY_ITSELF)
+        return () if {*kinds} <= {"needs", "alternative"} else kinds
 
 
 def build_diagram(
@@ -231,14 +231,14 @@ def _exclusive_groups(drawn: SubtaskGraph, truth: SubtaskGraph | None) -> tuple[
 
     def excludes(graph: SubtaskGraph, group: tuple[Step, ...]) -> bool:
         known = set(group) <= set(graph.steps)
-        return known and all(graph.kind(one, other) == "exclusive" for one, other in combinations(group, 2))
+        return known and all(graph.kind(*pair) == "exclusive" for pair in combinations(group, 2))
 
-    found: list[tuple[tuple[Step, ...], EdgeStatus]] = [
+    statuses: list[tuple[tuple[Step, ...], EdgeStatus]] = [
         (group, "common" if truth is None or excludes(truth, group) else "redundant") for group in drawn.exclusive
     ]
-    found += [(group, "missing") for group in (truth.exclusive if truth else ()) if not excludes(drawn, group)]
+    statuses += [(group, "missing") for group in (truth.exclusive if truth else ()) if not excludes(drawn, group)]
     groups = []
-    for number, (group, status) in enumerate(found):
+    for number, (group, status) in enumerate(statuses):
         places = sorted(map(drawn.steps.index, group))
         text = f"{KIND_WORDS['exclusive']}: {', '.join(drawn.steps[place] for place in places)}"
         at_start = not any(drawn.layer[name] for name in group)

@@ -145,9 +145,9 @@ def _exclusive_group(group: ExclusiveGroup, points: float) -> Iterator[str]:
     line = "dashed" if group.status == "missing" else "solid"
     look = f'class="{group.status} exclusive", color="{colour}", penwidth=1.5, style="{line}", tooltip={said}'
     if len(group.boxes) <= _MOST_BARS:
-        for number, (one, other) in enumerate(combinations(group.boxes, 2)):
+        for number, (first, second) in enumerate(combinations(group.boxes, 2)):
             ends = "dir=both, arrowhead=tee, arrowtail=tee, constraint=false"  # no step is moved by it
-            yield f'  {one} -> {other} [id="{group.id}_{number}", {look}, {ends}];'
+            yield f'  {first} -> {second} [id="{group.id}_{number}", {look}, {ends}];'
         return
     yield (
         f'  {group.id} [id="{group.id}", class="{group.status} exclusive", shape=plain, '

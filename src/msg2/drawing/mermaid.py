@@ -83,7 +83,7 @@ def _legend(diagram: Diagram) -> list[str]:
     """A box with what lines and boxes mean, and the classes of what occurs."""
     if not diagram.legend:
         return []
-    lines = [f"{sign}: {KIND_WORDS[one]}" for one, sign in _SIGNS.items() if one in diagram.legend]
+    lines = [f"{sign}: {KIND_WORDS[kind]}" for kind, sign in _SIGNS.items() if kind in diagram.legend]
     words = "<br/>".join(quote(line)[1:-1] for line in lines)
     classes = [text for kind, text in _CLASSES_OF_KINDS.items() if kind in diagram.legend]
     look = f"classDef legend fill:none,stroke:none,color:{style.QUIET_INK},text-align:left"

@@ -51,11 +51,11 @@ def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     ...     find_video_links(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
     {'tea #1': 'videos/tea%20%231.mp4'}
     """
-    found, _ = find_video_files(folder, wanted=[video.id for video in videos])
+    recordings, _ = find_video_files(folder, wanted=[video.id for video in videos])
     home = page.resolve().parent
     return {
         recording.video: quote(Path(os.path.relpath(recording.media.resolve(), home)).as_posix())
-        for recording in found
+        for recording in recordings
         if recording.media is not None
     }
 

@@ -255,9 +255,9 @@ def filling_section(task: Task, performed: Task | None = None) -> str:
     videos = table(
         ["Video", "Added"],
         [
-            [escape_name(video), ", ".join(_added_label(one, one.step in wrong.get(video, ())) for one in segments)]
-            for video, segments in added.items()
-            if segments
+            [escape_name(video), ", ".join(_added_label(label, label.step in wrong.get(video, ())) for label in labels)]
+            for video, labels in added.items()
+            if labels
         ],
     )
     return (
@@ -292,14 +292,14 @@ def _percent(value: float | None) -> str:
 def _step_row(
     task: Task, step: Step, added: Mapping[str, Sequence[Segment]], wrong: Mapping[str, set[Step]] | None
 ) -> list[str]:
-    found = {video: one for video, segments in added.items() for one in segments if one.step == step}
-    labelled = sum(step in video.sequence() for video in task) - len(found)
-    sure = [one.confidence for one in found.values() if one.confidence is not None]
+    labels = {video: label for video, segments in added.items() for label in segments if label.step == step}
+    labelled = sum(step in video.sequence() for video in task) - len(labels)
+    sure = [label.confidence for label in labels.values() if label.confidence is not None]
     mean = f"{100 * fmean(sure):.0f} %" if sure else ""
-    row = [escape_name(step), str(labelled), str(len(found)) if found else "", mean]
+    row = [escape_name(step), str(labelled), str(len(labels)) if labels else "", mean]
     if wrong is not None:
-        right = sum(step not in wrong[video] for video in found)
-        row.append(f"{right} of {len(found)}" if found else "")
+        right = sum(step not in wrong[video] for video in labels)
+        row.append(f"{right} of {len(labels)}" if labels else "")
     return row
 
 
@@ -313,11 +313,11 @@ _COLUMNS = ["Phrase", "Videos", "Around", "In all", "Times as often"]
 
 
 def step_phrases_page(
-    found: Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]], seconds: float, most: int
+    phrases: Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]], seconds: float, most: int
 ) -> str:
     """Make a page with the phrases around each step."""
     sections = []
-    for task, around in found:
+    for task, around in phrases:
         narrated = sum(bool(video.sentences) for video in task)
         total = sum(len(video.sentences) for video in task)
         sections.append(

@@ -152,12 +152,12 @@ def timeline(
 
 def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) -> None:
     for row, step in enumerate(steps):
-        found = [segment for segment in video.segments if segment.step == step]
-        for segment in found[:1]:
+        segments = [segment for segment in video.segments if segment.step == step]
+        for segment in segments[:1]:
             end = _seconds(segment)[1]
             colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
             axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
-        for segment in found:
+        for segment in segments:
             start, end = _seconds(segment)
             if segment.source != PREDICTED:
                 shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well

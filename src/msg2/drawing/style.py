@@ -97,5 +97,5 @@ class PictureOptions:
     @property
     def inches(self) -> float | None:
         """The greatest width in inches, where there is one."""
-        found = None if self.width is None else _WIDTH.fullmatch(self.width)
-        return None if found is None else float(found[1]) * _INCHES[found[2]]
+        parts = _WIDTH.fullmatch(self.width or "")
+        return None if parts is None else float(parts[1]) * _INCHES[parts[2]]

@@ -112,11 +112,6 @@ def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, s
     return ColumnMapping(found, unused, tuple(guessed))
 
 
-def is_plain_header(cells: Sequence[str]) -> bool:
-    """Whether some cells are the header of a table of steps, and nothing else."""
-    return {"video", "step"} <= set(cells) <= STEP_NAMES.keys()
-
-
 def is_step_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
     """Whether some cells could be the header of a table of steps."""
     wanted = (normalize_name(given["step"]),) if "step" in given else STEP_NAMES["step"]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from msg2.errors import InputError, errors_at
 from msg2.formats.columns import XES_NAMES, ColumnMapping, is_log_header, match_event_columns, parse_columns
 from msg2.formats.label_arrays import LabelArrays, Names, join_tasks
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, task_of_file
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, task_of_file
 from msg2.formats.source import Source
 from msg2.formats.tables import CodedColumn, Column, Table, TimeColumn, Wanted, open_table, read_header
 from msg2.formats.times import find_day_first, parse_timestamp
@@ -210,13 +210,14 @@ def read_log(table: Table, mapping: ColumnMapping, task: str, notes: ReadNotes) 
         _raise_for_row(table, columns, day_first)
     if not len(labels.video.names):
         raise InputError("has no rows below its header", where=table.source.path, hint="add one row per event")
-    notes.assume(*table.assumptions)
-    notes.add(mapping)
+    assumptions = [*table.assumptions, *mapping.assumptions]
     if day_first is not None:
-        notes.assume(f"the {'day' if day_first else 'month'} comes first in dates such as 5/6/2024")
+        assumptions.append(f"the {'day' if day_first else 'month'} comes first in dates such as 5/6/2024")
     if "start" in columns and not {"time", "end"} & columns.keys():
-        notes.assume("an event ends when it starts: no column says when it ends")
-    notes.assume_instants("end" in columns and "" in getattr(columns["end"], "values", ()))
+        assumptions.append("an event ends when it starts: no column says when it ends")
+    if isinstance(end := columns.get("end"), CodedColumn) and "" in end.values:
+        assumptions.append(INSTANTS)
+    notes.add(assumptions, mapping.unused)
     if skipped:
         _log.warning("%s: events that do no step, not read: %s", table.source.path, join_counts(skipped))
     return labels, unsorted

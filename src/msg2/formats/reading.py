@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from msg2.errors import InputError, require
 from msg2.files import FileContent
-from msg2.formats.columns import ColumnMapping, parse_columns
+from msg2.formats.columns import parse_columns
 from msg2.formats.source import FileKind, Source
 from msg2.options import Probability, options_class
 from msg2.task import Absent, Segment, Step, Task, Video
@@ -68,26 +68,22 @@ class Reader:
     """The kinds of single files in which the format may come; folders may always."""
 
 
+INSTANTS = "a label with a start and no end is an instant: labels are in the order of their starts"
+"""What is assumed of such a label."""
+
+
+@dataclass(slots=True)
 class ReadNotes:
-    """What a reader assumed where a file leaves it open, and what it did not use."""
+    """What a reader assumed where a file leaves it open, and which columns it did not use."""
 
-    def __init__(self) -> None:
-        self.assumptions: list[str] = []
-        self.unused: set[str] = set()
+    assumptions: dict[str, None] = field(default_factory=dict)
+    """In words, each once, in the order in which they were noted."""
+    unused: set[str] = field(default_factory=set)
 
-    def assume(self, *what: str) -> None:
-        """Note what was assumed, in words; what has been noted before is not noted again."""
-        self.assumptions += [text for text in what if text not in self.assumptions]
-
-    def assume_instants(self, open_ended: int) -> None:
-        """Note that so many labels have a start and no end."""
-        if open_ended:
-            self.assume("a label with a start and no end is an instant: labels are in the order of their starts")
-
-    def add(self, mapping: ColumnMapping, assumptions: Iterable[str] = ()) -> None:
-        """Note what was assumed of a table."""
-        self.assume(*mapping.assumptions, *assumptions)
-        self.unused.update(mapping.unused)
+    def add(self, assumptions: Iterable[str], unused: Iterable[str] = ()) -> None:
+        """Note what was assumed of a file."""
+        self.assumptions |= dict.fromkeys(assumptions)
+        self.unused.update(unused)
 
 
 SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]

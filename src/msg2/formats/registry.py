@@ -14,7 +14,7 @@ from typing import Any
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
 from msg2.formats import captaincook4d, crosstask, cvat, elan_writer, label_studio, procel, step_table, timecode_list
-from msg2.formats.columns import format_columns, is_event_log, is_plain_header, parse_columns
+from msg2.formats.columns import STEP_NAMES, format_columns, is_event_log, parse_columns
 from msg2.formats.elan import EAF, ELAN_TEXT
 from msg2.formats.event_log import EVENT_TABLES, XES
 from msg2.formats.reading import (
@@ -127,12 +127,19 @@ def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    return ReadOptions(**{**options, "columns": format_columns(options.get("columns"))})
+    if isinstance(options.get("columns"), Mapping):
+        options = {**options, "columns": format_columns(options["columns"])}
+    return ReadOptions(**options)
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
     """The reader of the format of the source, which is recognised by its content."""
-    if columns is None and not source.is_folder and source.kind == "text" and is_plain_header(first_cells(source)):
+    if (
+        columns is None
+        and not source.is_folder
+        and source.kind == "text"
+        and ({"video", "step"} <= set(first_cells(source)) <= STEP_NAMES.keys())
+    ):
         return step_table.READER
     is_other = source.is_folder and source.member("mimetype") and source.member("content.xml")
     if is_other or source.head.startswith(_OLD_EXCEL):

@@ -31,6 +31,7 @@ from msg2.formats.columns import (
 )
 from msg2.formats.label_arrays import LabelArrays, Names, make_tasks
 from msg2.formats.reading import (
+    INSTANTS,
     FileContents,
     Reader,
     ReadNotes,
@@ -95,19 +96,13 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     return ReadResult(make_tasks(parts), unsorted, tuple(notes.assumptions), tuple(sorted(notes.unused)))
 
 
-def _open(file: Source, given: Mapping[str, str]) -> Table:
-    return open_table(file, lambda cells: is_step_header(cells, given))
-
-
 def open_tables(source: Source, given: Mapping[str, str]) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
-    if not source.is_folder:
-        return [_open(source, given)]
-    files = [file for file in source.files if _is_table(file)]
-    others = {file.path.name for file in source.files} - {file.path.name for file in files}
+    files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
+    others = {file.path.name for file in source.files} - {file.path.name for file in files} if source.is_folder else ()
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return [_open(file, given) for file in files]
+    return [open_table(file, lambda cells: is_step_header(cells, given)) for file in files]
 
 
 def _is_table(file: Source) -> bool:
@@ -148,9 +143,8 @@ def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | No
         labels, open_ended = _to_labels(columns, parser, milliseconds, task, video)
     except InputError:
         _raise_for_row(table, mapping, columns, milliseconds)
-    notes.assume(*table.assumptions)
-    notes.add(mapping, parser.assumptions)
-    notes.assume_instants(open_ended)
+    assumptions = [*table.assumptions, *mapping.assumptions, *parser.assumptions, *[INSTANTS] * open_ended]
+    notes.add(assumptions, mapping.unused)
     return labels
 
 

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -118,19 +119,14 @@ class Table:
     """Reads some columns."""
     lines: Callable[[], Iterable[int]]
     """Where each row stands in the file, which is asked for where a row is wrong."""
-    line: int = 0
-    """Where the header stands; 0 where it has no line."""
+    where: str
+    """Where the header stands, for errors."""
     separator: str = ""
     """What separates the cells of a text, spaces after it included; empty where cells have types of their own."""
     sheet: str = ""
     """Which sheet of several it is, in words."""
     text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple
     """The rows below the header, of a table of text."""
-
-    @property
-    def where(self) -> str:
-        """Where the header stands, for errors."""
-        return self.source.row(self.line) if self.line else str(self.source.path)
 
     @property
     def assumptions(self) -> list[str]:
@@ -171,20 +167,22 @@ def _open_text(source: Source, fits: HeaderTest) -> Table:
     if not first:
         hint = "the first line names the columns: video,step or video,step,start,end"
         raise InputError("is empty", where=source.path, hint=hint)
-    separator = _choose_separator(first, fits, source.row(number))
-    with closing(_read_cells(source, separator)) as cells:
-        line, header = next(cells)
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        return islice(_read_cells(source, separator), 1, None)
+    where = source.row(number)
+    separator = _choose_separator(first, fits, where)
+    rows = partial(_read_cells, source, separator, number)
+    with closing(rows()) as cells:
+        header = next(cells)[1]
 
     def read(wanted: Wanted) -> Mapping[str, Column]:
         columns = None
-        if not source.is_small and line == 1 and len(separator) == 1:
+        if not source.is_small and number == 1 and len(separator) == 1:
             columns = _read_csv_by_arrow(source, tuple(header), separator, wanted)
-        return columns or _code_rows(rows(), {name: header.index(name) for name in wanted.names})
+        return columns or _code_rows(islice(rows(), 1, None), {name: header.index(name) for name in wanted.names})
 
-    return Table(source, tuple(header), read, lambda: (n for n, _ in rows()), line, separator, text_rows=rows)
+    def text_rows() -> Iterator[tuple[int, list[str]]]:
+        return islice(rows(), 1, None)
+
+    return Table(source, tuple(header), read, lambda: (n for n, _ in text_rows()), where, separator, "", text_rows)
 
 
 def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], places: Mapping[str, int]) -> dict[str, Column]:
@@ -199,26 +197,20 @@ def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], places: Mapping[str, i
     }
 
 
-def _read_cells(source: Source, separator: str) -> Generator[tuple[int, list[str]]]:
-    """The rows of delimited text, each with the line on which it begins; blank lines are left out."""
+def _read_cells(source: Source, separator: str, first: int) -> Generator[tuple[int, list[str]]]:
+    """The rows of delimited text from a line on, each with its line; blank lines are left out."""
     with closing(source.lines()) as lines:
-        table = csv.reader(
-            _blank_at_first(lines), delimiter=separator[0], skipinitialspace=separator.endswith(" "), strict=True
-        )
-        yield from _number_rows(source, table)
+        below = islice(lines, first - 1, None)
+        spaced = separator.endswith(" ")
+        table = csv.reader(below, delimiter=separator[0], skipinitialspace=spaced, strict=True)
+        yield from _number_rows(source, table, 0, first)
 
 
-def _blank_at_first(lines: Iterable[str]) -> Iterator[str]:
-    """The lines; before the first that is not blank, spaces are no cells."""
-    started = False
-    for line in lines:
-        started = started or bool(line.strip())
-        yield line if started else "\n"
-
-
-def _number_rows(source: Source, table: CsvReader, width: int | None = 0) -> Generator[tuple[int, list[str]]]:
+def _number_rows(
+    source: Source, table: CsvReader, width: int | None, first: int = 1
+) -> Generator[tuple[int, list[str]]]:
     """The rows of a `csv.reader` with their lines; 0: all have as many cells as the first one, None: any number."""
-    line = table.line_num + 1
+    line = first
     try:
         for cells in table:
             width = len(cells) if width == 0 else width
@@ -227,7 +219,7 @@ def _number_rows(source: Source, table: CsvReader, width: int | None = 0) -> Gen
                 raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
             if cells:
                 yield line, cells
-            line = table.line_num + 1  # a row of quoted newlines has several lines; its first one names it
+            line = table.line_num + first  # a row of quoted newlines has several lines; its first one names it
     except csv.Error as error:
         hint = f"is a quote not closed? fields have at most {csv.field_size_limit():,} characters"
         raise InputError(f"the row cannot be read ({error})", where=source.row(line), hint=hint) from None
@@ -417,7 +409,7 @@ def _open_sheet(source: Source, fits: HeaderTest) -> Table:
     def read(wanted: Wanted) -> Mapping[str, Column]:
         return _code_rows(rows, {name: header.index(name) for name in wanted.names})
 
-    return Table(source, tuple(header), read, lambda: (n for n, _ in rows), line, "\t", note, lambda: rows)
+    return Table(source, tuple(header), read, lambda: (n for n, _ in rows), source.row(line), "\t", note, lambda: rows)
 
 
 def _open_json_lines(source: Source) -> Table:
@@ -440,7 +432,7 @@ def _open_json_lines(source: Source) -> Table:
     def read(wanted: Wanted) -> Mapping[str, Column]:
         return {name: code_values(values[name]) for name in wanted.names}
 
-    return Table(source, header, read, lambda: lines, line=1)
+    return Table(source, header, read, lambda: lines, source.row(1))
 
 
 def _open_parquet(source: Source) -> Table:
@@ -453,7 +445,7 @@ def _open_parquet(source: Source) -> Table:
             table.validate(full=True)  # a broken file may name texts that it does not have
             return {name: arrow_column(table.column(name)) for name in wanted.names}
 
-    return Table(source, tuple(header), read, lambda: count(1))
+    return Table(source, tuple(header), read, lambda: count(1), str(source.path))
 
 
 def _check_parquet(source: Source, stream: IO[bytes]) -> ParquetFile:
@@ -493,4 +485,4 @@ def open_arrow(data: object, place: Source) -> Table:
     def read(wanted: Wanted) -> Mapping[str, Column]:
         return {name: arrow_column(table.column(name)) for name in wanted.names}
 
-    return Table(place, tuple(table.column_names), read, lambda: count(1))
+    return Table(place, tuple(table.column_names), read, lambda: count(1), str(place.path))

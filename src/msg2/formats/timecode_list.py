@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from msg2.errors import InputError
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, SegmentsByVideo, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.times import parse_clock
 
@@ -22,7 +22,7 @@ _LINE = re.compile(rf"[\[(]?({_TIME})[\])]?(?:{_BETWEEN}[\[(]?({_TIME})[\])]?)?(
 def read(source: Source, options: ReadOptions) -> ReadResult:
     """Read one task, named after the folder, or the file."""
     notes = ReadNotes()
-    notes.assume("times with colons are m:ss or h:mm:ss")
+    notes.add(["times with colons are m:ss or h:mm:ss"])
     result = ReadResult.from_files((file, _read_list(file, source.stem, notes)) for file in _lists(source))
     return replace(result, assumptions=tuple(notes.assumptions))
 
@@ -51,7 +51,7 @@ def _read_list(file: Source, task: str, notes: ReadNotes) -> SegmentsByVideo:
                 what = "the line is not a time and the name of a step"
                 raise InputError(what, where=file.row(number), hint="write lines such as: 1:05 whisk eggs")
             segments.append(timed_segment(found[3], start, end, file.row(number)))
-            notes.assume_instants(not found[2])
+            notes.add([] if found[2] else [INSTANTS])
     return {(task, file.stem): segments}
 
 

@@ -53,7 +53,7 @@ def _rules(graph: SubtaskGraph) -> Iterator[str]:
         if earlier:
             yield f"{name}  comes after  {' and '.join(earlier)}, if done"
     for group in graph.exclusive:
-        shares = [graph.step_evidence(one).exclusive_probability.get(other) for one, other in combinations(group, 2)]
+        shares = [graph.step_evidence(a).exclusive_probability.get(b) for a, b in combinations(group, 2)]
         least = min((share for share in shares if share is not None), default=None)
         yield f"only one of  {' and '.join(map(repr, group))}  is done{_percent(least)}"
     if graph.optional:

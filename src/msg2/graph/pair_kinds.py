@@ -76,7 +76,7 @@ def pair_kinds(graph: SubtaskGraph) -> PairKinds:
     size = len(index)
     needs = np.zeros((size, size), dtype=np.bool_)
     for name, needed in necessary_steps(graph.steps, graph.preconditions).items():
-        needs[[index[one] for one in needed], index[name]] = True
+        needs[[index[earlier] for earlier in needed], index[name]] = True
     exclusive = _exclusive_pairs(graph, index)
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
     possible = ~(exclusive | np.eye(size, dtype=np.bool_))  # of steps that are never both done, nothing follows
@@ -99,7 +99,7 @@ def _holds_before(
     formula: Formula, before: NDArray[np.bool_], exclusive: NDArray[np.bool_], index: Mapping[Step, int]
 ) -> NDArray[np.bool_]:
     """The steps that, where they are done at all, are done when `formula` first holds, shape (N,)."""
-    parts = [_holds_before(one, before, exclusive, index) for one in formula.operands]
+    parts = [_holds_before(operand, before, exclusive, index) for operand in formula.operands]
     match formula.kind:
         case "step":
             place = index[formula.name]
@@ -107,7 +107,7 @@ def _holds_before(
         case "all":
             return np.asarray(np.logical_or.reduce(parts))
         case "any":  # by every branch, or it rules the branch out
-            ruled_out = (_ruled_out(one, exclusive, index) for one in formula.operands)
+            ruled_out = (_ruled_out(operand, exclusive, index) for operand in formula.operands)
             return np.asarray(np.logical_and.reduce([a | b for a, b in zip(parts, ruled_out, strict=True)]))
     return np.zeros(len(index), dtype=np.bool_)
 
@@ -133,7 +133,7 @@ def _exclusive_pairs(graph: SubtaskGraph, index: Mapping[Step, int]) -> NDArray[
 
 def _ruled_out(formula: Formula, exclusive: NDArray[np.bool_], index: Mapping[Step, int]) -> NDArray[np.bool_]:
     """The steps with which `formula` can never hold, shape (N,)."""
-    parts = [_ruled_out(one, exclusive, index) for one in formula.operands]
+    parts = [_ruled_out(operand, exclusive, index) for operand in formula.operands]
     match formula.kind:
         case "step":
             return exclusive[:, index[formula.name]]

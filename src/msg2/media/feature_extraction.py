@@ -155,23 +155,24 @@ def extract_features(
     known = {video: entry.source_sha256 for video, entry in kept.items()}
     items = [(files, known.get(files.video)) for files in videos]
     for (files, _), result in ENGINES[engine](partial(_process_video, options), items, jobs):
-        if isinstance(result, WorkerDied):
-            result = _WorkerResult(f"{files.path}: the program broke down over this file", [])
-        for level, message in result.messages:
+        outcome, messages = result if not isinstance(result, WorkerDied) else (
+            f"{files.path}: the program broke down over this file", []
+        )  # fmt: skip
+        for level, message in messages:
             LOGGER.log(level, "%s: %s", short_repr(files.video), message)
-        if result.outcome is not None:
+        if outcome is not None:
             kept.pop(files.video, None)
-        failure = result.outcome if isinstance(result.outcome, str) else None
-        if isinstance(result.outcome, tuple):
+        failure = outcome if isinstance(outcome, str) else None
+        if isinstance(outcome, tuple):
             key = (None, files.video)
-            unsaved[key], origins[key] = result.outcome
+            unsaved[key], origins[key] = outcome
         began = time.monotonic()
         if began - saved > 20 * save_seconds:  # what is quickly saved is saved after every video or so
             store = write_store(folder, unsaved, encoders, kept=kept.values(), origins=origins)
             kept, unsaved = {entry.video: entry for entry in store.entries.values()}, {}
             saved = time.monotonic()
             save_seconds = saved - began
-        results.append(ExtractionResult(files.video, unchanged=result.outcome is None, failure=failure))
+        results.append(ExtractionResult(files.video, unchanged=outcome is None, failure=failure))
         progress(len(results), len(videos), files.video)
     write_store(folder, unsaved, encoders, kept=kept.values(), origins=origins)
     return results
@@ -179,31 +180,25 @@ def extract_features(
 
 _Outcome: TypeAlias = tuple[VideoFeatures, Provenance] | str | None
 """Features and where they come from; or why there are none; or nothing, where the files are as they were."""
+_LogMessages: TypeAlias = list[tuple[int, str]]
+"""Level and text."""
 
 
-class _WorkerResult(NamedTuple):
-    outcome: _Outcome
-    messages: list[tuple[int, str]]
-    """Of the log: level and text."""
-
-
-def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | None]) -> _WorkerResult:
+def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | None]) -> tuple[_Outcome, _LogMessages]:
     """Make the features of one video, in whatever process; `item` has the hash of its files in an earlier run, too."""
+    files, known_sha256 = item
+    outcome: _Outcome = None
     with collect_logs() as log:
-        return _WorkerResult(_extract(options, *item), log.messages)
-
-
-def _extract(options: ExtractionOptions, files: VideoFiles, known_sha256: str | None) -> _Outcome:
-    try:
-        sha256 = files.sha256()
-        if sha256 == known_sha256:
-            return None
-        features, narration = _extractor(options)(files)
-        return features, Provenance(sha256, narration)
-    except InputError as error:
-        return " ".join(str(error).split())
-    except MemoryError:
-        return f"{files.path}: there is not enough memory for this file"
+        try:
+            sha256 = files.sha256()
+            if sha256 != known_sha256:
+                features, narration = _extractor(options)(files)
+                outcome = features, Provenance(sha256, narration)
+        except InputError as error:
+            outcome = " ".join(str(error).split())
+        except MemoryError:
+            outcome = f"{files.path}: there is not enough memory for this file"
+    return outcome, log.messages
 
 
 @cache

@@ -7,7 +7,7 @@ counts, from 0 to the last label of either in that video; it is computed exactly
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -118,5 +118,4 @@ def _time_table(first: Video, second: Video, name: Step, unit: float) -> FloatAr
 
 
 def _spans(video: Video, name: Step) -> _Spans:
-    found: Sequence[tuple[float | None, float | None]] = [(s.start, s.end) for s in video.segments if s.step == name]
-    return [(start or 0.0, end or 0.0) for start, end in found]
+    return [(segment.start or 0.0, segment.end or 0.0) for segment in video.segments if segment.step == name]

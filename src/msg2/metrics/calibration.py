@@ -91,5 +91,5 @@ def score_calibration(predictions: Sequence[NextStepPrediction], bins: int = 10)
 
 def expected_calibration_error(bins: Sequence[CalibrationBin]) -> float:
     """The mean distance of accuracy and confidence, weighted by the size of the bins; 0 without predictions."""
-    total = max(sum(one.count for one in bins), 1)
-    return math.fsum(abs(one.accuracy - one.confidence) * one.count for one in bins) / total
+    total = max(sum(members.count for members in bins), 1)
+    return math.fsum(abs(members.accuracy - members.confidence) * members.count for members in bins) / total

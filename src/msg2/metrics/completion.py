@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ class Completion:
 
     def to_json(self) -> dict[str, float | int | None]:
         """Plain numbers; N/A is None."""
-        return {"asked": self.asked, "accuracy": self.accuracy, "auc": self.auc}
+        return asdict(self)
 
 
 def completion(scores: ArrayLike, completed: ArrayLike, threshold: float) -> Completion:

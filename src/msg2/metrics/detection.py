@@ -1,6 +1,4 @@
-"""What several metrics are made of: ratios that may have nothing to divide by, and the area under the ROC curve.
-
-How well mistakes are detected: the protocol of online mistake detection, and ranking quality without a threshold.
+"""How well mistakes are detected: the protocol of online mistake detection, and the area under the ROC curve.
 
 Every step is scored. In the protocol a sequence ends with its first mistake, since what comes after it can no longer be
 called right or wrong for itself; the score is the macro mean of the F1 of "correct" and the F1 of "mistake",

@@ -105,10 +105,10 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
     >>> from msg2.graph import step
     >>> tea = ["boil", "pour", "sugar"]
     >>> first = SubtaskGraph("tea", tea, {"pour": step("boil")}, order=[("sugar", "pour")], optional=["sugar"])
-    >>> found = compare_graphs(first, SubtaskGraph("tea", tea, {"pour": step("boil")}))
-    >>> found.kinds["needs"], found.optional_in_first
+    >>> comparison = compare_graphs(first, SubtaskGraph("tea", tea, {"pour": step("boil")}))
+    >>> comparison.kinds["needs"], comparison.optional_in_first
     (KindCounts(first=1, second=1, both=1), ('sugar',))
-    >>> found.pairs
+    >>> comparison.pairs
     (PairDifference(before='sugar', after='pour', first='after', second='free', truth=None),)
     """
     other = match_step_names(second, first, called=("second graph", "first graph"), partial=True)
@@ -140,7 +140,7 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
     of = len(common) * (len(common) - 1) / 2
     shares = (None, None) if true is None or not of else (right[0] / of, right[1] / of)
     return GraphComparison(
-        {kind: KindCounts(*found) for kind, found in counts.items()},
+        {kind: KindCounts(*numbers) for kind, numbers in counts.items()},
         tuple(pairs),
         tuple(pair for pair in pairs if {pair.before, pair.after} in drawn),
         tuple(name for name in common if name in first.optional & other.optional),

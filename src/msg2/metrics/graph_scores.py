@@ -1,11 +1,9 @@
-"""How good a graph is: against the true graph (accuracy, SPOC, edge scores) and against videos (compatibility).
+"""Scores of a graph: accuracy, SPOC and edge F1 against the true graph, compatibility with videos; violation rate.
 
-And how noisy labels are: the share of them that violate the true graph (Sec. 3).
-
-Pure functions; scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and
-compatibility judge the preconditions as they stand, edge scores the transitive reduction of all edges, needs and
-after-if-done alike. Two graphs are compared by the names
-of their steps, see `match_step_names`.
+Scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and compatibility judge the
+preconditions as they stand, edge scores the transitive reduction of all edges, needs and after-if-done alike. Two
+graphs are compared by the names of their steps, see `match_step_names`. The violation rate says how noisy labels are:
+the share of them that violate the true graph (Sec. 3).
 """
 
 from __future__ import annotations
@@ -285,7 +283,7 @@ def match_step_names(
     """
     if set(graph.steps) == set(truth.steps):
         return graph
-    one, two = called
+    first, second = called
     partners: defaultdict[str, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
     for side, names, others in ((0, graph.steps, set(truth.steps)), (1, truth.steps, set(graph.steps))):
         for name in names:
@@ -295,10 +293,10 @@ def match_step_names(
         if ours and theirs and len(ours) + len(theirs) > 2:
             both = ", ".join(map(short_repr, sorted(ours + theirs)))
             raise InputError(
-                f"the steps of the {one} and the {two} cannot be matched: {both} differ only in case or spaces",
+                f"the steps of the {first} and the {second} cannot be matched: {both} differ only in case or spaces",
                 hint="rename the steps so that each has one partner",
             )
-    for side, owner, other in ((0, one, two), (1, two, one)):
+    for side, owner, other in ((0, first, second), (1, second, first)):
         alone = sorted(name for pair in partners.values() if not pair[1 - side] for name in pair[side])
         if alone and not partial:
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""

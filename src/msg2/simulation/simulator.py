@@ -98,7 +98,7 @@ class Simulation:
     @property
     def performed(self) -> Task:
         """What perfect annotators would have written: every occurrence that the videos show, under its true name."""
-        return self.task.with_videos(Video(one.video, one.performed) for one in self.demonstrations)
+        return self.task.with_videos(Video(shown.video, shown.performed) for shown in self.demonstrations)
 
 
 def simulate(world: World, options: SimulationOptions, seed: int) -> Simulation:
@@ -135,7 +135,7 @@ def simulate(world: World, options: SimulationOptions, seed: int) -> Simulation:
         _demonstrate(world, options, f"v{index + 1:05d}", random_stream(seed, world.name, index))
         for index in range(options.videos)
     )
-    task = Task(world.name, world.graph.steps, (one.as_video() for one in demonstrations))
+    task = Task(world.name, world.graph.steps, (demonstration.as_video() for demonstration in demonstrations))
     return Simulation(task, world.graph, demonstrations)
 
 

@@ -1,13 +1,13 @@
 """Labels + features -> completed labels: a model of the state of every step, its training, and what it fills in.
 
-The functions here need PyTorch and are imported when they are first used; the options in
-`msg2.states.configuration` and the names in `msg2.states.configuration` do without.
+The functions here need PyTorch and are imported when they are first used. The options in
+`msg2.states.configuration` need no PyTorch.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msg2.errors import optional_dependency
 
@@ -39,14 +39,13 @@ __all__ = [
 
 
 def require_torch() -> None:
-    """Import what every state model needs; an error says what to install where it is missing."""
+    """Import what every state model needs; if that is missing, an error says what to install."""
     with optional_dependency("state prediction", "video"):
         import safetensors  # noqa: F401
-        import scipy.optimize  # noqa: F401
         import torch  # noqa: F401
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'msg2.states' has no attribute {name!r}")
     require_torch()

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -144,7 +144,7 @@ def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
         raise InputError(
             "--tensorboard needs TensorBoard, which is not installed", hint="pip install tensorboard"
         ) from None
-    with SummaryWriter(str(folder)) as writer:
+    with closing(SummaryWriter(str(folder))) as writer:
 
         def write(report: EpochReport) -> None:
             writer.add_scalar("training loss", report.loss, report.epoch)

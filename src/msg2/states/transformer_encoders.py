@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
+from pydantic import JsonValue
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from transformers import AutoConfig, T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
 from transformers.activations import NewGELUActivation
 
 from msg2.errors import InputError
-from msg2.media.pretrained_models import find_checkpoint
+from msg2.media.pretrained_models import Model, find_checkpoint
 from msg2.text import short_repr
 
 
 class T5(nn.Module):
     """T5's encoder; its positions are relative, and videos may share a row."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: Model) -> None:
         super().__init__()
         # Token embeddings are never used: vectors come in.
         core.shared = core.encoder.embed_tokens = nn.Embedding(1, 1)
@@ -62,11 +63,11 @@ class T5(nn.Module):
         return drop(_rms_norm(self.core.final_layer_norm, hidden))  # type: ignore[no-any-return]
 
 
-def _rms_norm(norm: Any, hidden: Tensor) -> Tensor:
+def _rms_norm(norm: Model, hidden: Tensor) -> Tensor:
     return F.rms_norm(hidden, norm.weight.shape, norm.weight.to(hidden.dtype), norm.variance_epsilon)
 
 
-def _self_attention(attention: Any, hidden: Tensor, bias: Tensor) -> Tensor:
+def _self_attention(attention: Model, hidden: Tensor, bias: Tensor) -> Tensor:
     query, key, value = (
         linear(hidden).unflatten(-1, (attention.n_heads, -1)).transpose(1, 2)
         for linear in (attention.q, attention.k, attention.v)
@@ -76,7 +77,7 @@ def _self_attention(attention: Any, hidden: Tensor, bias: Tensor) -> Tensor:
     return attention.o(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
-def _feed_forward(layer: Any, hidden: Tensor) -> Tensor:
+def _feed_forward(layer: Model, hidden: Tensor) -> Tensor:
     """With a gate (v1.1) or without one."""
     gated = hasattr(layer, "wi_0")
     inner = (layer.wi_0 if gated else layer.wi)(hidden)
@@ -88,7 +89,7 @@ def _feed_forward(layer: Any, hidden: Tensor) -> Tensor:
 class ViT(nn.Module):
     """ViT's layers; its learned positions of patches serve for the tokens, stretched over a longer video."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: Model) -> None:
         super().__init__()
         self.positions = nn.Parameter(core.embeddings.position_embeddings.detach()[0, 1:].clone())
         self.layers, self.norm = core.layers, core.layernorm
@@ -111,7 +112,7 @@ class ViT(nn.Module):
 class VisualBert(nn.Module):
     """VisualBERT over one sequence of vectors, or over sentences and frames side by side."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: Model) -> None:
         super().__init__()
         core.embeddings.word_embeddings = core.pooler = None
         self.core = core
@@ -138,7 +139,7 @@ class VisualBert(nn.Module):
 SequenceEncoder: TypeAlias = T5 | ViT | VisualBert
 
 
-def _plain_config(config: Any) -> dict[str, Any]:
+def _plain_config(config: Model) -> dict[str, JsonValue]:
     """A configuration as plain values, without what depends on where and by whom it was made."""
     return {
         k: v for k, v in config.to_diff_dict().items() if k not in ("transformers_version", "_name_or_path", "dtype")
@@ -165,7 +166,7 @@ def _visualbert(width: int, inner: int, layers: int, heads: int, visual: int) ->
     )  # fmt: skip
 
 
-SIZES: Mapping[str, Any] = {
+SIZES: Mapping[str, Model] = {
     "t5-tiny": _t5(64, 128, 2, 4),
     "t5-mini": _t5(128, 256, 4, 4),
     "t5-small": _t5(512, 1024, 8, 6),
@@ -178,7 +179,7 @@ SIZES: Mapping[str, Any] = {
 }
 """Configurations of encoders without weights, by name."""
 
-_KINDS: Mapping[str, tuple[Any, Any, Callable[[Any], SequenceEncoder]]] = {
+_KINDS: Mapping[str, tuple[Model, Model, Callable[[Model], SequenceEncoder]]] = {
     "t5": (T5Config, T5EncoderModel, T5),
     "vit": (ViTConfig, ViTModel, ViT),
     "visual_bert": (VisualBertConfig, VisualBertModel, VisualBert),
@@ -217,14 +218,14 @@ def load_encoder(name: str) -> SequenceEncoder:
         raise InputError(f"the encoder {short_repr(name)} cannot be loaded ({_reason(error)})", hint=hint) from error
 
 
-def encoder_from_config(config: Mapping[str, Any]) -> SequenceEncoder:
+def encoder_from_config(config: Mapping[str, JsonValue]) -> SequenceEncoder:
     """Build the encoder of this configuration, as an encoder's `config` has it; without weights.
 
     >>> encoder_from_config(load_encoder("t5-tiny").config).width
     64
     """
     try:
-        configuration, model, wrapper = _KINDS[config["model_type"]]
+        configuration, model, wrapper = _KINDS[str(config["model_type"])]
         return wrapper(model(configuration.from_dict(dict(config))))
     except Exception as error:
         raise InputError(f"the configuration of the encoder cannot be used ({_reason(error)})") from error
