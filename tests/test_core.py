@@ -34,7 +34,6 @@ COMMANDS = {
     "next, evaluated": "next world/steps.csv --evaluate",
     "watch": "watch graph.json --data world/steps.csv",
     "plan": "plan graph.json --data world/steps.csv --goal 'remove dripper'",
-    "plan a window": "plan graph.json --data world/steps.csv --first 'fill kettle' --goal 'remove dripper' --length 4",
     "merge": "merge graph.json paper.json -o merged.json",
     "sweep": "sweep world/steps.csv -o sweep.csv",
     "demo": "demo -o demo",

@@ -17,11 +17,7 @@ import numpy as np
 
 from experiments.bootstrap_intervals import ConfidenceInterval, ScoredItems, bootstrap_interval, weighted_accuracy
 from experiments.experiment_options import ExperimentOptions
-from experiments.result_tables import Dot, Result, Table, Value
-from msg2.assist.learned_forecaster import k_fold_split
-from msg2.assist.next_step_evaluation import train_test_split
-from msg2.assist.planning import Plan
-from msg2.assist.window_planning import (
+from experiments.forecasting.window_planning import (
     FEATURES,
     WindowCounts,
     candidate_windows,
@@ -29,6 +25,10 @@ from msg2.assist.window_planning import (
     fit_window_planner,
     fit_window_weights,
 )
+from experiments.result_tables import Dot, Result, Table, Value
+from msg2.assist.learned_forecaster import k_fold_split
+from msg2.assist.next_step_evaluation import train_test_split
+from msg2.assist.planning import Plan
 from msg2.formats import read_all
 from msg2.progress import Progress
 from msg2.task import Step, Task, Video
@@ -306,9 +306,9 @@ def _score_table(length: int, made: Mapping[str, Sequence[Sequence[WindowScore]]
             "window that came.",
             "`most frequent` puts the most frequent middle of the task between any ends. `n-gram with window counts` "
             "interpolates the bigram with the windows that have these ends, as strongly as does best in the training "
-            "videos. `ours` is `msg2.assist.fit_window_planner`, its weights learned from the training videos of all "
-            "tasks. The last two rows know what came most often between these ends in all videos, and in the test "
-            "videos: the latter is a ceiling, no answer that is told only the ends can be better.",
+            "videos. `ours` is `experiments.forecasting.window_planning`, its weights learned from the training videos "
+            "of all tasks. The last two rows know what came most often between these ends in all videos, and in the "
+            "test videos: the latter is a ceiling, no answer that is told only the ends can be better.",
             f"Published systems see pictures of the first and last moment and must recognise the steps in them, so "
             f"their numbers (success / mean accuracy at T = 3 and T = 4) are not comparable: {PUBLISHED}.",
         ],

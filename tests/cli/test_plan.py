@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import msg2 as package
-from msg2.assist import fit_window_planner
 from tests.cli.conftest import Msg2
 
 
@@ -29,18 +28,8 @@ def test_a_graph_alone_gives_the_shortest(msg2: Msg2, graph: Path) -> None:
     assert longer.out == "1. heat, then whisk, then dip, then fry\n"
 
 
-def test_between_two_steps_of_which_nobody_knows_what_came_before(msg2: Msg2, graph: Path, table: Path) -> None:
-    arguments = ("plan", graph, "--goal", "fry", "--first", "whisk", "--length", 3, "--data", table)
-    found = msg2(*arguments, "--json", "-k", 2).json["plans"]
-    task = package.read(table, repeats="keep")
-    assert found == [plan.to_json() for plan in fit_window_planner(task, 3).plan("whisk", "fry", 2)]
-    assert found[0]["steps"] == ["whisk", "dip", "fry"]
-
-
 def test_what_cannot_be_planned(msg2: Msg2, graph: Path, table: Path) -> None:
     assert "did you mean 'fry'" in msg2("plan", graph, "--goal", "fri").complaint
     assert "already done" in msg2("plan", graph, "--goal", "dip", "--done", "dip").complaint
     assert msg2("plan", graph, "--goal", "fry", "--length", 1).complaint
-    assert "--first goes with" in msg2("plan", graph, "--goal", "fry", "--first", "whisk").err
     assert msg2("plan", graph, "--goal", "fry", "--overlap", "start").code == 2
-    assert msg2("plan", graph, "--goal", "fry", "--first", "dip", "--length", 2, "--data", table).code == 1

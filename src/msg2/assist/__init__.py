@@ -35,7 +35,6 @@ from msg2.assist.rankers import (
     recency,
 )
 from msg2.assist.time_left import TimeLeft, WaitingTime, fit_time_left, fit_waiting_times
-from msg2.assist.window_planning import fit_window_planner
 
 __all__ = [
     "ACCUSED", "GRAPH_RANKERS", "RANKERS", "Assistant", "CheckReport", "EndForecaster", "Lookahead", "MissingStep",
@@ -43,6 +42,6 @@ __all__ = [
     "OnlineMonitor", "OnlineReport", "Plan", "RankedStep", "Ranker", "RankerFactory", "RunEnd", "StepAssessment",
     "StepReport", "StepTotal", "TimeLeft", "WaitingTime", "bigram", "check", "check_online", "evaluate_next_step",
     "evaluate_ranker", "fit_end_probability", "fit_forecaster", "fit_monitor", "fit_time_left", "fit_waiting_times",
-    "fit_window_planner", "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions", "next_steps",
+    "forecast", "grprop", "look_ahead", "make_ranker", "next_step_predictions", "next_steps",
     "plan_steps", "recency", "train_test_split",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from msg2.assist import Assistant, fit_window_planner
+from msg2.assist import Assistant
 from msg2.assist.planning import Plan
 from msg2.cli import console
 from msg2.cli.shared_options import GivenOptions, GraphFile, Json, read_as_recorded, reads_data, refuse
@@ -19,13 +19,9 @@ def plan(
     graph: GraphFile,
     goal: Annotated[str, typer.Option(metavar="STEP", help="The step that the plan ends with.")],
     done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(metavar="STEP", help="The first step, where nobody knows what was done before it; with --length."),
-    ] = None,
     length: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Steps of the plan, the goal included; with --first, that one as well."),
+        typer.Option(metavar="N", min=1, help="Steps of the plan, the goal included."),
     ] = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many plans.")] = 3,
     data: Annotated[Path | None, typer.Option(metavar="DATA", help="Videos that say how probable each way is.")] = None,
@@ -35,26 +31,19 @@ def plan(
 ) -> None:
     """The most probable sequences of steps that respect the graph, from what is done to a goal.
 
-    Without --data they are the shortest ones, and have no probabilities. With --first and --length it answers the
-    question of procedure planning: how does one get from the first step to the goal in so many steps?
+    Without --data they are the shortest ones, and have no probabilities.
 
-    Examples: `msg2 plan graph.json --goal "serve" --done "boil water" --data steps.csv`,
-    `msg2 plan graph.json --data steps.csv --first "season steak" --goal "plate" --length 4`
+    Example: `msg2 plan graph.json --goal "serve" --done "boil water" --data steps.csv`
     """
-    if first is not None and (data is None or length is None or done):
-        raise typer.BadParameter("--first goes with --data and --length, and without --done")
     if data is None:
         refuse("--data", **reading)
     learned = read_graph(graph)
     videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
     with console.progress_bar("planning"):
-        if first is not None and length is not None and videos is not None:
-            plans = fit_window_planner(videos, length).plan(first, goal, k)
-        else:
-            assistant = Assistant(learned, videos)
-            for name in done or ():
-                assistant.accept(name)
-            plans = assistant.plan(goal, length, k)
+        assistant = Assistant(learned, videos)
+        for name in done or ():
+            assistant.accept(name)
+        plans = assistant.plan(goal, length, k)
     if json:
         console.print_json(
             {"task": learned.task, "goal": goal, "done": done or [], "plans": [p.to_json() for p in plans]}

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msg2.assist import window_planning
-from msg2.assist.learned_forecaster import k_fold_split
-from msg2.assist.window_planning import (
+from experiments.forecasting import window_planning
+from experiments.forecasting.window_planning import (
     CONCENTRATION,
     DEFAULT_PRIOR,
     FEATURES,
@@ -23,6 +22,7 @@ from msg2.assist.window_planning import (
     penalised_loss,
     window_features,
 )
+from msg2.assist.learned_forecaster import k_fold_split
 from msg2.errors import InputError
 from msg2.task import Segment, Task, Video
 
