@@ -3,8 +3,9 @@
     python -m benchmarks.code_figures                 # of this checkout
     python -m benchmarks.code_figures --source DIR    # of another one: the folder of the package msg2
 
-`tests/test_structure.py` holds the bounds. A line of code is one that is not blank, a comment or a docstring. The functions of
-`infer` are those with a name that a second `msg2.infer("steps.csv")` runs through, so that imports and caches do not count.
+`tests/test_structure.py` holds the bounds. A line of code is one that is not blank, a comment or a docstring. The
+functions of `infer` are those with a name that a second `msg2.infer("steps.csv")` runs through, so that imports and
+caches do not count.
 """
 
 from __future__ import annotations
