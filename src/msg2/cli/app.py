@@ -109,7 +109,7 @@ def _refuse_flags_of_methods(arguments: list[str], flags: set[str]) -> None:
 
 
 def _names_of_settings() -> set[str]:
-    from msg2.cli.shared_options import list_settings
+    from msg2.cli.flags import list_settings
 
     return {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
 
