@@ -13,8 +13,8 @@ from itertools import chain, count
 from pathlib import Path
 
 from msg2.graph import SubtaskGraph
+from msg2.graph.closure import necessary_steps
 from msg2.graph.formula import Formula
-from msg2.graph.reduction import necessary_steps
 from msg2.task import Step
 from msg2.text import one_line
 
