@@ -120,7 +120,7 @@ def fill(
     for name, task in filled.items():
         console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
     added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
-    labels = sum(len(video.segments) for task in tasks for video in task)
+    labels = sum(task.labels for task in tasks)
     console.print_line(
         f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.format_paths(written)}"
     )
@@ -162,9 +162,7 @@ def evaluate(
         return
     columns = ["accuracy", "auc", *([] if truth is None else ["precision", "recall"])]
     for name, parts in scores.items():
-        rows = [
-            (part, *(console.format_percent(values[column]) for column in columns)) for part, values in parts.items()
-        ]
+        rows = [(part, *(console.format_percent(shares[c]) for c in columns)) for part, shares in parts.items()]
         console.print_table(["percent", *columns], rows, name)
 
 
