@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from msg2.assist import Mistake, check, fit_end_probability, fit_forecaster
+from msg2.assist import Mistake, check
+from msg2.assist.forecasting import fit_end_probability
+from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rankers import RHO
 from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
