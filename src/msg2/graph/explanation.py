@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -97,9 +97,9 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
         share = round(100 * evidence.holds / evidence.videos)
         yield f"It held in {evidence.holds} of the {evidence.videos} {videos} with this step ({share} %)."
     if evidence.examples:
-        yield f"It held, for instance, in: {_name_videos(evidence.examples)}."
+        yield f"It held, for instance, in: {name_some(evidence.examples)}."
     if evidence.violations:
-        yield f"It did not hold in: {_name_videos(evidence.violations)}."
+        yield f"It did not hold in: {name_some(evidence.violations)}."
     for before, support in sorted(evidence.edges.items()):
         if support.weak and support.together is not None:
             yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} {videos}."
@@ -109,7 +109,8 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
         yield f"Next best: {_in_words(second.precondition)} ({scores})."
 
 
-def _name_videos(videos: tuple[str, ...]) -> str:
+def name_some(videos: Sequence[str]) -> str:
+    """Name the first few videos, and say how many more there are."""
     more = f" and {len(videos) - NAMED_VIDEOS} more" if len(videos) > NAMED_VIDEOS else ""
     return ", ".join(videos[:NAMED_VIDEOS]) + more
 
