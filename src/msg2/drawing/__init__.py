@@ -35,8 +35,7 @@ _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }
-SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)
-"""The formats, by the suffix of the file."""
+SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)  # the formats, by the suffix of the file
 
 
 def show(

@@ -50,12 +50,10 @@ def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     }
 
 
-MOST_VIDEOS = 2_000
-"""Videos that a page holds; of more, it shows a sample."""
+MOST_VIDEOS = 2_000  # videos that a page holds; of more, it shows a sample
 StepNumbers: TypeAlias = Mapping[Step, int]
 """The number of each step on the page: its place among the steps of the diagram."""
-PageObject: TypeAlias = dict[str, object]
-"""An object in the page, whose script (assets/*.js) says what it holds."""
+PageObject: TypeAlias = dict[str, object]  # an object in the page, whose script (assets/*.js) says what it holds
 
 
 def page_data(

@@ -29,8 +29,7 @@ from msg2.text import one_line, truncate
 _LONGEST_NAME = 300
 SCROLLED = 'tabindex="0" role="group" aria-label="Table"'
 """Of what may be wider than the screen, so that keys can scroll it."""
-_BROAD = 1200
-"""Pixels from which on a diagram is scrolled rather than shrunk to the width of the page."""
+_BROAD = 1200  # pixels from which on a diagram is scrolled rather than shrunk to the width of the page
 _SCRIPTS = (
     "page_data", "formula", "forecaster", "formula_text", "diagram", "pan_zoom", "side_panel", "filter",
     "video_segments", "video_player", "checklist", "export", "main",
@@ -205,8 +204,7 @@ def _runner_up_cell(evidence: StepEvidence, rows: Mapping[Step, int]) -> str:
     )
 
 
-_ID = re.compile(r' id="[^"]*"')
-"""They belong to the diagram at the top of the page, and lead from there to its table."""
+_ID = re.compile(r' id="[^"]*"')  # they belong to the diagram at the top of the page, and lead from there to its table
 _SCORE_COLUMNS = {"accuracy": "Accuracy", "spoc": "SPOC", "compatibility": "Compatibility", "f1": "Edge F1"}
 _SCORE_EXPLANATIONS = {
     "accuracy": ("Accuracy", "how often a precondition says the same, over all sets of completed steps"),

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}}
 """What matplotlib would write about the day and itself, left out."""
-FIGURE_SUFFIXES = tuple(_METADATA)
-"""The formats of figures."""
+FIGURE_SUFFIXES = tuple(_METADATA)  # the formats of figures
 
 
 @contextmanager
@@ -82,8 +81,8 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
             left.axvline(delta, color=style.INK, linewidth=1 if len(tasks) == 1 else 0.6, linestyle=":")
         for delta in chosen if len(tasks) == 1 else ():
             side = "right" if delta > fmean(left.get_xlim()) else "left"  # the text stays inside the frame
-            place = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "top"}
-            left.annotate(f" δ = {delta:g} ", (delta, 0.98), color=style.INK, **place)
+            at = ("data", "axes fraction")
+            left.annotate(f" δ = {delta:g} ", (delta, 0.98), xycoords=at, ha=side, va="top", color=style.INK)
         many = " (mean, and each task)" if len(tasks) > 1 else ""
         left.set_xlabel("δ")
         left.set_ylabel(f"edges ──{many}", color=_EDGES)

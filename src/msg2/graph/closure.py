@@ -21,8 +21,7 @@ from msg2.task import Step
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
-Relation: TypeAlias = NDArray[np.bool_]
-"""Shape (steps, steps): [a, b] for a before b."""
+Relation: TypeAlias = NDArray[np.bool_]  # shape (steps, steps): [a, b] for a before b
 _Item = TypeVar("_Item", str, int)
 
 

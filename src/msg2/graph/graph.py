@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msg2.errors import InputError, errors_at, optional_dependency
-from msg2.graph import explanation
 from msg2.graph.closure import (
     Relation,
     drop_implied,
@@ -30,6 +29,7 @@ from msg2.graph.closure import (
     transitive_reduction,
 )
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
+from msg2.graph.explanation import rules, sentences
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.task import Step
@@ -304,8 +304,8 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = transitive_reduction(self.relation(self.edge_pairs()))
-        inner = frozenset((self.steps[a], self.steps[b]) for a, b in np.argwhere(kept).tolist())
+        kept = np.argwhere(transitive_reduction(self.relation(self.edge_pairs())))
+        inner = frozenset((self.steps[before], self.steps[after]) for before, after in kept.tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
     def _end_pairs(self, inner: frozenset[tuple[Step, Step]]) -> frozenset[tuple[Step, Step]]:
@@ -392,7 +392,7 @@ class SubtaskGraph:
 
         See `msg2.graph.explanation`.
         """
-        return "\n".join(explanation.rules(self)) if step is None else explanation.explain(self, step)
+        return "\n".join(rules(self) if step is None else sentences(self, step))
 
     def show(self, path: str | Path, compare: SubtaskGraph | None = None, **options: Any) -> Path:
         """Draw the graph into a file.

@@ -18,8 +18,7 @@ from msg2.text import short_repr
 class Completion:
     """How well scores tell completed steps from others; None where there is nothing to divide by."""
 
-    asked: int
-    """Pairs of a border and a step."""
+    asked: int  # pairs of a border and a step
     accuracy: float | None
     """Share of them where ŝ ≥ b says rightly whether the step is completed (App. A, Ablation Study)."""
     auc: float | None
@@ -41,10 +40,8 @@ class Additions:
     """Labels that were added, against what was really performed; the unit is a step in a video."""
 
     added: int
-    right: int
-    """Added, and performed in that video."""
-    missing: int
-    """Performed, and absent from the annotated labels of that video."""
+    right: int  # added, and performed in that video
+    missing: int  # performed, and absent from the annotated labels of that video
 
     @property
     def precision(self) -> float | None:

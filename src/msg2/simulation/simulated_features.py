@@ -1,12 +1,11 @@
-"""The storyboard of a simulated video: what it shows and says, and when, before that becomes vectors or frames.
+"""Simulated videos: their storyboard (what they show and say, and when), and their features.
 
 What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not. Some shots and
 sentences are about what is performed at another time, and mislead. Rates are those of `StoryboardOptions`.
 
-Simulated features: what an encoder might make of the videos of a world, with a difficulty that is known.
-
-Every step has a prototype per modality, the same in all videos of its world. A frame is what it shows by its
-storyboard, what completed steps left behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
+Simulated features are what an encoder might make of it, with a difficulty that is known. Every step has a prototype per
+modality, the same in all videos of its world. A frame is what it shows by its storyboard, what completed steps left
+behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
 
     x ∝ Σ_n shown_n · p_n + trace · Σ_n done_n · d_n + clutter · c
     c = √scene · (of the video) + √shot · (of the shot) + √(1 − scene − shot) · (of the frame)
@@ -93,7 +92,8 @@ def draw_storyboard(
     distractors = _draw_distractors(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
     shown = np.maximum(performed, options.distractor_strength * distractors)
     done = ((ends <= at) @ which > 0).astype(np.float64)
-    sentence_times = _sentence_times(seconds, options)
+    sentences = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
+    sentence_times = np.stack([sentences, sentences + options.sentence_seconds], axis=1)
     mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
     return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
 
@@ -106,11 +106,6 @@ def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random
     places = np.floor(len(which) * rng.random(count)).astype(np.int64)
     chosen = rng.random((count, 1)) < rate
     return np.where(chosen, which[places], 0.0) if len(which) else np.zeros((count, which.shape[1]))
-
-
-def _sentence_times(seconds: float, options: StoryboardOptions) -> FloatArray:
-    starts = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
-    return np.stack([starts, starts + options.sentence_seconds], axis=1)
 
 
 def _draw_mentions(
@@ -287,9 +282,9 @@ def _encode_storyboard(
     shots = _draw_clutter(1 + int(storyboard.shots[-1]), width, rng)[storyboard.shots]
     moments = _draw_clutter(len(storyboard.frame_times), width, rng)
     utterances = _draw_clutter(len(storyboard.sentence_times), width, rng)
-    rest = _remaining_weight(options.scene + options.shot)
+    rest = np.sqrt(max(0.0, 1 - (options.scene + options.shot)))  # shares may add up to a hair more than 1
     frame_clutter = steady * place + np.sqrt(options.shot) * shots + rest * moments
-    sentence_clutter = steady * speaker + _remaining_weight(options.scene) * utterances
+    sentence_clutter = steady * speaker + np.sqrt(1 - options.scene) * utterances
     visible = storyboard.shown @ prototypes.vision + options.trace * (storyboard.done @ prototypes.done)
     spoken = storyboard.mentioned @ prototypes.text
     frames = l2_normalize(visible + options.clutter * frame_clutter).astype(np.float32)
@@ -300,10 +295,6 @@ def _encode_storyboard(
 def _draw_clutter(count: int, width: int, rng: np.random.Generator) -> FloatArray:
     """Shape (count, width): random directions whose squared length is 1 on average."""
     return np.asarray(rng.standard_normal((count, width)) / np.sqrt(width))
-
-
-def _remaining_weight(share: float) -> float:
-    return float(np.sqrt(max(0.0, 1 - share)))  # shares may add up to a hair more than 1
 
 
 def _draw_directions(rng: np.random.Generator, width: int) -> FloatArray:
