@@ -145,7 +145,7 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
     carrier = kinds.before & (kinds.needs | always[:, None])  # [x, c]: every run with c has x, before it
     carried = kinds.needs | (kinds.before.astype(np.float32) @ carrier.astype(np.float32) > 0)
     kept = tuple(pair for pair in graph.order if not carried[index[pair[0]], index[pair[1]]])
-    with_or = any("any" in formula.kinds for formula in graph.preconditions.values())
+    with_or = kept and any("any" in formula.kinds for formula in graph.preconditions.values())
     for pair in kept if with_or else ():  # the other branches of an OR may be ruled out
         fewer = tuple(other for other in kept if other != pair)
         if replace(graph, order=fewer).kind(*pair) != "free":
