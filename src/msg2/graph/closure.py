@@ -26,11 +26,7 @@ _Item = TypeVar("_Item", str, int)
 
 
 def transitive_closure(relation: Relation) -> Relation:
-    """Transitive closure: [a, b] where a path leads from a to b.
-
-    >>> transitive_closure(np.eye(4, k=1, dtype=np.bool_))[0].tolist()
-    [False, True, True, True]
-    """
+    """Transitive closure: [a, b] where a path leads from a to b."""
     reach, pairs = relation, -1
     while pairs != (pairs := int(np.count_nonzero(reach))):  # each round doubles the length of the paths
         steps = reach.astype(np.float32)

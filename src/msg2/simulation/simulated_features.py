@@ -258,11 +258,7 @@ def content_words(step: Step) -> list[str]:
 
 
 def common_words(steps: Sequence[Step]) -> list[frozenset[str]]:
-    """Return for each step the words of its name that another one has too, in lower case, without plural s.
-
-    >>> [sorted(words) for words in common_words(["fill kettle", "boil water in kettle", "pour in milk"])]
-    [['kettle'], ['kettle'], []]
-    """
+    """Return for each step the words of its name that another one has too, in lower case, without plural s."""
     words = [set(content_words(step)) for step in steps]
     counts = Counter(word for some in words for word in some)
     return [frozenset(word for word in some if counts[word] > 1) for some in words]
