@@ -133,10 +133,7 @@ def build_diagram(
     reduce: bool = True,
     label_columns: int | None = None,
 ) -> Diagram:
-    """Lay out what a diagram of a graph shows.
-
-    All arrows into a box are needed, so that there is an "and" only beside or inside of an "or".
-    """
+    """Lay out what a diagram of a graph shows; an "and" is drawn only beside or inside of an "or"."""
     drawn = graph.transitive_reduction() if reduce else graph
     truth = compare.transitive_reduction() if compare is not None and reduce else compare
     notes = marks or {}

@@ -124,10 +124,7 @@ _NOTHING = '<span class="quiet">nothing before it</span>'
 
 
 def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
-    """Make the table of steps, with one row per step; the row of the n-th has the id `step-n`.
-
-    Where the graph says more than what steps need, a column has it.
-    """
+    """Make the table of steps: one row per step, that of the n-th with the id `step-n`, and a column for relations."""
     places = {step: number for number, step in enumerate(steps)}
     more = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
     rows = "\n".join(_row(graph, step, places, more) for step in steps)

@@ -32,10 +32,7 @@ _TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:
 
 
 def render_svg(dot: str) -> str:
-    """The diagram of `dot` as one `<svg>` element: no declaration, no comments, full names as `<title>`.
-
-    The file names neither the Graphviz version nor any date: the same graph gives the same bytes.
-    """
+    """The diagram of `dot` as one `<svg>` element, without version, date and comments: the same bytes every time."""
     text = _render(dot, "svg").decode("utf-8")
     text = _COMMENT.sub("", _HEAD.sub("", text, count=1))
     return _TITLED_LINK.sub(r"<title>\1</title>\n<g><a>", text).strip() + "\n"

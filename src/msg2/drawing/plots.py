@@ -62,10 +62,7 @@ _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
 
 
 def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
-    """Plot edges (left axis) and fit (right axis) against δ.
-
-    Dotted lines are the chosen δ. Several tasks are thin lines under their mean.
-    """
+    """Plot edges (left) and fit (right) against δ, the chosen one dotted; several tasks are thin under their mean."""
     with new_figure("drawing the sweep", (7.2, 4.2)) as (figure, stream):
         left = figure.subplots()
         right = left.twinx()

@@ -50,11 +50,7 @@ def arrow_width(arrow: Arrow) -> float:
 
 
 def repeats_note(share: float) -> str:
-    """Say in a few signs how often a step is done again.
-
-    >>> repeats_note(0.3)
-    '↻ 30 %'
-    """
+    """Say in a few signs how often a step is done again."""
     return f"{REPEATS_SYMBOL} {100 * share:.0f} %"
 
 

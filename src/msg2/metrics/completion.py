@@ -55,10 +55,7 @@ class Additions:
 
     def to_json(self) -> dict[str, float | int | None]:
         """Plain numbers; N/A is None."""
-        return {
-            "added": self.added, "right": self.right, "missing": self.missing,
-            "precision": self.precision, "recall": self.recall,
-        }  # fmt: skip
+        return asdict(self) | {"precision": self.precision, "recall": self.recall}
 
 
 def additions(filled: Iterable[Video], performed: Task) -> Additions:

@@ -77,27 +77,6 @@ class Storyboard:
     mentioned: FloatArray
 
 
-def draw_storyboard(
-    demonstration: Demonstration, steps: Sequence[Step], options: StoryboardOptions, rng: np.random.Generator
-) -> Storyboard:
-    """Draw the storyboard of a demonstration."""
-    which = np.eye(len(steps))[[steps.index(segment.step) for segment in demonstration.performed]]
-    spans = np.array([(segment.start, segment.end) for segment in demonstration.performed], float).reshape(-1, 2)
-    seconds = spans.max(initial=0) + options.after_seconds
-    frame_times = np.arange(np.floor(seconds * options.frames_per_second) + 1) / options.frames_per_second
-    shots = (frame_times // options.shot_seconds).astype(np.int64)
-    (starts, ends), at = spans.T, frame_times[:, None]
-    visible = rng.random(len(at)) >= options.blank
-    performed = ((starts <= at) & (at < ends) & visible[:, None]) @ which > 0
-    distractors = _draw_distractors(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
-    shown = np.maximum(performed, options.distractor_strength * distractors)
-    done = ((ends <= at) @ which > 0).astype(np.float64)
-    sentences = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
-    sentence_times = np.stack([sentences, sentences + options.sentence_seconds], axis=1)
-    mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
-    return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
-
-
 def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Shape (count, N): with probability `rate` a row has one of the performed occurrences, any of them.
 
@@ -229,7 +208,22 @@ def video_storyboard(
         Its columns are the steps, in the order of the graph.
     """
     rng = random_stream(seed, simulation.task.name, "script", demonstration.video)
-    return draw_storyboard(demonstration, simulation.graph.steps, options, rng)
+    steps = simulation.graph.steps
+    which = np.eye(len(steps))[[steps.index(segment.step) for segment in demonstration.performed]]
+    spans = np.array([(segment.start, segment.end) for segment in demonstration.performed], float).reshape(-1, 2)
+    seconds = spans.max(initial=0) + options.after_seconds
+    frame_times = np.arange(np.floor(seconds * options.frames_per_second) + 1) / options.frames_per_second
+    shots = (frame_times // options.shot_seconds).astype(np.int64)
+    (starts, ends), at = spans.T, frame_times[:, None]
+    visible = rng.random(len(at)) >= options.blank
+    performed = ((starts <= at) & (at < ends) & visible[:, None]) @ which > 0
+    distractors = _draw_distractors(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
+    shown = np.maximum(performed, options.distractor_strength * distractors)
+    done = ((ends <= at) @ which > 0).astype(np.float64)
+    sentences = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
+    sentence_times = np.stack([sentences, sentences + options.sentence_seconds], axis=1)
+    mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
+    return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
 
 
 def draw_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) -> Prototypes:
@@ -264,11 +258,7 @@ def content_words(step: Step) -> list[str]:
 
 
 def common_words(steps: Sequence[Step]) -> list[frozenset[str]]:
-    """Return for each step the words of its name that another one has too, in lower case, without plural s.
-
-    >>> [sorted(words) for words in common_words(["fill kettle", "boil water in kettle", "pour in milk"])]
-    [['kettle'], ['kettle'], []]
-    """
+    """Return for each step the words of its name that another one has too, in lower case, without plural s."""
     words = [set(content_words(step)) for step in steps]
     counts = Counter(word for some in words for word in some)
     return [frozenset(word for word in some if counts[word] > 1) for some in words]

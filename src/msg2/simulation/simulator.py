@@ -182,10 +182,7 @@ def _demonstrate(world: World, options: SimulationOptions, video: str, rng: np.r
 
 
 def _draw_intended_steps(world: World, both_branches: Probability, rng: np.random.Generator) -> frozenset[Step]:
-    """Draw the steps that a person means to do: the goals of a world and what the chosen branches towards them need.
-
-    Steps with the same OR in their preconditions share the choice.
-    """
+    """Draw the steps that a person means to do: goals, and what the chosen branches need; the same OR, one choice."""
     choices: dict[Formula, frozenset[Step]] = {}
 
     def draw_branch(formula: Formula) -> frozenset[Step]:
