@@ -1,13 +1,8 @@
 """Label Studio: its JSON, JSON-MIN or CSV exports are read, pre-annotated tasks are written for its import.
 
-Reading: regions in time of videos, sound and time series are steps. Labels on the timeline of a video are frames,
-counted from 1; the rate is `--fps`, else the task's `fps` (which the `frameRate` of a labelling interface may refer
-to), else what a tracked box says (`framesCount`, `duration`). Other regions are in seconds. Where nobody has annotated
-a task, what was predicted for it is read.
-
-Writing: all labels of a video are one prediction, which annotators see and correct. Label Studio marks sound in
-seconds, and video in frames: without a frame rate the labels lie along the video's sound ("Video timeline
-segmentation"); with one they are timeline labels of its frames, the first of which is 1.
+Labels on the timeline of a video are frames, counted from 1; their rate is `--fps`, else the task's `fps`, else what a
+tracked box says. Other regions are in seconds. Where nobody has annotated a task, its predictions are read. All labels
+of a video are written as one prediction: along its sound, or with a frame rate, as timeline labels of its frames.
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_files import JsonItem, list_items, member, parse_json
+from msg2.formats.json_files import JsonItem, list_items, member, member_items, member_span, only_file, parse_json
 from msg2.formats.reading import (
     FileContents,
     Reader,
@@ -43,10 +38,8 @@ from msg2.text import join_counts, short_repr
 
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
-_UPLOADED = re.compile(r"[0-9a-f]{8}-")
-"""What Label Studio puts before the name of an uploaded file."""
-_MODEL = "msg2"
-"""The `model_version` of predictions that msg2 has written."""
+_UPLOADED = re.compile(r"[0-9a-f]{8}-")  # what Label Studio puts before the name of an uploaded file
+_MODEL = "msg2"  # the `model_version` of predictions that msg2 has written
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -54,10 +47,7 @@ _log = logging.getLogger(__name__)
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
     """Read one task per `task` in the data of the items, else one, named after the file."""
-    file, *more = _exports(source)
-    if more:
-        names = " and ".join(one.path.name for one in (file, *more))
-        raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
+    file = only_file(_exports(source), source)
     labels: SegmentsByVideo = {}
     others: Counter[str] = Counter()
     for where, item in _items(file):
@@ -88,11 +78,8 @@ def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
         yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
         return
     for line, row in read_records(file, ("id",)):
-        yield file.row(line), {name: _parse_cell(file, line, cell) for name, cell in row.items()}
-
-
-def _parse_cell(file: Source, line: int, cell: str) -> object:
-    return parse_json(cell, file, line) if cell.startswith("[{") else cell
+        parsed = {name: parse_json(cell, file, line) for name, cell in row.items() if cell.startswith("[{")}
+        yield file.row(line), {**row, **parsed}
 
 
 def _is_export(document: object) -> bool:
@@ -139,7 +126,9 @@ def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[
             if rate is None:
                 hint = "say how many frames of the videos make a second: --fps 24 (what the interface was set to)"
                 raise InputError("is labelled in frames, and does not say how long they are", where=where, hint=hint)
-            spans = [((start - 1) / rate, end / rate) for start, end in _ranges(value, f"{at}.value")]
+            ranges = member_items(value, "ranges", dict, f"{at}.value")
+            frames = [_span(span, path) for path, span in ranges if span.get("enabled") is not False]
+            spans = [((start - 1) / rate, end / rate) for start, end in frames]
         else:
             spans = [_span(value, f"{at}.value")]
         for _, step in list_items(names, str, f"{at}.value"):
@@ -170,7 +159,7 @@ def _results(item: JsonItem, where: str, every_annotator: bool) -> Iterator[tupl
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
     for annotation in chosen:
         at = f"{where}.{'annotations' if kept else 'predictions'}"
-        for path, result in list_items(member(annotation, "result", list, at), dict, f"{at}.result"):
+        for path, result in member_items(annotation, "result", dict, at):
             made = {"source": _annotator(annotation.get("completed_by"))} if every_annotator else {}
             yield result, path, made if kept else _prediction_fields(annotation, result)
 
@@ -203,14 +192,8 @@ def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
     return {"confidence": confidence, "source": own}
 
 
-def _ranges(value: JsonItem, where: str) -> Iterator[tuple[float, float]]:
-    for at, span in list_items(member(value, "ranges", list, where), dict, f"{where}.ranges"):
-        if span.get("enabled") is not False:
-            yield _span(span, at)
-
-
 def _span(value: JsonItem, where: str) -> tuple[float, float]:
-    start, end = member(value, "start", (int, float), where), member(value, "end", (int, float), where)
+    start, end = member_span(value, ("start", "end"), where)
     try:
         return float(start), float(end)
     except OverflowError:

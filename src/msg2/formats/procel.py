@@ -1,10 +1,8 @@
 """ProceL: one folder per task with `data.mat` (`grammar`, `key_steps_time`, `caption`, `caption_time`), `readme.txt`.
 
-`key_steps_time` is, per video and key-step of the grammar, an array of [start, end] rows, possibly none: the labels
-lie in the order of the grammar there, so only their times say what came first. Times are those of the trimmed videos.
-
-SciPy reads MATLAB files in a process of its own: a broken file can crash it. A cell array becomes the list of its
-cells, a matrix of numbers the list of its rows, a text a str, all else None.
+`key_steps_time` has, per video and key-step of the grammar, an array of [start, end] rows, possibly none. SciPy reads
+MATLAB files in a process of its own: a broken file can crash it. A cell array becomes the list of its cells, a matrix
+of numbers the list of its rows, a text a str, all else None.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def _step_name(cell: object, at: str) -> Step:
 
 def _cell_segments(step: Step, cell: object, at: str) -> list[Segment]:
     rows = _cells(cell)
-    if cell is None or not all(_is_span(row) for row in rows):
+    if cell is None or not all(map(_is_span, rows)):
         raise InputError("is not an array of [start, end] rows", where=at)
     return [timed_segment(step, start, end, at) for start, end in rows]
 
@@ -78,14 +76,12 @@ def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> 
     texts, times = ([_cells(video) for video in content[name]] for name in ("caption", "caption_time"))
     if not len(texts) == len(times) == videos or [len(one) for one in texts] != [len(one) for one in times]:
         raise InputError("has captions and times of captions that do not match", where=file.path)
-    return [
-        [
-            _read_sentence(text, time, f"{file.path}, caption{{{number}}}")
-            for text, time in zip(of_video, at, strict=True)
-            if text and time
-        ]
-        for number, (of_video, at) in enumerate(zip(texts, times, strict=True), start=1)
-    ]
+    sentences = []
+    for number, video in enumerate(zip(texts, times, strict=True), start=1):
+        at = f"{file.path}, caption{{{number}}}"
+        pairs = zip(*video, strict=True)
+        sentences.append([_read_sentence(text, time, at) for text, time in pairs if text and time])
+    return sentences
 
 
 def _read_sentence(text: object, time: object, at: str) -> Sentence:
@@ -124,13 +120,10 @@ READER = Reader(
 
 # -- MATLAB files -----------------------------------------------------------------------------------------------
 
-_COMPRESSED = 15
-"""The type of an element that is packed; its data is a zlib stream."""
+_COMPRESSED = 15  # the type of an element that is packed; its data is a zlib stream
 _CHUNK = 64 * 1024
-_SECONDS = 120
-"""A file takes a few."""
-_ADDRESS_SPACE = 4 << 30
-"""Bytes of the process that reads: what a broken file claims to hold is not to be made room for."""
+_SECONDS = 120  # a file takes a few
+_ADDRESS_SPACE = 4 << 30  # bytes of the process that reads: what a broken file claims to hold is not made room for
 _READER = "from msg2.formats.procel import print_variables; print_variables()"
 
 
