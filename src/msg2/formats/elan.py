@@ -8,7 +8,7 @@ evenly between those that are known, as ELAN draws them. In the text, a row is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
@@ -157,33 +157,31 @@ def elan_files(source: Source) -> Iterator[tuple[str, Source]]:
 
 def _tier_annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
     """The tiers with the steps, each with its annotator."""
+    known = {tier.name: tier.annotator for tier in document.tiers}
     marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == STEP_TYPE}
     if marked and options.tier is None:
         return marked
-    known = {tier.name: tier.annotator for tier in document.tiers}
-    names = {tier.name: [one.value for one in tier.annotations] for tier in document.tiers}
-    chosen = choose_tiers(file, names, options)
-    return {name: known[name] or annotator for name, annotator in chosen.items()}
+    steps = {tier.name: {annotation.value for annotation in tier.annotations} for tier in document.tiers}
+    return {name: known[name] or annotator for name, annotator in choose_tiers(file, steps, options).items()}
 
 
-def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: ReadOptions) -> dict[str, str | None]:
+def choose_tiers(file: Source, steps: Mapping[str, set[Step]], options: ReadOptions) -> dict[str, str | None]:
     """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators."""
     if options.tier is not None:
-        if options.tier in names:
+        if options.tier in steps:
             return {options.tier: None}
-        hint = f"its tiers are: {join_names(sorted(names))}"
+        hint = f"its tiers are: {join_names(sorted(steps))}"
         raise InputError(f"has no tier {short_repr(options.tier)}", where=file.path, hint=hint)
-    filled = [name for name in names if names[name]]
+    filled = [name for name in steps if steps[name]]
     if not filled:
         raise InputError("has no annotations", where=file.path)
     if len(filled) == 1:
         return dict.fromkeys(filled)
-    shared = [one for one in filled if any(one != other and set(names[one]) & set(names[other]) for other in filled)]
+    shared = [name for name in filled if any(name != other and steps[name] & steps[other] for other in filled)]
     if options.every_annotator and shared:
         return {name: name for name in shared}
     hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(filled))}"
-    if shared:
-        hint += "; `msg2 describe` shows how far they agree"
+    hint += "; `msg2 describe` shows how far they agree" if shared else ""
     raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
 
 

@@ -90,9 +90,10 @@ def member_items(value: Any, key: str, kind: type, where: str) -> Iterator[tuple
     return list_items(member(value, key, list, where), kind, f"{where}.{key}")
 
 
-def member_span(value: Any, keys: Sequence[str | int], where: str) -> list[float]:
+def member_span(value: Any, keys: tuple[str, str] | tuple[int, int], where: str) -> tuple[float, float]:
     """The numbers that a JSON object, or list, has for the keys of a start and an end."""
-    return [member(value, key, (int, float), where) for key in keys]
+    start, end = (member(value, key, (int, float), where) for key in keys)
+    return start, end
 
 
 def member(value: Any, key: str | int, kind: type | UnionType | tuple[type, ...], where: str) -> Any:

@@ -12,7 +12,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -64,12 +64,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
 
 
 def _exports(source: Source) -> list[Source]:
-    return [file for file in source.files_or_self if _is_export(file.document) or _is_csv_export(file)]
-
-
-def _is_csv_export(file: Source) -> bool:
-    header = first_cells(file)
-    return "id" in header and bool({"annotator", "annotation_id"} & set(header))
+    return [file for file in source.files_or_self if _is_export(file.document) or _is_min_item(first_cells(file))]
 
 
 def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
@@ -88,11 +83,13 @@ def _is_export(document: object) -> bool:
 
 def _is_item(item: object) -> bool:
     """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
-    if not isinstance(item, dict):
-        return False
-    if isinstance(item.get("data"), dict):
+    if isinstance(item, dict) and isinstance(item.get("data"), dict):
         return "annotations" in item or "predictions" in item
-    return "id" in item and ("annotator" in item or "annotation_id" in item)
+    return isinstance(item, dict) and _is_min_item(item)
+
+
+def _is_min_item(keys: Collection[str]) -> bool:
+    return "id" in keys and ("annotator" in keys or "annotation_id" in keys)
 
 
 def _video_id(data: JsonItem, item: JsonItem) -> str:
@@ -172,13 +169,7 @@ def _annotator(value: object) -> str | None:
 
 
 def _objects(item: JsonItem, key: str, where: str) -> list[JsonItem]:
-    values = item.get(key) or []
-    if not isinstance(values, list):
-        raise InputError("is not a list", where=f"{where}.{key}")
-    for place, value in enumerate(values):
-        if not isinstance(value, dict):
-            raise InputError("is not an object", where=f"{where}.{key}[{place}]")
-    return values
+    return [value for _, value in member_items({key: item.get(key) or []}, key, dict, where)]
 
 
 def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:

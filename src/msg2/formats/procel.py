@@ -74,21 +74,19 @@ def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> 
     if not {"caption", "caption_time"} <= content.keys():
         return [[] for _ in range(videos)]
     texts, times = ([_cells(video) for video in content[name]] for name in ("caption", "caption_time"))
-    if not len(texts) == len(times) == videos or [len(one) for one in texts] != [len(one) for one in times]:
+    if not len(texts) == len(times) == videos or list(map(len, texts)) != list(map(len, times)):
         raise InputError("has captions and times of captions that do not match", where=file.path)
-    sentences = []
-    for number, video in enumerate(zip(texts, times, strict=True), start=1):
-        at = f"{file.path}, caption{{{number}}}"
-        pairs = zip(*video, strict=True)
-        sentences.append([_read_sentence(text, time, at) for text, time in pairs if text and time])
-    return sentences
-
-
-def _read_sentence(text: object, time: object, at: str) -> Sentence:
-    numbers = [number for row in _cells(time) for number in _cells(row)]
-    if not isinstance(text, str) or not _is_span(numbers):
-        raise InputError("has a caption that is not a text with its start and end", where=at)
-    return Sentence(text.strip(), *map(float, numbers))
+    narration: list[list[Sentence]] = [[] for _ in range(videos)]
+    for number, sentences in enumerate(narration):
+        for text, time in zip(texts[number], times[number], strict=True):
+            span = [moment for row in _cells(time) for moment in _cells(row)]
+            if not text or not time:
+                continue
+            if not isinstance(text, str) or not _is_span(span):
+                what = "has a caption that is not a text with its start and end"
+                raise InputError(what, where=f"{file.path}, caption{{{number + 1}}}")
+            sentences.append(Sentence(text.strip(), *map(float, span)))
+    return narration
 
 
 def _video_ids(file: Source, count: int) -> list[str]:
