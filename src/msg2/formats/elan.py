@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import PureWindowsPath
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -273,16 +273,13 @@ def _read_labels(file: Source, task: str, options: ReadOptions) -> SegmentsByVid
 
 def _annotations(file: Source) -> Iterator[tuple[str, str, str, Step, float, float]]:
     """Row, video, tier, value, begin and end of every annotation."""
-    layout: _Layout | None = None
+    layout = _find_layout(_first_row(file))
+    if layout is None:
+        return
     with closing(file.lines()) as lines:
-        for number, line in enumerate(lines, start=1):
+        rows = (row for row in enumerate(lines, start=1) if _is_row(row[1]))
+        for number, line in islice(rows, int(layout.has_header), None):
             cells = line.rstrip("\r\n").split("\t")
-            if not _is_row(line):
-                continue
-            if layout is None:
-                layout = _find_layout(cells)
-                if layout is None or layout.has_header:
-                    continue
             if len(cells) <= max(layout.begin, layout.end, *layout.tiers):
                 raise InputError("the row has fewer cells than the first one", where=file.row(number))
             begin, end = parse_clock(cells[layout.begin]), parse_clock(cells[layout.end])
