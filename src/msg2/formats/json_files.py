@@ -91,8 +91,11 @@ def member_items(value: Any, key: str, kind: type, where: str) -> Iterator[tuple
 
 
 def member_span(value: Any, keys: tuple[str, str] | tuple[int, int], where: str) -> tuple[float, float]:
-    """The numbers that a JSON object, or list, has for the keys of a start and an end."""
-    start, end = (member(value, key, (int, float), where) for key in keys)
+    """The times that a JSON object, or list, has for the keys of a start and an end."""
+    try:
+        start, end = (float(member(value, key, (int, float), where)) for key in keys)
+    except OverflowError:
+        raise InputError("has a time that is too large", where=where) from None
     return start, end
 
 

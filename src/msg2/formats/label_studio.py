@@ -36,6 +36,7 @@ from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
+_ENDS = ("start", "end")
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
 _UPLOADED = re.compile(r"[0-9a-f]{8}-")  # what Label Studio puts before the name of an uploaded file
@@ -98,9 +99,9 @@ def _video_id(data: JsonItem, item: JsonItem) -> str:
         return str(data["id"])
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value and key != "task"}
     path = next((texts[key] for key in _MEDIA if key in texts), next(iter(texts.values()), ""))
-    with suppress(ValueError):  # an address that is none is a name
-        parts = urlsplit(path) if "://" in path or path.startswith("/") else None
-        if parts is not None:
+    if "://" in path or path.startswith("/"):
+        with suppress(ValueError):  # an address that is none is a name
+            parts = urlsplit(path)
             path = parse_qs(parts.query).get("d", [parts.path])[0]  # ?d= names a local file
     name = PurePosixPath(path).name
     if "/data/upload/" in path:
@@ -124,10 +125,10 @@ def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[
                 hint = "say how many frames of the videos make a second: --fps 24 (what the interface was set to)"
                 raise InputError("is labelled in frames, and does not say how long they are", where=where, hint=hint)
             ranges = member_items(value, "ranges", dict, f"{at}.value")
-            frames = [_span(span, path) for path, span in ranges if span.get("enabled") is not False]
+            frames = [member_span(span, _ENDS, path) for path, span in ranges if span.get("enabled") is not False]
             spans = [((start - 1) / rate, end / rate) for start, end in frames]
         else:
-            spans = [_span(value, f"{at}.value")]
+            spans = [member_span(value, _ENDS, f"{at}.value")]
         for _, step in list_items(names, str, f"{at}.value"):
             for start, end in spans:
                 yield replace(timed_segment(step, start, end, at), **predicted)
@@ -181,14 +182,6 @@ def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
     notes = meta.get("text") if isinstance(meta := result.get("meta"), dict) else None
     own = next((note for note in notes if isinstance(note, str)), None) if isinstance(notes, list) else None
     return {"confidence": confidence, "source": own}
-
-
-def _span(value: JsonItem, where: str) -> tuple[float, float]:
-    start, end = member_span(value, ("start", "end"), where)
-    try:
-        return float(start), float(end)
-    except OverflowError:
-        raise InputError("has a time that is too large", where=where) from None
 
 
 def _frame_rate(item: JsonItem, results: list[JsonItem]) -> float | None:
