@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2 import assist, drawing
+from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option, switch
@@ -65,7 +66,7 @@ def check(
 
 
 def _print_report(report: assist.CheckReport, noun: str) -> None:
-    sure = [mistake for mistake in report.mistakes if mistake.probability >= assist.ACCUSED]
+    sure = [mistake for mistake in report.mistakes if mistake.probability >= ACCUSED]
     for mistake in sure:
         when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
         percent = console.format_probability(mistake.probability)

@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from msg2 import assist
+from msg2.assist.forecasting import Lookahead
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
-from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER
+from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, switch
 from msg2.formats import read_graph
 from msg2.inference import DEFAULT_METHOD
 from msg2.progress import quiet_logs
 
-_FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in assist.GRAPH_RANKERS)
+_FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in GRAPH_RANKERS)
 
 RankerName = Annotated[
     str | None,
@@ -24,7 +25,7 @@ RankerName = Annotated[
         "--ranker",
         metavar="NAME",
         autocompletion=lambda: list(assist.RANKERS),
-        help=f"By rank only: {', '.join(assist.GRAPH_RANKERS)}; with probabilities, from videos: "
+        help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: "
         f"{', '.join(_FROM_VIDEOS)}. By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
     ),
 ]
@@ -62,7 +63,7 @@ def next_(
         flags.refuse("--evaluate", set=settings, method=method, task=task, splits=splits)
         if data is None:
             flags.refuse("--data or --evaluate", **reading)
-            learns = ranker is not None and ranker not in assist.GRAPH_RANKERS
+            learns = ranker is not None and ranker not in GRAPH_RANKERS
             flags.usage_error_if(learns, f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
         seen = None if data is None else flags.read_as_recorded(graph, data, **reading)
@@ -120,7 +121,7 @@ def _still_needs(ranked: assist.RankedStep) -> str:
     return " ".join(filter(None, (needs, first)))
 
 
-def _print_lookahead(ahead: assist.Lookahead, calibrated: bool) -> None:
+def _print_lookahead(ahead: Lookahead, calibrated: bool) -> None:
     sure = f" ({console.format_probability(ahead.path_probability)} %)" if calibrated else ""
     console.print_line(f"\nMost probable: {', then '.join(ahead.path)}{sure}.")
     if calibrated and ahead.end_probability:
