@@ -389,7 +389,7 @@ class Source:
     @property
     def is_json(self) -> bool:
         """Whether the first character is one that starts a JSON object or list."""
-        return self.kind in ("JSON", "JSON lines")
+        return self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
     def _has_json_rows(self) -> bool:
         """Whether the first line is a JSON object of its own, and another follows or it is a row of a table."""
