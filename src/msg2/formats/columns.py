@@ -100,17 +100,14 @@ def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, s
 
 def is_step_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
     """Whether some cells could be the header of a table of steps."""
-    return _has_roles(cells, {"step": STEP_NAMES["step"]}, given)
+    wanted = (normalize_name(given["step"]),) if "step" in given else STEP_NAMES["step"]
+    return any(normalize_name(cell) in wanted for cell in cells)
 
 
 def is_log_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
     """Whether some cells could be the header of an event log."""
-    return _has_roles(cells, {role: EVENT_NAMES[role] for role in ("case", "activity")}, given)
-
-
-def _has_roles(cells: Sequence[str], roles: RoleNames, given: Mapping[str, str]) -> bool:
     names = {normalize_name(cell) for cell in cells}
-    wanted = ([normalize_name(given[role])] if role in given else known for role, known in roles.items())
+    wanted = ([normalize_name(given[role])] if role in given else EVENT_NAMES[role] for role in ("case", "activity"))
     return all(names.intersection(known) for known in wanted)
 
 

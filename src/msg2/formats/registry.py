@@ -123,7 +123,9 @@ def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    return ReadOptions(**{**options, "columns": format_columns(options.get("columns"))})
+    if isinstance(options.get("columns"), Mapping):
+        options = {**options, "columns": format_columns(options["columns"])}
+    return ReadOptions(**options)
 
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:

@@ -70,8 +70,9 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
 def open_tables(source: Source, given: Mapping[str, str]) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
     files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
-    if others := sorted({file.path.name for file in source.files}.difference(file.path.name for file in files)):
-        _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(others))
+    others = {file.path.name for file in source.files} - {file.path.name for file in files} if source.is_folder else ()
+    if others:
+        _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
     return [open_table(file, lambda cells: is_step_header(cells, given)) for file in files]
 
 

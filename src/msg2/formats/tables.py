@@ -162,12 +162,12 @@ def _open_text(source: Source, fits: HeaderTest) -> Table:
         columns = None
         if not source.is_small and number == 1 and len(separator) == 1:
             columns = _read_csv_by_arrow(source, header, separator, wanted)
-        return columns or _code_rows(below(), header, wanted)
+        return columns or _code_rows(islice(rows(), 1, None), header, wanted)
 
-    def below() -> Iterator[tuple[int, list[str]]]:
+    def text_rows() -> Iterator[tuple[int, list[str]]]:
         return islice(rows(), 1, None)
 
-    return Table(source, header, read, lambda: (line for line, _ in below()), where, separator, "", below)
+    return Table(source, header, read, lambda: (line for line, _ in text_rows()), where, separator, "", text_rows)
 
 
 def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str], wanted: Wanted) -> dict[str, Column]:
