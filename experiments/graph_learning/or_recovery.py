@@ -20,8 +20,7 @@ from experiments.graph_learning.exact_recovery import count_recovered
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.graph import SubtaskGraph
-from msg2.graph.closure import Relation
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import Relation, necessary_steps
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.choices import Disjunction
@@ -29,9 +28,8 @@ from msg2.inference.likelihood.search import find_order
 from msg2.progress import Progress
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
-from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.simulator import NoiseOptions, SimulationOptions
 from msg2.task import Step
 
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msg2.assist.belief import AssistantModel, Belief, Hypothesis
 from msg2.assist.events import MissingStep, NextStep, RunEnd, StepReport, explain_deviation, explain_next
-from msg2.assist.following import task_of_graph, unknown_step_error
+from msg2.assist.following import task_of_graph, unknown_step_error, videos_learned_from
 from msg2.assist.monitoring import THRESHOLD
 from msg2.assist.planning import Plan, plan_steps
 from msg2.assist.rankers import rank_steps
-from msg2.assist.rule_probabilities import videos_learned_from
 from msg2.assist.time_left import TimeLeft
 from msg2.errors import InputError, errors_at, is_finite, require, require_count, require_probability
 from msg2.graph import SubtaskGraph
@@ -113,8 +112,6 @@ class Assistant:
         """The graph."""
         return self._model.graph
 
-    # -- what happens -------------------------------------------------------------------------------------------
-
     def did(self, step: Step, at: float | None = None, confidence: float | None = None) -> StepReport:
         """Tell that a step was done.
 
@@ -194,8 +191,6 @@ class Assistant:
         """Everything that was told, in order, with the reports; what was taken back is not in it."""
         return self._observations
 
-    # -- questions ----------------------------------------------------------------------------------------------
-
     def done(self) -> dict[Step, float]:
         """How probably each step has been done, mistakes included; those that nobody saw are not in it."""
         return self._belief.probability_done()
@@ -208,16 +203,7 @@ class Assistant:
         """The steps that may come next, the most probable first.
 
         Without data they are in the order of the paper's rule (what became possible last comes first), and have no
-        probability.
-
-        Parameters
-        ----------
-        k : int, optional
-            How many, at most.
-
-        Returns
-        -------
-        list of NextStep
+        probability. At most `k` are returned.
         """
         require_count("k", k)
         progress, model = self.progress(), self._model
@@ -236,17 +222,9 @@ class Assistant:
         ]
 
     def missing(self, ended: bool = False) -> list[MissingStep]:
-        """The steps that were left out so far: something was done that needs them, or they were done wrongly.
+        """The steps that were left out so far, the surest first: something needs them, or they were done wrongly.
 
-        Parameters
-        ----------
-        ended : bool
-            Whether the run is over: then everything required that was not done is missing.
-
-        Returns
-        -------
-        list of MissingStep
-            The surest first.
+        Where the run has ended, everything required that was not done is missing.
         """
         missing: dict[Step, MissingStep] = {}
         best = self._belief.best
@@ -257,7 +235,7 @@ class Assistant:
                     known = missing.get(name)
                     if known is None or known.probability < finding.probability:
                         missing[name] = MissingStep(name, finding.probability, explain_deviation(finding))
-        for name in sorted(best.monitor.rejected):
+        for name in sorted(best.monitor.run.rejected):
             missing[name] = self._done_wrongly(name)
         for deviation in best.monitor.run.left_out() if ended else ():
             name = deviation.step
@@ -267,17 +245,9 @@ class Assistant:
         return sorted(missing.values(), key=lambda step: (-step.probability, step.step))
 
     def time_left(self, now: float | None = None) -> TimeLeft | None:
-        """How many seconds the run still takes.
+        """How many seconds the run still takes; None without data that have times, see `limitations`.
 
-        Parameters
-        ----------
-        now : float, optional
-            The time, on the clock of `did`; by default that of the last step.
-
-        Returns
-        -------
-        TimeLeft or None
-            None without data that have times; see `limitations`.
+        `now` is a time on the clock of `did`, by default that of the last step.
         """
         require(now is None or is_finite(now), f"now is {short_repr(str(now))}, it must be a number of seconds")
         if self._model.time_left is None:
@@ -346,8 +316,6 @@ class Assistant:
                     "plan": f"no probabilities: {why}", "time_left": why}  # fmt: skip
         return {} if self._model.time_left else {"time_left": "fewer than two videos of the data have times"}
 
-    # -- files --------------------------------------------------------------------------------------------------
-
     def to_json(self) -> dict[str, object]:
         """The run as plain values: what was told, in order. What was learned is not in it."""
         events = [{"accept": next(iter(event.seen))} if event.accepted else {"saw": dict(event.seen), "at": event.at}
@@ -410,8 +378,6 @@ class Assistant:
             else:
                 self.saw(event["saw"], event["at"])
 
-    # -- inside -------------------------------------------------------------------------------------------------
-
     @property
     def _belief(self) -> Belief:
         return self._beliefs[-1]
@@ -455,7 +421,7 @@ class Assistant:
         return MissingStep(name, probability, f"it was done wrongly, and not again{why}")
 
     def _left_out_reason(self, name: Step) -> str:
-        videos, evidence = videos_learned_from(self.graph), self.graph.step_evidence(name)
+        videos, evidence = len(videos_learned_from(self.graph)), self.graph.step_evidence(name)
         if evidence.videos is None or not videos:
             return "the graph says that every run does it"
         return f"{evidence.videos} of {videos} videos have it"
