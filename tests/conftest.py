@@ -18,6 +18,10 @@ import pytest
 
 # The same digits on any number of cores, whoever starts the tests: set before NumPy and PyTorch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A shell that starts the tests in the background ignores Ctrl-C for them; the programs that they start must not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A busy machine is no failure: examples have no deadline. They are the same every time, until a test is changed.
 hypothesis.settings.register_profile("fast", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)

@@ -232,7 +232,9 @@ class EvidenceProbabilities:
     @cached_property
     def _absence_counts(self) -> Mapping[Step, tuple[int, int]]:
         videos = len(videos_learned_from(self.graph))
-        shown = {name: self.graph.step_evidence(name).videos for name in self.graph.required}
+        shown = {
+            name: self.graph.step_evidence(name).videos for name in self.graph.steps if name in self.graph.required
+        }
         return {n: (max(videos - count, 0), videos) for n, count in shown.items() if count is not None and videos}
 
 
