@@ -23,22 +23,17 @@ from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid, protot
 from msg2.sequences import FloatArray
 from msg2.task import Step, Video
 
-_LIMIT = 20.0
-"""No single bin says more, in nats."""
+_LIMIT = 20.0  # no single bin says more, in nats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transitions:
     """How steps follow each other; N steps, and N + 1 backgrounds of which the last is that before the first step."""
 
-    order: FloatArray
-    """O: the next step after each background, shape (N + 1, N)."""
-    durations: FloatArray
-    """d: mean length of the steps in bins, shape (N,)."""
-    pauses: FloatArray
-    """1/h: mean length of the backgrounds in bins, shape (N + 1,)."""
-    adjacent: float = 0.0
-    """g: share of the steps that follow the one before at once."""
+    order: FloatArray  # O: the next step after each background, shape (N + 1, N)
+    durations: FloatArray  # d: mean length of the steps in bins, shape (N,)
+    pauses: FloatArray  # 1/h: mean length of the backgrounds in bins, shape (N + 1,)
+    adjacent: float = 0.0  # g: share of the steps that follow the one before at once
 
     def matrix(self) -> FloatArray:
         """Probabilities of the 2N + 1 states at the next bin: steps, their backgrounds, the first background."""
@@ -59,12 +54,9 @@ class Transitions:
 class StatePosterior:
     """What the evidence says about the states."""
 
-    steps: FloatArray
-    """Probability of each step in each bin, shape (V, T, N); 0 outside of the videos."""
-    entries: FloatArray
-    """Expected number of times each step begins after each background, shape (V, N + 1, N)."""
-    log_likelihood: FloatArray
-    """Ratio to a video of nothing but background, in nats, shape (V,)."""
+    steps: FloatArray  # probability of each step in each bin, shape (V, T, N); 0 outside of the videos
+    entries: FloatArray  # expected number of times each step begins after each background, shape (V, N + 1, N)
+    log_likelihood: FloatArray  # ratio to a video of nothing but background, in nats, shape (V,)
 
 
 def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: Transitions) -> StatePosterior:
@@ -100,8 +92,7 @@ def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: 
     return StatePosterior(steps[back], entries[back], np.log(scale).sum(axis=1)[back])
 
 
-_POSITIONS = 20
-"""Equal parts of a video in which positions are counted."""
+_POSITIONS = 20  # equal parts of a video in which positions are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,28 +136,20 @@ class Alignment:
 
     posterior: StatePosterior
     transitions: Transitions
-    log_likelihoods: tuple[float, ...]
-    """Of the videos without labels, at every iteration."""
+    log_likelihoods: tuple[float, ...]  # of the videos without labels, at every iteration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts:
     """What labels say: cues, order, positions, durations and pauses; zeros where nothing is labelled."""
 
-    cues: FloatArray
-    """Whether each cue lies in a segment of each step, shape (C, N)."""
-    is_labelled: NDArray[np.bool_]
-    """Which videos are labelled, shape (V,)."""
-    order: FloatArray
-    """Transitions, shape (N + 1, N)."""
-    positions: FloatArray
-    """Shape (N, parts)."""
-    step_bins: FloatArray
-    """Lengths of segments in all and their number, shape (2, N)."""
-    pause_bins: FloatArray
-    """Lengths of pauses in all and the number that ended, shape (2, N + 1)."""
-    adjacent: float
-    """Share of the segments that begin before the one before has ended."""
+    cues: FloatArray  # whether each cue lies in a segment of each step, shape (C, N)
+    is_labelled: NDArray[np.bool_]  # which videos are labelled, shape (V,)
+    order: FloatArray  # transitions, shape (N + 1, N)
+    positions: FloatArray  # shape (N, parts)
+    step_bins: FloatArray  # lengths of segments in all and their number, shape (2, N)
+    pause_bins: FloatArray  # lengths of pauses in all and the number that ended, shape (2, N + 1)
+    adjacent: float  # share of the segments that begin before the one before has ended
 
 
 def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[int]) -> LabelCounts:

@@ -88,39 +88,28 @@ def check_calibration(probability: FloatArray, is_hit: NDArray[np.bool_]) -> Dra
 class LabelUse(NamedTuple):
     """How labelled videos and the others work together."""
 
-    share: float
-    """What a video without labels counts, beside a labelled one."""
-    position: float
-    """Part of the weight of positions: the fewer labels, the more they must carry."""
+    share: float  # what a video without labels counts, beside a labelled one
+    position: float  # part of the weight of positions: the fewer labels, the more they must carry
 
 
 NO_LABELS = LabelUse(1.0, 1.0)
 FEW_LABELS = LabelUse(0.3, 1.0)
-LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))
-"""Of these, held-out labels choose one."""
+LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))  # of these, held-out labels choose one
 FOLDS = 3
-LEAST_VIDEOS = 5
-"""Labelled videos from which on some can be held out, to choose how labels are used."""
-LABELLED_ITERATIONS = 3
-"""With so many labels the prototypes are good from the start."""
-_SMOOTHING = 2.0
-"""Bins over which probabilities are averaged."""
-_SHORTEST = 0.5
-"""Seconds of the shortest drafted segment."""
+LEAST_VIDEOS = 5  # labelled videos from which on some can be held out, to choose how labels are used
+LABELLED_ITERATIONS = 3  # with so many labels the prototypes are good from the start
+_SMOOTHING = 2.0  # bins over which probabilities are averaged
+_SHORTEST = 0.5  # seconds of the shortest drafted segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drafts:
     """A time for every step in every video."""
 
-    bins: NDArray[np.intp]
-    """When the step is done, shape (V, N); no two steps of a video share a bin."""
-    confidence: FloatArray
-    """Probability that it is being done then, as the model has it; shape (V, N)."""
-    presence: FloatArray
-    """Probability that the video shows it at all, shape (V, N)."""
-    durations: FloatArray
-    """Usual lengths of the steps in bins, shape (N,)."""
+    bins: NDArray[np.intp]  # when the step is done, shape (V, N); no two steps of a video share a bin
+    confidence: FloatArray  # probability that it is being done then, as the model has it; shape (V, N)
+    presence: FloatArray  # probability that the video shows it at all, shape (V, N)
+    durations: FloatArray  # usual lengths of the steps in bins, shape (N,)
 
 
 def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -> Drafts:
@@ -202,11 +191,9 @@ class Aligner:
 class HeldOutDrafts:
     """Drafts of labelled videos by models that did not know their labels; rows are labelled videos."""
 
-    use: LabelUse
-    """The best of `LABEL_USES`: the most hits, the first of equals."""
+    use: LabelUse  # the best of `LABEL_USES`: the most hits, the first of equals
     videos: NDArray[np.intp]
-    fold: NDArray[np.intp]
-    """Which of them were held out together."""
+    fold: NDArray[np.intp]  # which of them were held out together
     confidence: FloatArray
     is_hit: NDArray[np.bool_]
 
@@ -230,12 +217,9 @@ def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLD
     return best
 
 
-CONFIDENCES = (0.7, 0.5, 0.3)
-"""Drafts of at least one of these may count."""
-NO_DRAFTS = 1.0
-"""No draft is as sure as this."""
-_LEVEL = 0.95
-"""Of the one-sided test."""
+CONFIDENCES = (0.7, 0.5, 0.3)  # drafts of at least one of these may count
+NO_DRAFTS = 1.0  # no draft is as sure as this
+_LEVEL = 0.95  # of the one-sided test
 
 
 def choose_confidence(parts: Sequence[tuple[Task, Sequence[Video]]]) -> float:

@@ -71,12 +71,9 @@ def read_steps(path: str | Path) -> StepList:
         raise error.at(path) from None
 
 
-CLOSEST = 0.35
-"""Mean distance up to which phrases belong together."""
-_POSITION_WEIGHT = 0.7
-"""w: half a video apart is as far as `CLOSEST` by meaning."""
-_MOST_PHRASES = 3000
-"""Phrases that are clustered, those of the most videos."""
+CLOSEST = 0.35  # mean distance up to which phrases belong together
+_POSITION_WEIGHT = 0.7  # w: half a video apart is as far as `CLOSEST` by meaning
+_MOST_PHRASES = 3000  # phrases that are clustered, those of the most videos
 TALK = frozenset(
     ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
      "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope",
@@ -98,12 +95,9 @@ class DiscoveredStep:
     """A cluster of phrases."""
 
     name: str
-    videos: int
-    """In which one of its phrases is said."""
-    position: float
-    """Median position in these videos, from 0 to 1."""
-    phrases: tuple[str, ...]
-    """The most typical first."""
+    videos: int  # in which one of its phrases is said
+    position: float  # median position in these videos, from 0 to 1
+    phrases: tuple[str, ...]  # the most typical first
 
 
 def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, most: int = 12) -> list[DiscoveredStep]:

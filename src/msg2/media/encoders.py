@@ -45,8 +45,7 @@ class Encoder(Protocol[T_contra]):
         """Encode things: vectors of shape (n, width)."""
 
 
-Image: TypeAlias = NDArray[np.uint8]
-"""RGB, shape (height, width, 3)."""
+Image: TypeAlias = NDArray[np.uint8]  # RGB, shape (height, width, 3)
 ImageEncoder: TypeAlias = Encoder[Image]
 TextEncoder: TypeAlias = Encoder[str]
 
@@ -59,9 +58,6 @@ def encode_in_batches(
     for first in range(0, len(items), size):
         vectors[first : first + size] = encode(list(items[first : first + size]))
     return l2_normalize(vectors).astype(np.float32)
-
-
-# -- by name ----------------------------------------------------------------------------------------------------
 
 
 def image_encoder(name: str = "descriptors") -> ImageEncoder:
@@ -89,10 +85,7 @@ def text_encoder(name: str = "words") -> TextEncoder:
     return SentenceEncoder(checkpoint)
 
 
-# -- CLIP -------------------------------------------------------------------------------------------------------
-
-IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64
-"""Images and texts that a model takes at once."""
+IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64  # images and texts that a model takes at once
 
 _CLIP_KIND = "CLIP model"
 _IMAGE_SETTINGS = (
@@ -179,10 +172,7 @@ def load_clip(path: str | Path | Checkpoint) -> ClipModel:
     return model
 
 
-# -- descriptors ------------------------------------------------------------------------------------------------
-
-_SIDE = 64
-"""Rows and columns to which an image is averaged first, so that its size and shape have no part in the rest."""
+_SIDE = 64  # rows and columns to which an image is averaged first, so that its size and shape have no part in the rest
 _CELLS = 4
 _ANGLES = 8
 _HUES, _CHROMAS, _VALUES = 16, 6, 3
@@ -280,9 +270,6 @@ def _bin_index(share: NDArray[np.float32], bins: int) -> NDArray[np.intp]:
     return np.minimum((share * bins).astype(np.intp), bins - 1)
 
 
-# -- hashed words -----------------------------------------------------------------------------------------------
-
-
 class HashedWords:
     """Words and pairs of neighbouring words, each hashed to a place and a sign; needs no model and knows no language.
 
@@ -315,10 +302,7 @@ class HashedWords:
         return (number >> 1) % self.width, 1 if number & 1 else -1
 
 
-# -- sentence encoders ------------------------------------------------------------------------------------------
-
-BATCH_SIZE = 64
-"""Sentences that a sentence encoder takes at once."""
+BATCH_SIZE = 64  # sentences that a sentence encoder takes at once
 _POOLINGS = ("mean", "cls")
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _SENTENCE_ENCODER_KIND = "sentence encoder"

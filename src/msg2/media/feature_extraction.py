@@ -180,8 +180,7 @@ def extract_features(
 
 _Outcome: TypeAlias = tuple[VideoFeatures, Provenance] | str | None
 """Features and where they come from; or why there are none; or nothing, where the files are as they were."""
-_LogMessages: TypeAlias = list[tuple[int, str]]
-"""Level and text."""
+_LogMessages: TypeAlias = list[tuple[int, str]]  # level and text
 
 
 def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | None]) -> tuple[_Outcome, _LogMessages]:

@@ -135,8 +135,7 @@ class Manifest:
     """The content of `manifest.json`."""
 
     format: Literal["msg2.features/1"]
-    encoder: Encoders
-    """Without versions and settings, which are kept beside it."""
+    encoder: Encoders  # without versions and settings, which are kept beside it
     versions: Mapping[str, str]
     videos: tuple[StoreEntry, ...]
     settings: Mapping[str, str | float] = field(default_factory=dict)
@@ -145,9 +144,6 @@ class Manifest:
 def is_feature_store(folder: Path) -> bool:
     """Tell whether a folder is a feature store."""
     return (folder / MANIFEST_NAME).exists()
-
-
-# -- reading ----------------------------------------------------------------------------------------------------
 
 
 def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
@@ -277,9 +273,6 @@ def _parse_texts(content: bytes) -> tuple[str, ...]:
     return from_json(tuple[str, ...], header.get("__metadata__", {}).get("texts", "[]"), "texts")
 
 
-# -- writing ----------------------------------------------------------------------------------------------------
-
-
 def _dump_manifest(encoders: Encoders, entries: Iterable[StoreEntry]) -> str:
     """The text of `manifest.json`: the same for the same content, whatever the order it came in."""
     encoder = asdict(encoders)
@@ -292,8 +285,7 @@ def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, Stor
     return {key: entries[key] for key in sorted(entries, key=lambda key: (key[0] is not None, key[0] or "", key[1]))}
 
 
-_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")
-"""Names of the files that a store writes."""
+_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")  # names of the files that a store writes
 
 
 class Provenance(NamedTuple):

@@ -36,9 +36,6 @@ _log = logging.getLogger(__name__)
 _TRANSCRIPT_HINT = 'a transcript is {"segments": [{"start": 1.5, "end": 3.0, "text": "…"}, …]}'
 
 
-# -- one video --------------------------------------------------------------------------------------------------
-
-
 class Narration(NamedTuple):
     """What is said in a video, and where that comes from: "captions", "speech, en", or None."""
 
@@ -97,9 +94,6 @@ def _parse_piece(piece: object, where: str) -> Sentence:
     return Sentence(" ".join(piece["text"].split()), float(start), float(end))
 
 
-# -- many videos ------------------------------------------------------------------------------------------------
-
-
 def read_transcripts(
     path: str | Path,
     *,
@@ -147,8 +141,7 @@ def _read_or_recognize(video: VideoFiles, speech_model: str | None, exact: bool)
     return read_narration(video, recognizer, exact=exact).sentences
 
 
-NarrationReader: TypeAlias = Callable[[str, str], Sequence[Sentence]]
-"""(task, video) -> what is said in it."""
+NarrationReader: TypeAlias = Callable[[str, str], Sequence[Sentence]]  # (task, video) -> what is said in it
 
 
 def add_narration(
@@ -201,11 +194,7 @@ def _captions_reader(folder: Path, phrase_model: str | None) -> NarrationReader:
     return read
 
 
-# -- phrases around steps ---------------------------------------------------------------------------------------
-
-
-AROUND_SECONDS = 10.0
-"""Seconds before a step begins and after it ends that count as around it, unless told otherwise."""
+AROUND_SECONDS = 10.0  # seconds before a step begins and after it ends that count as around it, unless told otherwise
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from msg2.options import from_json
 from msg2.text import short_repr
 
 _T = TypeVar("_T")
-Model: TypeAlias = Any
-"""A model, tokenizer or class of `transformers`, whose types are not known before it is imported."""
+Model: TypeAlias = Any  # a model, tokenizer or class of `transformers`, whose types are not known before it is imported
 
 _log = logging.getLogger(__name__)
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]

@@ -29,21 +29,16 @@ if TYPE_CHECKING:
     from faster_whisper.transcribe import Segment, Word
 
 
-BEAM_SIZE = 5
-"""Hypotheses that are followed at the same time."""
+BEAM_SIZE = 5  # hypotheses that are followed at the same time
 CHUNK_SECONDS = 600.0
 """Sound that is transcribed at once; longer sound is cut where it is quiet, and memory stays bounded."""
 
 _log = logging.getLogger(__name__)
 
-_RATE = 16_000
-"""Samples per second, as Whisper takes them."""
-_PAUSE_SECONDS = 0.5
-"""Seconds of the pause that is looked for where sound is cut."""
-_SEARCH_SECONDS = 30.0
-"""Seconds before the cut in which it is looked for."""
-_LONGEST_GAP = 60.0
-"""Seconds without sound that are believed to a file; a longer gap is a clock that jumps."""
+_RATE = 16_000  # samples per second, as Whisper takes them
+_PAUSE_SECONDS = 0.5  # seconds of the pause that is looked for where sound is cut
+_SEARCH_SECONDS = 30.0  # seconds before the cut in which it is looked for
+_LONGEST_GAP = 60.0  # seconds without sound that are believed to a file; a longer gap is a clock that jumps
 _MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
 _PACKAGES = ("av", "ctranslate2", "faster-whisper", "onnxruntime")
 
@@ -106,9 +101,6 @@ def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) ->
     """A piece with its time in the file, where it ends."""
     start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))
-
-
-# -- sound ------------------------------------------------------------------------------------------------------
 
 
 def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
@@ -178,9 +170,6 @@ def _decode_audio(path: Path, container: InputContainer) -> Iterator[AudioFrame]
         raise InputError("has sound, but none of it can be decoded", where=path)
     if lost:
         _log.warning("%s: %d pieces of its sound cannot be decoded; the others are kept", path, lost)
-
-
-# -- models -----------------------------------------------------------------------------------------------------
 
 
 def _model_folder(model: str | Path) -> Path:

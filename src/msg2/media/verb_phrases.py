@@ -94,9 +94,6 @@ def _phrases_of_verb(verb: Token) -> Iterator[VerbPhrase]:
         yield VerbPhrase(text.lower(), ordered[0].idx, ordered[-1].idx + len(ordered[-1]))
 
 
-# -- particles and prepositions ---------------------------------------------------------------------------------
-
-
 def _particle(verb: Token, thing: Token) -> list[Token]:
     """The particle of a verb, if any: what is labelled so, or one of its usual words on its own ("put it in").
 
@@ -168,8 +165,7 @@ _OF_NOUNS = {"pobj", "dobj", "obj", "compound", "appos", "nmod"}
 _DETERMINERS = {"det", "poss", "nummod", "predet"}
 _SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass", "csubj", "expl"}
 _PERSONS = {"i", "you", "he", "she", "we", "they"}
-_ENDING = {"right", "left", "next"}
-"""Adjectives that may end a sentence: "turn it to the right"."""
+_ENDING = {"right", "left", "next"}  # adjectives that may end a sentence: "turn it to the right"
 
 
 class PartOfSpeechDictionary(NamedTuple):
@@ -253,8 +249,7 @@ def _may_follow_sentence_end(token: Token) -> bool:
     return _has_object(token) or not (describes or before.tag_ in {"IN", "CC", "CD", ","})
 
 
-CHUNK_CHARACTERS = 5000
-"""Text that is parsed at once; longer narration is cut between words, and memory stays bounded."""
+CHUNK_CHARACTERS = 5000  # text that is parsed at once; longer narration is cut between words, and memory stays bounded
 
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
 _NOTE = re.compile(rf"\[[^\[\]]*\]|\bstep (?:number )?{_NUMBER}\b\.?", re.IGNORECASE)
@@ -325,8 +320,7 @@ class RunningText(NamedTuple):
     """The texts of pieces, in the order of their starts and one space apart, and when each character is spoken."""
 
     text: str
-    places: tuple[int, ...]
-    """Where each piece begins in the text."""
+    places: tuple[int, ...]  # where each piece begins in the text
     pieces: tuple[Sentence, ...]
 
     @staticmethod

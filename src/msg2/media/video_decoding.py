@@ -36,17 +36,14 @@ if TYPE_CHECKING:
 
 LONGEST_FRAME = 3600.0
 """Seconds that one frame may stay on the screen; a clock that leaves more time between two frames is broken."""
-DECODER_THREADS = 4
-"""Threads that decode one video."""
+DECODER_THREADS = 4  # threads that decode one video
 
 _log = logging.getLogger(__name__)
 
 _CLOCK_TOLERANCE = 1.0
 """Seconds: a clock may go this far backwards, or a file be this much shorter than it says, without being broken."""
-_PLAYLISTS = ("concat", "dash", "hls")
-"""Formats of text files that only name others."""
-_DEFAULT_FRAME_RATE = 25
-"""Frames per second where a file does not say."""
+_PLAYLISTS = ("concat", "dash", "hls")  # formats of text files that only name others
+_DEFAULT_FRAME_RATE = 25  # frames per second where a file does not say
 
 
 def decoder_version() -> dict[str, str]:
@@ -183,10 +180,8 @@ def _frame_duration(stream: VideoStream) -> float:
 
 T = TypeVar("T")
 
-BATCH_SIZE = 64
-"""Images that are encoded at once, while as many are decoded."""
-_ROUNDING = 0.001
-"""Seconds: containers round the times of frames to as little as this, so a frame this late is in time."""
+BATCH_SIZE = 64  # images that are encoded at once, while as many are decoded
+_ROUNDING = 0.001  # seconds: containers round the times of frames to as little as this, so a frame this late is in time
 
 
 @options_class
@@ -276,9 +271,6 @@ def read_ahead(items: Iterable[T], size: int) -> Iterator[T]:
                 future.cancel()
             if isinstance(source, Generator):
                 thread.submit(source.close)  # by the thread that runs it: another one may not
-
-
-# -- images -----------------------------------------------------------------------------------------------------
 
 
 def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], Image]:

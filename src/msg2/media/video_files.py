@@ -25,11 +25,9 @@ MEDIA_SUFFIXES = (
 )  # fmt: skip
 """Of video and sound files; what else lies in a folder is passed over, unfinished downloads too."""
 
-_YOUTUBE_ID = re.compile(r" \[([^\[\]]+)\](?:\.[A-Za-z0-9+-]+)*$")
-"""In the name of a file as yt-dlp writes it."""
+_YOUTUBE_ID = re.compile(r" \[([^\[\]]+)\](?:\.[A-Za-z0-9+-]+)*$")  # in the name of a file as yt-dlp writes it
 
-_MAX_NAMED = 20
-"""Videos that are named when files are missing."""
+_MAX_NAMED = 20  # videos that are named when files are missing
 
 _log = logging.getLogger(__name__)
 

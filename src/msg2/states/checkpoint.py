@@ -173,8 +173,7 @@ def load_checkpoint(folder: Path) -> tuple[ModelCard, StateModel]:
     return card, model.eval()
 
 
-LogLine: TypeAlias = dict[str, int | float]
-"""The figures of a validation, by name; one of them is the epoch."""
+LogLine: TypeAlias = dict[str, int | float]  # the figures of a validation, by name; one of them is the epoch
 
 
 def read_log(folder: Path, epoch: int) -> list[LogLine]:

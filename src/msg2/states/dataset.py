@@ -33,15 +33,11 @@ class StateDataset:
     task: str
     steps: tuple[Step, ...]
     videos: tuple[LabelledVideo, ...]
-    frames: Tensor
-    """(F, width): the frames of all videos, one after the other."""
-    sentences: Tensor
-    """(S, text width)."""
-    frame_offsets: tuple[int, ...]
-    """Where each video's frames begin."""
+    frames: Tensor  # (F, width): the frames of all videos, one after the other
+    sentences: Tensor  # (S, text width)
+    frame_offsets: tuple[int, ...]  # where each video's frames begin
     sentence_offsets: tuple[int, ...]
-    training_videos: frozenset[str] = frozenset()
-    """The ids of the videos that the model learns, or has learned, from."""
+    training_videos: frozenset[str] = frozenset()  # the ids of the videos that the model learns, or has learned, from
 
     def __len__(self) -> int:
         return len(self.videos)

@@ -44,19 +44,14 @@ from msg2.task import Task
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
 """With fewer hidden labels, or in fewer videos, nothing is added: on simulated worlds, confidences are then wrong by
 more than 5 percent."""
-FOLDS = 5
-"""Of the videos: the calibration error is that of each fold with the calibration of the others."""
-FILE = "calibration.json"
-"""In the folder of a model."""
+FOLDS = 5  # of the videos: the calibration error is that of each fold with the calibration of the others
+FILE = "calibration.json"  # in the folder of a model
 
 _OMISSIONS = 19.0
 """β of the Beta(1, β) prior of ω, as in the presence model: people leave out few of the steps that a task needs."""
-_INTERCEPTS, _SLOPES = np.linspace(-4, 6, 21), np.linspace(0, 5, 21)
-"""Of standardised scores."""
-_PRIOR_SPREAD = 2.0
-"""Standard deviation of the normal priors of a and b."""
-_KNOTS = 41
-"""Scores at which confidences are kept; between them they are interpolated."""
+_INTERCEPTS, _SLOPES = np.linspace(-4, 6, 21), np.linspace(0, 5, 21)  # of standardised scores
+_PRIOR_SPREAD = 2.0  # standard deviation of the normal priors of a and b
+_KNOTS = 41  # scores at which confidences are kept; between them they are interpolated
 _BINS = 5
 
 
@@ -86,18 +81,12 @@ class HeldOutScores:
 class FillCalibration:
     """From the score of an unlabelled step to the probability that it was done."""
 
-    scores: tuple[float, ...]
-    """Ascending."""
-    confidences: tuple[float, ...]
-    """At these scores."""
-    labels: int
-    """Labels that were hidden."""
-    videos: int
-    """Videos that these are of."""
-    error: float | None
-    """The calibration error, cross-fitted; None where no step lacks a label."""
-    informative: bool
-    """Whether scores tell, with a probability of 95 percent, which unlabelled steps were done."""
+    scores: tuple[float, ...]  # ascending
+    confidences: tuple[float, ...]  # at these scores
+    labels: int  # labels that were hidden
+    videos: int  # videos that these are of
+    error: float | None  # the calibration error, cross-fitted; None where no step lacks a label
+    informative: bool  # whether scores tell, with a probability of 95 percent, which unlabelled steps were done
 
     @property
     def note(self) -> str | None:
@@ -200,8 +189,7 @@ def _calibration_error(hidden: FloatArray, unlabelled: FloatArray, ratio: float)
     return float(distance @ counts / counts.sum())
 
 
-TRAINING_FOLDS = 3
-"""Folds of the videos where a model must be trained for each."""
+TRAINING_FOLDS = 3  # folds of the videos where a model must be trained for each
 
 
 def extra_trainings(dataset: StateDataset, model: StateModelOptions) -> int:

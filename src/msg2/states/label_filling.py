@@ -32,11 +32,7 @@ from msg2.task import PREDICTED, Segment, Step, Task, Video
 if TYPE_CHECKING:
     from msg2.states.fill_calibration import FillCalibration
 
-BATCH_VIDEOS = 16
-"""Videos that are predicted at a time."""
-
-
-# -- predicted states -------------------------------------------------------------------------------------------
+BATCH_VIDEOS = 16  # videos that are predicted at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,14 +100,8 @@ def predict_tokens(
             )  # fmt: skip
 
 
-# -- filled labels ----------------------------------------------------------------------------------------------
-
-
 def fill_labels(
-    task: Task,
-    predictions: Iterable[StatePrediction],
-    options: FillOptions,
-    calibration: FillCalibration | None = None,
+    task: Task, predictions: Iterable[StatePrediction], options: FillOptions, calibration: FillCalibration | None = None
 ) -> Task:
     """Add the predicted labels to the videos of a task."""
     by_video = {prediction.video: prediction for prediction in predictions}

@@ -37,28 +37,17 @@ if TYPE_CHECKING:
 class Batch:
     """B rows of L tokens; N steps; W sentences per token. Frames and sentences are row numbers in the dataset."""
 
-    video: Tensor
-    """(B, L): a number per video, from 1 up; 0 is padding."""
-    position: Tensor
-    """(B, L): the token's position in its video, from 0 up."""
-    kind: Tensor
-    """(B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`."""
-    frame: Tensor
-    """(B, L)."""
-    sentence: Tensor
-    """(B, L, W): -1 where there is none."""
-    inside: Tensor
-    """(B, L, N): whether the token lies in a segment of that label."""
-    state: Tensor
-    """(B, L, N): the true states."""
-    weight: Tensor
-    """(B, L, N): how much each of them counts in the loss."""
-    fold: Tensor
-    """(B, L): the fold of an evidence model that does not learn from the video; -1 where none does."""
-    label_features: Tensor
-    """(B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment."""
-    present: Tensor
-    """(B, L, N), at the last token of each video: which steps the labels hold, dropped ones included."""
+    video: Tensor  # (B, L): a number per video, from 1 up; 0 is padding
+    position: Tensor  # (B, L): the token's position in its video, from 0 up
+    kind: Tensor  # (B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`
+    frame: Tensor  # (B, L)
+    sentence: Tensor  # (B, L, W): -1 where there is none
+    inside: Tensor  # (B, L, N): whether the token lies in a segment of that label
+    state: Tensor  # (B, L, N): the true states
+    weight: Tensor  # (B, L, N): how much each of them counts in the loss
+    fold: Tensor  # (B, L): the fold of an evidence model that does not learn from the video; -1 where none does
+    label_features: Tensor  # (B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment
+    present: Tensor  # (B, L, N), at the last token of each video: which steps the labels hold, dropped ones included
     asked: Tensor
     """(B, L, N), at the last token of each video: the steps without a visible label, whose presence is predicted."""
 
@@ -89,10 +78,8 @@ def transform_rows(function: Callable[[Tensor], Tensor], vectors: Tensor, rows: 
 class StateModelOutput:
     """What the model computes for a batch."""
 
-    scores: Tensor
-    """ŝ, (B, L, N)."""
-    evidence: Tensor | None = None
-    """(B, L, N): the evidence of each step at each token; with evidence models only."""
+    scores: Tensor  # ŝ, (B, L, N)
+    evidence: Tensor | None = None  # (B, L, N): the evidence of each step at each token; with evidence models only
     presence: Tensor | None = None
     """(B, L, N): the log-odds that a step is in the video at all, at its last token; with co-occurrence only."""
     step_logits: tuple[Tensor, ...] = ()
@@ -261,10 +248,8 @@ _MASKED = -1e4
 """Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
 a query has no key, or none in a whole block of keys, as in a row of several videos."""
 
-FOLDS = 4
-"""Folds of the training videos: each has a linear layer that learns from the other folds and scores this one."""
-_NO_EVIDENCE = -8.0
-"""Log-odds of a step where it cannot be: low, and finite for the smoothing."""
+FOLDS = 4  # folds of the training videos: each has a linear layer that learns from the other folds and scores this one
+_NO_EVIDENCE = -8.0  # log-odds of a step where it cannot be: low, and finite for the smoothing
 
 
 class EvidenceModel(nn.Module):

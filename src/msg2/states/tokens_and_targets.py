@@ -18,15 +18,12 @@ from msg2.states.configuration import SamplingOptions
 from msg2.task import Step, Video
 from msg2.text import short_repr
 
-FRAME, START, END = 1, 2, 3
-"""Kinds of tokens; 0 is padding."""
-NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2
-"""States of a step."""
+FRAME, START, END = 1, 2, 3  # kinds of tokens; 0 is padding
+NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2  # states of a step
 _ENDS, _STARTS, _FRAMES, _INSTANTS_END = range(4)
 """The order of tokens at one moment: the end of what lasts no time comes last."""
 
-EXTRA_FEATURES = 11
-"""Features of a moment besides those of single labels; see `_label_features`."""
+EXTRA_FEATURES = 11  # features of a moment besides those of single labels; see `_label_features`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +31,11 @@ class LabelledVideo:
     """One video ready for sampling: its labels as arrays, and the times of its frames and sentences, in seconds."""
 
     video: str
-    steps: IntArray
-    """Shape (K,): the step of every labelled segment, as an index into the task's steps."""
+    steps: IntArray  # shape (K,): the step of every labelled segment, as an index into the task's steps
     starts: FloatArray
     ends: FloatArray
-    frame_times: FloatArray
-    """Ascending."""
-    sentence_times: FloatArray
-    """The middles of the sentences, which come in the order of their starts."""
+    frame_times: FloatArray  # ascending
+    sentence_times: FloatArray  # the middles of the sentences, which come in the order of their starts
 
 
 def labelled_video(
@@ -73,26 +67,18 @@ def labelled_video(
 class Tokens:
     """What the model reads of one video, L tokens in the order of time, and what it is to predict."""
 
-    kind: IntArray
-    """Shape (L,): FRAME, START or END."""
-    time: FloatArray
-    """Shape (L,), seconds."""
-    frame: IntArray
-    """Shape (L,): which frame; for a delimiter the nearest."""
-    sentence: IntArray
-    """Shape (L, sentences): which sentences; -1 where the narration has no more."""
-    step: IntArray
-    """Shape (L,): whose border a delimiter is; -1 for frames."""
+    kind: IntArray  # shape (L,): FRAME, START or END
+    time: FloatArray  # shape (L,), seconds
+    frame: IntArray  # shape (L,): which frame; for a delimiter the nearest
+    sentence: IntArray  # shape (L, sentences): which sentences; -1 where the narration has no more
+    step: IntArray  # shape (L,): whose border a delimiter is; -1 for frames
     inside: NDArray[np.bool_]
     """Shape (L, N): the token lies in a segment that is labelled so, and whose borders are among the tokens."""
     label_features: FloatArray
     """Shape (L, 2 N + EXTRA_FEATURES): what the visible labels say about each moment; see `_label_features`."""
-    state: IntArray
-    """Shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels."""
-    labelled: NDArray[np.bool_]
-    """Shape (N,): the steps that the labels of the video hold, dropped ones included."""
-    dropped: NDArray[np.bool_]
-    """Shape (N,): those of them whose borders are not among the tokens."""
+    state: IntArray  # shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels
+    labelled: NDArray[np.bool_]  # shape (N,): the steps that the labels of the video hold, dropped ones included
+    dropped: NDArray[np.bool_]  # shape (N,): those of them whose borders are not among the tokens
 
 
 def sample_tokens(

@@ -44,10 +44,8 @@ from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
 
-ROW_MULTIPLE = 2
-"""Rows of a batch that a CUDA graph is for come in multiples of this: fewer shapes, for few empty rows."""
-_HIDING = 7_001
-"""Random stream of the labels that are hidden in validation: the same in every epoch."""
+ROW_MULTIPLE = 2  # rows of a batch that a CUDA graph is for come in multiples of this: fewer shapes, for few empty rows
+_HIDING = 7_001  # random stream of the labels that are hidden in validation: the same in every epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ class EpochReport:
     epoch: int
     epochs: int
     loss: float
-    accuracy: float | None
-    """Of completion, at the last validation."""
+    accuracy: float | None  # of completion, at the last validation
 
     def __str__(self) -> str:
         accuracy = "" if self.accuracy is None else f", {self.accuracy:.1%} right"
