@@ -131,15 +131,6 @@ class AlignmentOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alignment:
-    """Where the steps of all videos are, as far as narration and labels tell."""
-
-    posterior: StatePosterior
-    transitions: Transitions
-    log_likelihoods: tuple[float, ...]  # of the videos without labels, at every iteration
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts:
     """What labels say: cues, order, positions, durations and pauses; zeros where nothing is labelled."""
 
@@ -193,8 +184,8 @@ def align(
     ranks: Sequence[int] | None,
     options: AlignmentOptions,
     share: float = 1.0,
-) -> Alignment:
-    """Align the steps with all videos."""
+) -> tuple[StatePosterior, Transitions]:
+    """Align the steps with all videos, as far as narration and labels tell."""
     steps = names.shape[1]
     by_name = options.name_weight * (names + options.name_offset)
     free = ~counts.is_labelled
@@ -203,7 +194,6 @@ def align(
         _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
     )
     weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
-    log_likelihoods: list[float] = []
     for iteration in range(options.iterations):
         order = counts.order + entries + options.order_count * steps * prior
         transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
@@ -213,7 +203,6 @@ def align(
         evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
         evidence += _position_evidence(grid, positions, options)
         posterior = forward_backward(evidence, grid.bins, transitions)
-        log_likelihoods.append(float(posterior.log_likelihood[free].sum()))
         if iteration + 1 < options.iterations:
             soft = posterior.steps * (share * free)[:, None, None]
             weights = counts.cues + grid.collect(soft)
@@ -221,7 +210,7 @@ def align(
             entries = share * posterior.entries[free].sum(axis=0)
             if ranks is None:
                 prior = _rank_order(_position_ranks(positions), steps, options)
-    return Alignment(posterior, transitions, tuple(log_likelihoods))
+    return posterior, transitions
 
 
 def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
@@ -263,10 +252,10 @@ def _position_ranks(positions: FloatArray) -> NDArray[np.intp]:
 
 def _positions(grid: NarrationGrid, weights: FloatArray) -> FloatArray:
     """In how many videos each step lies in each part of the video, shape (N, parts); at most 1 in all per video."""
-    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
     share = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
     flat = share.reshape(-1, share.shape[2])
-    return np.stack([np.bincount(part.ravel(), column, minlength=_POSITIONS) for column in flat.T])
+    part = _video_part(grid).ravel()
+    return np.stack([np.bincount(part, column, minlength=_POSITIONS) for column in flat.T])
 
 
 def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: AlignmentOptions) -> FloatArray:
@@ -274,5 +263,8 @@ def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: Alignme
 
     smooth = gaussian_filter1d(counts, 1.0, axis=1, mode="nearest") + options.position_count / _POSITIONS
     ratio = np.log(_POSITIONS * smooth / smooth.sum(axis=1, keepdims=True)) * options.position_weight
-    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
-    return np.asarray(ratio.T[part])
+    return np.asarray(ratio.T[_video_part(grid)])
+
+
+def _video_part(grid: NarrationGrid) -> NDArray[np.intp]:
+    return np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)

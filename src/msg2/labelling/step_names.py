@@ -42,16 +42,10 @@ class StepList:
             raise InputError("lists no step", hint="write one step per line")
 
 
-def read_steps(path: str | Path) -> StepList:
-    """Read names of steps; numbers and bullets in front of them are left out.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "steps.txt")
-    ...     _ = path.write_text("1. Whisk the eggs\\n2. Dip the bread\\n")
-    ...     read_steps(path).steps
-    ('Whisk the eggs', 'Dip the bread')
-    """
+def read_steps(path: str | Path | Sequence[Step]) -> StepList:
+    """Read names of steps, or take those that are listed; numbers and bullets in front of them are left out."""
+    if not isinstance(path, str | Path):
+        return StepList(tuple(path))
     source = Source.at(path)
     if source.is_folder:
         raise InputError("is a folder, not a list of steps", where=path)

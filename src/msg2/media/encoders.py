@@ -66,9 +66,7 @@ def image_encoder(name: str = "descriptors") -> ImageEncoder:
     >>> image_encoder("descriptors").width
     512
     """
-    if name == "descriptors":
-        return ImageDescriptors()
-    return load_clip(name).image_encoder
+    return ImageDescriptors() if name == "descriptors" else load_clip(name).image_encoder
 
 
 def text_encoder(name: str = "words") -> TextEncoder:
@@ -80,9 +78,7 @@ def text_encoder(name: str = "words") -> TextEncoder:
     if name == "words":
         return HashedWords()
     checkpoint = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
-    if checkpoint.kind == "clip":
-        return load_clip(checkpoint).text_encoder
-    return SentenceEncoder(checkpoint)
+    return load_clip(checkpoint).text_encoder if checkpoint.kind == "clip" else SentenceEncoder(checkpoint)
 
 
 IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64  # images and texts that a model takes at once
@@ -166,10 +162,7 @@ def load_clip(path: str | Path | Checkpoint) -> ClipModel:
     """Load a model, once for as long as one of its encoders is in use."""
     checkpoint = find_checkpoint(path, _CLIP_KIND)
     folder = checkpoint.folder.resolve()
-    model = _loaded_models.get(folder)
-    if model is None:
-        model = _loaded_models[folder] = ClipModel(checkpoint)
-    return model
+    return _loaded_models.get(folder) or _loaded_models.setdefault(folder, ClipModel(checkpoint))
 
 
 _SIDE = 64  # rows and columns to which an image is averaged first, so that its size and shape have no part in the rest

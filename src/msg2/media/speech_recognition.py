@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
 from msg2.files import file_sha256
+from msg2.media.pretrained_models import NOT_FOUND, wrong_model_error
 from msg2.media.video_decoding import open_media, start_seconds
 from msg2.task import Sentence
 from msg2.text import short_repr
@@ -40,6 +41,8 @@ _PAUSE_SECONDS = 0.5  # seconds of the pause that is looked for where sound is c
 _SEARCH_SECONDS = 30.0  # seconds before the cut in which it is looked for
 _LONGEST_GAP = 60.0  # seconds without sound that are believed to a file; a longer gap is a clock that jumps
 _MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
+_KIND = "model for speech"
+_HINT = "give the folder of a Whisper model for CTranslate2, or a name such as base or small"
 _PACKAGES = ("av", "ctranslate2", "faster-whisper", "onnxruntime")
 
 
@@ -69,7 +72,7 @@ class SpeechRecognizer:
         try:
             self._model = WhisperModel(str(folder), device, compute_type=precision, local_files_only=True)
         except (RuntimeError, ValueError, OSError) as error:
-            raise _model_error(model, str(error)) from None
+            raise wrong_model_error(model, _KIND, str(error), _HINT) from None
         if language not in (None, *self._model.supported_languages):
             raise InputError(f"does not know the language {short_repr(str(language))}", where=model)
         name = model if folder != Path(model) else folder.resolve().name
@@ -139,9 +142,9 @@ def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
         resampler, kind, second = None, None, 0.0
         for frame in chain(_decode_audio(path, container), [None]):  # at the end, it gives what it has held back
             if frame is not None:
-                second = (frame.time or 0.0) - start_seconds(container)
-                if kind != (frame.format.name, frame.layout.name, frame.sample_rate):
-                    kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                second, before = (frame.time or 0.0) - start_seconds(container), kind
+                kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                if kind != before:
                     resampler = av.AudioResampler(format="flt", layout="mono", rate=_RATE)
                 frame.pts = None  # the resampler would take jumps of the clock amiss
             for block in resampler.resample(frame) if resampler is not None else ():
@@ -180,14 +183,7 @@ def _model_folder(model: str | Path) -> Path:
         try:
             folder = Path(download_model(str(model)))
         except (OSError, ValueError) as error:
-            why = "there is no such folder, and none came from the Hugging Face hub"
-            raise _model_error(model, why) from error
+            raise wrong_model_error(model, _KIND, NOT_FOUND, _HINT) from error
     if missing := [name for name in _MODEL_FILES if not (folder / name).is_file()]:
-        raise _model_error(model, f"it has no {missing[0]}")
+        raise wrong_model_error(model, _KIND, f"it has no {missing[0]}", _HINT)
     return folder
-
-
-def _model_error(model: str | Path, why: str) -> InputError:
-    hint = "give the folder of a Whisper model for CTranslate2, or a name such as base or small"
-    first = (why.strip().splitlines() or [""])[0]
-    return InputError(f"is not a model for speech ({short_repr(first, 160)[1:-1]})", where=model, hint=hint)

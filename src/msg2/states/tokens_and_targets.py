@@ -44,23 +44,17 @@ def labelled_video(
     """Prepare a video for sampling; of repeated labels the first counts."""
     segments = video.with_first_labels().segments
     if not video.is_timed:
-        raise InputError(
-            f"video {short_repr(video.id)} has no times", hint="state prediction needs start and end of every label"
-        )
+        hint = "state prediction needs start and end of every label"
+        raise InputError(f"video {short_repr(video.id)} has no times", hint=hint)
     middles = features.sentence_times.mean(axis=1)
     frames = np.sort(middles) if text_only else features.frame_times
     if not len(frames):
         what = "sentences" if text_only else "frames"
         raise InputError(f"the features of video {short_repr(video.id)} hold no {what}")
-    index = {name: number for number, name in enumerate(steps)}
-    return LabelledVideo(
-        video.id,
-        np.array([index[segment.step] for segment in segments], dtype=np.int64),
-        np.array([segment.start for segment in segments], dtype=np.float64),
-        np.array([segment.end for segment in segments], dtype=np.float64),
-        frames,
-        middles,
-    )
+    numbers = np.array([steps.index(segment.step) for segment in segments], dtype=np.int64)
+    times = np.array([(segment.start, segment.end) for segment in segments], dtype=np.float64).reshape(-1, 2)
+    starts, ends = np.ascontiguousarray(times.T)
+    return LabelledVideo(video.id, numbers, starts, ends, frames, middles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,31 +89,23 @@ def sample_tokens(
         most = max(1, int(options.dropped * count)) if options.dropped else 0
         visible = np.sort(rng.permutation(count)[most if options.always else rng.integers(most + 1) :])
     times = _frame_times(video, visible, options, rng)
-    instants = video.starts[visible] == video.ends[visible]
-    kind = np.concatenate([np.full(len(times), FRAME), np.full(len(visible), START), np.full(len(visible), END)])
-    time = np.concatenate([times, video.starts[visible], video.ends[visible]])
-    step = np.concatenate([np.full(len(times), -1), video.steps[visible], video.steps[visible]])
-    tie = np.concatenate(
-        [np.full(len(times), _FRAMES), np.full(len(visible), _STARTS), np.where(instants, _INSTANTS_END, _ENDS)]
-    )
+    starts, ends, shown = video.starts[visible], video.ends[visible], video.steps[visible]
+    sizes = (len(times), len(visible), len(visible))
+    kind = np.repeat((FRAME, START, END), sizes)
+    time = np.concatenate([times, starts, ends])
+    step = np.concatenate([np.full(len(times), -1), shown, shown])
+    tie = np.repeat((_FRAMES, _STARTS, _ENDS), sizes)
+    tie[len(times) + len(visible) :][starts == ends] = _INSTANTS_END
     order = np.lexsort((tie, time))
     kind, time, step, tie = kind[order], time[order], step[order], tie[order]
-    dropped = np.zeros(steps, dtype=np.bool_)
-    dropped[np.delete(video.steps, visible)] = True
-    labelled = np.zeros(steps, dtype=np.bool_)
-    labelled[video.steps] = True
     return Tokens(
-        kind,
-        time,
-        nearest_index(video.frame_times, time),
-        _sentence_windows(video.sentence_times, time, options.sentences),
-        step,
-        _inside(video, visible, steps, time),
-        _label_features(video, visible, steps, kind, time),
+        kind, time, nearest_index(video.frame_times, time),
+        _sentence_windows(video.sentence_times, time, options.sentences), step,
+        _inside(video, visible, steps, time), _label_features(video, visible, steps, kind, time),
         _states(video, steps, time, tie),
-        labelled,
-        dropped,
-    )
+        labelled=np.isin(np.arange(steps), video.steps),
+        dropped=np.isin(np.arange(steps), np.delete(video.steps, visible)),
+    )  # fmt: skip
 
 
 def sample_without(video: LabelledVideo, label: int, steps: int, options: SamplingOptions) -> Tokens:

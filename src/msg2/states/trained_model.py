@@ -148,10 +148,8 @@ def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Pa
     whole = Task(task.name, card.steps, task.videos, task.absent)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dataset = load_dataset(whole, store, card.model)
-    for vectors, width, what in (
-        (dataset.frames, card.frame_width, "frames"),
-        (dataset.sentences, card.text_width, "sentences"),
-    ):
+    for what, width in (("frames", card.frame_width), ("sentences", card.text_width)):
+        vectors = getattr(dataset, what)
         if len(vectors) and vectors.shape[1] != width:
             what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {width}"
             raise InputError(what, where=store.folder, hint="make the features with the encoders of its training")
