@@ -142,9 +142,9 @@ def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
         resampler, kind, second = None, None, 0.0
         for frame in chain(_decode_audio(path, container), [None]):  # at the end, it gives what it has held back
             if frame is not None:
-                second, before = (frame.time or 0.0) - start_seconds(container), kind
-                kind = (frame.format.name, frame.layout.name, frame.sample_rate)
-                if kind != before:
+                second = (frame.time or 0.0) - start_seconds(container)
+                if kind != (frame.format.name, frame.layout.name, frame.sample_rate):
+                    kind = (frame.format.name, frame.layout.name, frame.sample_rate)
                     resampler = av.AudioResampler(format="flt", layout="mono", rate=_RATE)
                 frame.pts = None  # the resampler would take jumps of the clock amiss
             for block in resampler.resample(frame) if resampler is not None else ():

@@ -227,8 +227,12 @@ def _score_fold(dataset: StateDataset, folder: Path, card: ModelCard, fold: int,
     order = np.random.default_rng(card.training.seed).permutation(len(dataset)).tolist()
     asked = sorted(order[fold::TRAINING_FOLDS])
     others = sorted(set(order) - set(asked))
-    per_video = ("videos", "frame_offsets", "sentence_offsets")
-    part = replace(dataset, **{name: tuple(getattr(dataset, name)[i] for i in others) for name in per_video})
+    part = replace(
+        dataset,
+        videos=tuple(dataset.videos[number] for number in others),
+        frame_offsets=tuple(dataset.frame_offsets[number] for number in others),
+        sentence_offsets=tuple(dataset.sentence_offsets[number] for number in others),
+    )
 
     def show(done: int, total: int | None, message: str) -> None:
         epochs, message = total or 0, f"calibration {fold + 1} of {TRAINING_FOLDS}: {message}"
