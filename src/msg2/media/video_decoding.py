@@ -274,7 +274,7 @@ def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], I
             frame, max(1, round(width * scale)), max(1, round(height * scale)), "rgb24",
             interpolation=Interpolation.BICUBIC, threads=1,
         )  # fmt: skip
-        image: Image = scaled.to_ndarray().astype(np.uint8, copy=False)
+        image: Image = np.ascontiguousarray(scaled.to_ndarray(), np.uint8)
         matrix: Any = frame.side_data.get("DISPLAYMATRIX")
         return image if matrix is None else _rotate(image, np.frombuffer(matrix, np.int32).reshape(3, 3))
 
