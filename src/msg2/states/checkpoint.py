@@ -33,7 +33,7 @@ from msg2.states.network import StateModel
 from msg2.states.optimization import torch_seed
 from msg2.task import Step
 
-Part: TypeAlias = Literal["training", "validation"]
+SplitName: TypeAlias = Literal["training", "validation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ModelCard:
     model: StateModelOptions
     sampling: SamplingOptions
     training: TrainingOptions
-    videos: Mapping[Part, tuple[str, ...]]
+    videos: Mapping[SplitName, tuple[str, ...]]
     """The ids of the videos that a training learns from, and of those that it is validated on."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Digests of their labels and features, see `StateDataset.digests`."""
