@@ -23,7 +23,7 @@ from msg2.formats.reading import choose_task
 from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
 from msg2.media.video_files import MEDIA_SUFFIXES, VideoFiles, find_video_files
-from msg2.server.schemas import DatasetRecord, Unit
+from msg2.server.schemas import DatasetRecord, TablePreviewResponse, Unit
 from msg2.server.workers import JsonObject
 from msg2.simulation import SimulationOptions, household_world, simulate
 from msg2.task import Segment, Task
@@ -70,7 +70,7 @@ def describe_dataset(path: Path, dataset: DatasetRecord, unpack_megabytes: int |
     return {"format": format, "tasks": entries, "media": bool(videos), "columns": columns}
 
 
-def preview_columns(path: Path, dataset: DatasetRecord) -> JsonObject | None:
+def preview_columns(path: Path, dataset: DatasetRecord) -> TablePreviewResponse | None:
     """Look at the first rows of a table, to ask which column is which."""
     preview = preview_table(path, dataset.reading.columns)
     if preview is None or len(preview.header) < 2:

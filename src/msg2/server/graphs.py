@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -14,13 +14,13 @@ from starlette.concurrency import run_in_threadpool
 from msg2.drawing import SUFFIXES
 from msg2.errors import InputError
 from msg2.formats.registry import WRITE_SUFFIXES
-from msg2.inference import DEFAULT_METHOD, METHODS, Method
-from msg2.options import option_specs
+from msg2.inference import DEFAULT_METHOD, METHODS
+from msg2.options import OptionSpec, option_specs
 from msg2.server import graph_workers, schemas
 from msg2.server.jobs import JobQueueDep
 from msg2.server.schemas import GraphRecord, RecordId
 from msg2.server.uploads import DOWNLOAD_SCHEMA, UPLOAD_SCHEMA, export_response, format_parameter, save_body
-from msg2.server.workers import JsonObject
+from msg2.server.workers import JsonObject, Value
 from msg2.server.workspace import Workspace, WorkspaceDep, new_id, update_record
 
 router = APIRouter(prefix="/api", tags=["work"])
@@ -29,13 +29,10 @@ questions = APIRouter(prefix="/api", tags=["questions"])
 _GraphFormat: TypeAlias = Annotated[str, format_parameter(SUFFIXES)]
 
 
-# -- graphs and jobs --------------------------------------------------------------------------------------------
-
-
 @router.get("/work")
-def list_graphs(workspace: WorkspaceDep, jobs: JobQueueDep) -> schemas.GraphsResponse:
+def list_graphs(workspace: WorkspaceDep, jobs: JobQueueDep) -> dict[Literal["work"], list[GraphRecord]]:
     """All graphs and jobs, the newest first."""
-    return schemas.GraphsResponse(work=[jobs.with_progress(record) for record in workspace.graphs.records()])
+    return {"work": [jobs.with_progress(record) for record in workspace.graphs.records()]}
 
 
 @router.post("/work", status_code=201)
@@ -51,7 +48,7 @@ async def upload_graph(
     """Keep a graph file, which is the body of the request."""
     with workspace.scratch_folder() as folder:
         path = await save_body(request, folder / "graph")
-        return await run_in_threadpool(workspace.add_graph_file, name, path)
+        return await run_in_threadpool(workspace.add_graph_file, path, name)
 
 
 @router.post("/drawn", status_code=201)
@@ -93,8 +90,7 @@ def view_graph(
 ) -> schemas.GraphViewResponse:
     """The diagram of a graph, and what it says of each step."""
     path = workspace.graph_file(id, graph_workers.GRAPH_FILE)
-    result = workspace.sandbox.run(graph_workers.view_graph, path, top_down)
-    return schemas.GraphViewResponse.model_validate(result.value)
+    return workspace.sandbox.run(graph_workers.view_graph, path, top_down).value
 
 
 @router.get("/compare")
@@ -125,9 +121,6 @@ def download_graph(id: RecordId, format: _GraphFormat, workspace: WorkspaceDep) 
     return export_response(workspace, format, SUFFIXES, "graphs", export)
 
 
-# -- questions, of which nothing is kept ------------------------------------------------------------------------
-
-
 @questions.post("/infer")
 def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDep) -> JsonObject:
     """The graph of these labels: the content of a graph file."""
@@ -137,11 +130,12 @@ def infer_graph(request: schemas.InferRequest, workspace: WorkspaceDep) -> JsonO
 
 
 @questions.post("/next")
-def rank_next_steps(request: schemas.NextStepsRequest, workspace: WorkspaceDep) -> schemas.NextStepsResponse:
+def rank_next_steps(
+    request: schemas.NextStepsRequest, workspace: WorkspaceDep
+) -> dict[str, list[schemas.NextStepEntry]]:
     """Rank what comes next. The graph alone gives the order; labelled videos add probabilities and seconds."""
     asked = (request.graph, request.done, request.ranker, request.labels)
-    ranked = _run_on_labels(workspace, graph_workers.rank_next_steps, *asked)
-    return schemas.NextStepsResponse.model_validate(ranked, strict=False)
+    return _run_on_labels(workspace, graph_workers.rank_next_steps, *asked)
 
 
 @questions.post("/check")
@@ -153,35 +147,32 @@ def check_labels(request: schemas.CheckRequest, workspace: WorkspaceDep) -> Json
 @questions.post("/draw")
 def draw_graph(request: schemas.DrawRequest, workspace: WorkspaceDep) -> schemas.DrawResponse:
     """The diagram of a graph; a cycle of needs and order is refused, and named."""
-    return schemas.DrawResponse.model_validate(workspace.sandbox.run(graph_workers.draw_graph, request.graph).value)
+    return workspace.sandbox.run(graph_workers.draw_graph, request.graph).value
 
 
 @questions.get("/choices")
 def list_choices() -> schemas.ChoicesResponse:
     """What there is to choose from."""
-    return schemas.ChoicesResponse(
-        methods={name: asdict(method.options()) for name, method in METHODS.items()},
-        method_options={name: _describe_method(method) for name, method in METHODS.items()},
-        default=DEFAULT_METHOD,
-        graph_formats=[suffix[1:] for suffix in SUFFIXES],
-        label_formats=[suffix[1:] for suffix in WRITE_SUFFIXES],
-        relations=schemas.RELATIONS,
-    )
+    return {
+        "methods": {name: asdict(method.options()) for name, method in METHODS.items()},
+        "method_options": {
+            name: {"summary": method.summary, "options": list(map(_describe_option, option_specs(method.options)))}
+            for name, method in METHODS.items()
+        },
+        "default": DEFAULT_METHOD,
+        "graph_formats": [suffix[1:] for suffix in SUFFIXES],
+        "label_formats": [suffix[1:] for suffix in WRITE_SUFFIXES],
+        "relations": schemas.RELATIONS,
+    }
 
 
-def _describe_method(method: Method) -> schemas.MethodDescription:
-    options = [
-        schemas.OptionDescription(
-            name=spec.name, kind=spec.kind, choices=list(spec.words), default=spec.default_text, help=spec.help
-        )
-        for spec in option_specs(method.options)
-    ]
-    return schemas.MethodDescription(summary=method.summary, options=options)
+def _describe_option(spec: OptionSpec) -> schemas.OptionDescription:
+    words = list(spec.words)
+    return {"name": spec.name, "kind": spec.kind, "choices": words, "default": spec.default_text, "help": spec.help}
 
 
-def _run_on_labels(workspace: Workspace, task: Callable[..., JsonObject], *arguments: object) -> JsonObject:
+def _run_on_labels(workspace: Workspace, task: Callable[..., Value], *arguments: object) -> Value:
     """Run a task that takes, last, where it may write the labels that came with the request."""
     with workspace.scratch_folder() as folder:
         path = folder / "labels.jsonl"
-        result = workspace.sandbox.run(task, *arguments, path, translate=lambda text: text.replace(str(path), "labels"))
-    return result.value
+        return workspace.sandbox.run(task, *arguments, path, path_name=(path, "labels")).value

@@ -24,7 +24,7 @@ from msg2.labelling.video_selection import differing_pairs, graph_stability, ran
 from msg2.media.video_files import VideoFiles
 from msg2.metrics import PairDifference
 from msg2.server.dataset_workers import folder_videos, holds_labels, label_rows, read_tasks
-from msg2.server.schemas import DatasetRecord, FillRequest
+from msg2.server.schemas import CaptionEntry, DatasetRecord, FillRequest
 from msg2.server.workers import JsonObject
 from msg2.task import DRAFT, Segment, Step, Task, Video
 
@@ -140,10 +140,10 @@ def fill_labels(
     return {"table": to_csv([filled.task]), "draft_confidence": least or None, "remarks": remarks}
 
 
-def read_captions_of(path: Path) -> list[JsonObject]:
+def read_captions_of(path: Path) -> list[CaptionEntry]:
     """Read a caption file with the times of its words."""
     return [
-        asdict(cue.sentence) | {"words": [[word.text, word.start, word.end] for word in cue.fragments]}
+        {**asdict(cue.sentence), "words": [(word.text, word.start, word.end) for word in cue.fragments]}
         for cue in read_cues(Source.at(path))
     ]
 

@@ -5,11 +5,10 @@ The name of a file that is uploaded never becomes a path; one that is downloaded
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -20,7 +19,7 @@ from msg2.drawing.picture import DOT_RENDERERS
 from msg2.errors import InputError
 from msg2.formats.registry import WRITE_SUFFIXES
 from msg2.server import dataset_workers, graph_workers, schemas
-from msg2.server.schemas import DatasetRecord, RecordId
+from msg2.server.schemas import DatasetRecord, RecordId, TablePreviewResponse
 from msg2.server.workers import JsonObject, TaskResult
 from msg2.server.workspace import Workspace, WorkspaceDep, new_dataset, new_id
 
@@ -65,54 +64,33 @@ def export_response(
         return Response(file.read_bytes(), media_type="application/octet-stream", headers=headers)
 
 
-# -- uploads ----------------------------------------------------------------------------------------------------
-
-
 @router.post("/data", status_code=201, openapi_extra=UPLOAD_SCHEMA)
 async def upload_dataset(
     request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDep
 ) -> DatasetRecord:
     """A file in any format that msg2 reads, or a ZIP archive of a folder of them, as the body of the request."""
     id = new_id()
-    folder = workspace.datasets.folder(id)
-    folder.mkdir()
-    try:
+    with workspace.datasets.new_folder(id) as folder:
         await save_body(request, folder / id)
         return await run_in_threadpool(workspace.add_upload, id, query)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 @router.post("/preview", openapi_extra=UPLOAD_SCHEMA)
 async def preview_upload(
     request: Request, query: Annotated[schemas.UploadQuery, Query()], workspace: WorkspaceDep
-) -> schemas.TablePreviewResponse | None:
+) -> TablePreviewResponse | None:
     """The columns and first rows of a table, which is the body of the request and is not kept; null of other data."""
     with workspace.scratch_folder() as folder:
         path = await save_body(request, folder / "table")
-        preview = partial(
-            workspace.sandbox.run,
-            dataset_workers.preview_columns,
-            path,
-            new_dataset(new_id(), query),
-            translate=lambda text: text.replace(str(path), query.name),
-            reads_files=True,
-        )
-        return _preview_response(await run_in_threadpool(preview))
-
-
-def _preview_response(result: TaskResult[JsonObject | None]) -> schemas.TablePreviewResponse | None:
-    return None if result.value is None else schemas.TablePreviewResponse.model_validate(result.value)
-
-
-# -- datasets ---------------------------------------------------------------------------------------------------
+        preview = partial(workspace.sandbox.run, path_name=(path, query.name), reads_files=True)
+        dataset = new_dataset(new_id(), query)
+        return (await run_in_threadpool(preview, dataset_workers.preview_columns, path, dataset)).value
 
 
 @router.get("/data")
-def list_datasets(workspace: WorkspaceDep) -> schemas.DatasetsResponse:
+def list_datasets(workspace: WorkspaceDep) -> dict[Literal["data"], list[DatasetRecord]]:
     """All data, the newest first."""
-    return schemas.DatasetsResponse(data=workspace.datasets.records())
+    return {"data": workspace.datasets.records()}
 
 
 @router.post("/example", status_code=201)
@@ -134,10 +112,9 @@ def read_again(id: RecordId, request: schemas.ReadSettings, workspace: Workspace
 
 
 @router.get("/data/{id}/preview")
-def preview_dataset(id: RecordId, workspace: WorkspaceDep) -> schemas.TablePreviewResponse | None:
+def preview_dataset(id: RecordId, workspace: WorkspaceDep) -> TablePreviewResponse | None:
     """The columns and first rows of a dataset that is a table, as it is read; null of others."""
-    dataset = workspace.datasets.get(id)
-    return _preview_response(workspace.run_on_dataset(dataset, dataset_workers.preview_columns))
+    return workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.preview_columns).value
 
 
 @router.delete("/data/{id}", status_code=204)
@@ -153,9 +130,6 @@ def get_labels(
     """Every label of a task, video by video."""
     result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_labels, task)
     return schemas.TaskLabelsResponse.model_validate(result.value)
-
-
-# -- downloads --------------------------------------------------------------------------------------------------
 
 
 _LabelFormat: TypeAlias = Annotated[str, format_parameter(WRITE_SUFFIXES)]
@@ -177,6 +151,6 @@ def download_directly_follows(
     workspace: WorkspaceDep,
 ) -> Response:
     """How often one step came right after another, as a picture; as `msg2 show --view directly-follows`."""
-    worker, dataset = graph_workers.export_directly_follows, workspace.datasets.get(id)
-    export = partial(workspace.run_on_dataset, dataset, worker, query)
+    dataset = workspace.datasets.get(id)
+    export = partial(workspace.run_on_dataset, dataset, graph_workers.export_directly_follows, query)
     return export_response(workspace, format, DOT_RENDERERS, "this picture", export)
