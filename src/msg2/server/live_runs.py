@@ -10,8 +10,8 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 from fastapi import APIRouter, Response
@@ -124,16 +124,12 @@ class LiveRuns:
 
     def get_run(self, id: RecordId) -> RunResponse:
         """How a run stands: the present answer, and everything that was told."""
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, _ASK, log=True)
-        return record.response(_answer(record, outcome), outcome["log"])
+        with self._asked(id, _ASK, log=True) as (record, outcome):
+            return record.response(_answer(record, outcome), outcome["log"])
 
     def tell_run(self, id: RecordId, event: RunEvent) -> RunAnswer:
         """Tell what happened, or ask; an event that is refused changes nothing."""
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, event)
+        with self._asked(id, event) as (record, outcome):
             if outcome["saved"] != record.saved:
                 record = update_record(record, saved=outcome["saved"], version=record.version + 1)
                 self._records.put(record)
@@ -157,9 +153,7 @@ class LiveRuns:
     def listen(self, id: str, loop: asyncio.AbstractEventLoop) -> RunListener:
         """Add a listener, who is sent the present answer at once."""
         listener = RunListener(loop)
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, _ASK)
+        with self._asked(id, _ASK) as (record, outcome):
             with self._changing:
                 if sum(map(len, self._listeners.values())) >= self._settings.listeners:
                     raise QueueFullError("too many are listening", hint="try again later")
@@ -195,12 +189,17 @@ class LiveRuns:
         except NotFoundError:
             return None
 
-    def _ask_run(self, record: RunRecord, event: RunEvent, log: bool = False) -> RunOutcome:
-        try:
-            return self._ask(record.id, record.graph, record.data, record.saved, event, log)
-        except NotFoundError:
-            what = "the graph of this run, or its data, has been removed"
-            raise InputError(what, hint="open another run") from None
+    @contextmanager
+    def _asked(self, id: str, event: RunEvent, log: bool = False) -> Iterator[tuple[RunRecord, RunOutcome]]:
+        """Ask a run; until the end of the block, nobody else does."""
+        with self._lock(id):
+            record = self._records.get(id)
+            try:
+                outcome = self._ask(id, record.graph, record.data, record.saved, event, log)
+            except NotFoundError:
+                what = "the graph of this run, or its data, has been removed"
+                raise InputError(what, hint="open another run") from None
+            yield record, outcome
 
     def _ask(self, id: str, graph: str, data: str | None, *question: object) -> RunOutcome:
         """Ask the worker of a graph and its data; where one of these has changed, that is another worker."""

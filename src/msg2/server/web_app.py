@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import msg2
 from msg2.errors import InputError
-from msg2.server import graphs, live_runs, uploads, workbench
+from msg2.server import live_runs, routes, workbench
 from msg2.server.graph_workers import PAGE_FILE
 from msg2.server.jobs import JobQueue, QueueFullError
 from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response, plain_line
@@ -101,7 +101,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         responses={status: {"model": ErrorResponse} for status in _ERRORS},
     )
     app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
-    for router in (graphs.questions, uploads.router, workbench.router, graphs.router, runs.router, screens):
+    for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
     app.add_middleware(SecurityMiddleware, settings=workspace.settings)
     for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, OSError, Exception):
@@ -211,5 +211,7 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
 
 def _allowed_methods(request: Request) -> set[str]:
     """Collect the HTTP methods of all routes that have this path."""
-    routes = (route for route in request.app.routes if isinstance(route, Route))
-    return {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
+    same_path = (
+        route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path)
+    )
+    return {method for route in same_path for method in route.methods or ()}

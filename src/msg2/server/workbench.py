@@ -27,7 +27,7 @@ from msg2.formats.step_table import to_csv
 from msg2.media.video_files import MEDIA_SUFFIXES
 from msg2.metrics import annotator_agreement
 from msg2.metrics.annotator_agreement import AnnotatorAgreement
-from msg2.server import label_workers, schemas
+from msg2.server import dataset_workers, schemas
 from msg2.server.schemas import DatasetRecord, LabelRow, RecordId, SaveLabelsRequest, StrictModel, VideoLabels
 from msg2.server.workers import JsonObject
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
@@ -212,7 +212,7 @@ def get_workbench(
         for other in workspace.datasets.records()
         if other.media and other.id != id
     }
-    result = workspace.run_on_dataset(workspace.datasets.get(id), label_workers.read_base, query.task, others)
+    result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_base, query.task, others)
     base = LabellingBase.model_validate(result.value)
     store = open_store(workspace, id, base.task)
     store.write_base(base)
@@ -253,9 +253,9 @@ def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: Workspace
     names = [each.video for each in store.base.videos]
     if request.data is None:
         labelled, source = store.labelled_task(request.person), workspace.datasets.get(id)
-        result = workspace.run_on_dataset(source, label_workers.draft_from_narration, names, store.steps(), labelled)
+        result = workspace.run_on_dataset(source, dataset_workers.draft_from_narration, names, store.steps(), labelled)
     else:
-        result = workspace.run_on_dataset(workspace.datasets.get(request.data), label_workers.read_drafts, names)
+        result = workspace.run_on_dataset(workspace.datasets.get(request.data), dataset_workers.read_drafts, names)
     store.add_drafts(VideoLabels.model_validate(each) for each in result.value)
 
 
@@ -270,7 +270,7 @@ def learn_live_graph(
     unlabelled = [to_video(name, rows) for name, rows in store.drafts().items() if name not in done]
     history = store.graph_history(person)
     previous = history[-1].graph if history else None
-    result = workspace.sandbox.run(label_workers.learn_live_graph, labelled, unlabelled, previous).value
+    result = workspace.sandbox.run(dataset_workers.learn_live_graph, labelled, unlabelled, previous).value
     graph, labels = result.pop("graph"), sum(len(video.segments) for video in labelled)
     if graph is not None:
         fields = {"videos": len(labelled), "movement": result["movement"], "graph": graph}
@@ -307,7 +307,7 @@ def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: Workspace
         raise InputError("has labels only: there is nothing to fill in others from", where=dataset.name, hint=hint)
     known = workspace.datasets.get(request.labels) if request.labels is not None else dataset
     labels = (workspace.dataset_path(known), known) if any(task.steps for task in known.tasks) else None
-    filled = workspace.run_on_dataset(dataset, label_workers.fill_labels, request, labels).value
+    filled = workspace.run_on_dataset(dataset, dataset_workers.fill_labels, request, labels).value
     record = _corrected(
         dataset, "filled in", id, known.id, request.task or "", "filled in", draft_confidence=filled["draft_confidence"]
     )
@@ -342,7 +342,8 @@ def get_captions(
 ) -> dict[Literal["captions"], list[schemas.CaptionEntry]]:
     """The captions of a video."""
     path = _video_file(workspace, id, query, "captions")
-    return {"captions": workspace.sandbox.run(label_workers.read_captions_of, path, path_name=(path, path.name)).value}
+    result = workspace.sandbox.run(dataset_workers.read_captions_of, path, path_name=(path, path.name))
+    return {"captions": result.value}
 
 
 @router.get("/media", response_class=Response, responses={200: _VIDEO, 206: {"description": "A part of it.", **_VIDEO}})
