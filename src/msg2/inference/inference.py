@@ -17,7 +17,7 @@ import numpy as np
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
-from msg2.graph.reduction import reduce_order
+from msg2.graph.closure import reduce_order
 from msg2.inference.bootstrap import (
     GraphFrequencies,
     LearnFunction,
