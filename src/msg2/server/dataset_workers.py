@@ -293,7 +293,7 @@ def read_captions_of(path: Path) -> list[CaptionEntry]:
             "start": cue.sentence.start,
             "end": cue.sentence.end,
             "words": [(word.text, word.start, word.end) for word in cue.fragments],
-        }  # fmt: skip
+        }
         for cue in read_cues(Source.at(path))
     ]
 
