@@ -275,7 +275,8 @@ def from_json(cls: type[_T], text: str | bytes, name: str) -> _T:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
-        raise InputError(f"{name}{path}: {first['msg']}") from None
+        what = "is missing" if first["type"] == "missing" else first["msg"]
+        raise InputError(f"{name}{path}: {what}") from None
 
 
 def fields_to_json(instance: object) -> dict[str, object]:

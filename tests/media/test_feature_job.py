@@ -203,7 +203,7 @@ def test_what_kills_its_process_fails_like_any_other(
 def test_what_is_no_store_is_not_written_over(videos: Path, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match=r"\$\.format: Field required"):
+    with pytest.raises(InputError, match=r"\$\.format: is missing"):
         made(videos, tmp_path / "store")
     assert content(tmp_path / "store") == {"manifest.json": b"{}"}
 

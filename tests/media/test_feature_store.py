@@ -217,7 +217,7 @@ def test_a_manifest_that_is_wrong(store: Path, place: str) -> None:
     if place in ("format", "encoder", "videos", "videos.0.video", "videos.0.file"):
         del holder[last]
         path.write_text(json.dumps(document))
-        with pytest.raises(InputError, match="Field required"):
+        with pytest.raises(InputError, match="is missing"):
             open_store(store)
 
 

@@ -10,7 +10,6 @@ differ in their features φ. λ_T and λ_w have the highest likelihood on held-o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,20 +109,12 @@ def minimize_lbfgs(
 ) -> FloatArray:
     """Minimise a smooth function by SciPy's L-BFGS-B, which is imported only where something is fitted."""
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     options = {"ftol": tolerance, "gtol": 1e-5, "maxiter": 500}
-    with _one_blas_thread():
+    # On matrices this small several threads only wait for each other (scipy/scipy#22438).
+    with threadpool_limits(1, user_api="blas"):
         return np.asarray(minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x)
-
-
-def _one_blas_thread() -> AbstractContextManager[object]:
-    """Keep BLAS to one thread: on matrices this small several only wait for each other (scipy/scipy#22438)."""
-    try:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
-    return limits
 
 
 def best_penalty(
