@@ -143,48 +143,13 @@ class EligibleSteps:
                 gained.append(steps[column] & ~self.steps[column])
                 lost.append(self.steps[column] & ~steps[column])
         count = self.count
-        if some := [bits for bits in gained if bits]:
-            count = count + to_flags(some, size).sum(axis=0, dtype=np.int16)
-        if some := [bits for bits in lost if bits]:
-            count = count - to_flags(some, size).sum(axis=0, dtype=np.int16)
+        for sign, sets in ((np.int16(1), gained), (np.int16(-1), lost)):
+            if some := [bits for bits in sets if bits]:
+                count = count + sign * to_flags(some, size).sum(axis=0, dtype=np.int16)
         return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseModel:
-    """How orderly the videos are: `levels` of ε, shape (J,), and the share of videos at each of them, shape (J,)."""
-
-    levels: FloatArray
-    shares: FloatArray
-
-    def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
-        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
-
-        The prior is log p up to a constant: Dirichlet, worth one video in all.
-        """
-        logs = np.log(self.shares)
-        return float(weight @ _log_sum_exp(video_log_likelihoods + logs)) + float(logs.sum() / len(logs))
-
-    def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
-        """Compute p(level | variant), shape (V, J)."""
-        weighed = video_log_likelihoods + np.log(self.shares)
-        return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
-
-    def fit(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64], rounds: int = 50) -> NoiseModel:
-        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls."""
-        likelihoods = np.exp(video_log_likelihoods - video_log_likelihoods.max(axis=1, initial=-np.inf, keepdims=True))
-        shares, before = self.shares, -np.inf
-        for _ in range(rounds):
-            of_video = likelihoods @ shares
-            total = float(weight @ np.log(of_video) + np.log(shares).sum() / len(shares))
-            if total - before < 1e-4:
-                break
-            counts = shares * ((weight / of_video) @ likelihoods) + 1 / len(shares)
-            shares, before = counts / counts.sum(), total
-        return NoiseModel(self.levels, shares)
-
-
-def _log_sum_exp(logs: FloatArray) -> FloatArray:
+def log_sum_exp(logs: FloatArray) -> FloatArray:
     """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
     highest = logs.max(axis=1, initial=-np.inf)
     return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.graph.closure import depths
-from msg2.inference.likelihood.presence import PresenceModel, PresenceNetwork
+from msg2.inference.likelihood.presence import PresenceModel, fit_presence_network
 from msg2.inference.likelihood.score import NameEncoder, name_similarity
 from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
@@ -84,7 +84,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     structure = combine(order, presence)
     learned = _to_graph(variants, presence, structure)
     # How much every arrow and OR makes the videos more probable: what the score loses without it.
-    share = variants.videos / max(int(scorer.events.weight.sum()), 1)
+    share = int(variants.weight.sum()) / max(int(scorer.events.weight.sum()), 1)
     gains = {
         (a, b): share * (order.score - scorer.move_to(order, order.move_pairs("remove", [a], [b])[0]).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
@@ -108,16 +108,16 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
             candidates[name].append(Candidate(_formula([own for own in clauses if own != dropped], steps), rise))
     # How probable a whole video is: which steps it shows, how orderly it is, and what is done again after what.
     by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
-    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
+    network = fit_presence_network(presence.shown, presence.weight, by_depth)
     model: dict[str, object] = {
         **learned.model,
         "disorder": {
             "levels": list(options.levels),
-            "shares": [round(share, 6) for share in order.noise.shares.tolist()],
+            "shares": [round(share, 6) for share in order.noise.tolist()],
         },
         "presence": {
             name: {"given": [steps[other] for other in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
-            for name, given, rates in zip(steps, network.given, network.rates, strict=True)
+            for name, (given, rates) in zip(steps, network, strict=True)
         },
         "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
     }

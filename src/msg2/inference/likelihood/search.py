@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
-from msg2.inference.likelihood.ors import Clause, ClauseSearch, current_clauses, possible_predecessors
+from msg2.inference.likelihood.ors import Clause, ClauseSearch, possible_predecessors
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
     BlockingGains,
@@ -31,7 +31,6 @@ from msg2.inference.likelihood.score import (
     OrderScorer,
     PairMove,
     ScoredOrder,
-    needed_disjunctions,
     or_cost,
 )
 from msg2.inference.msg2 import purity
@@ -73,7 +72,9 @@ def find_order(
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
         scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
-    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves(preconditions))
+    # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
+    moves = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
+    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves)
 
 
 def find_order_quickly(
@@ -145,27 +146,20 @@ def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, le
         if moved & {before, after} or not possible[before, after]:
             continue
         relation = order.move_pairs(kind, [before], [after])[0]
-        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, order.disjunctions))
-        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
-            order = candidate
+        if better := scorer.improve(order, relation, order.disjunctions):
+            order = better
             moved |= {before, after}
     return order
-
-
-def all_moves(preconditions: PreconditionMoves) -> list[Moves]:
-    """All rounds of moves: what promises to help, what promises a little less, and losing steps from nothing.
-
-    Promises leave aside what follows from a pair, and late steps; so what promises a small loss is tried where nothing
-    else helps.
-    """
-    return [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
 
 
 def _promising_moves(
     scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, least: float
 ) -> list[tuple[PairMove, int, int]]:
     """The pairs of which it promises most to add, remove or reverse them, the best first."""
-    added, removed = gains.if_added, gains.if_removed
+    # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
+    added = gains.blocking @ (gains.gain * gains.eligible).T
+    only = gains.choices.open * (order.relation.T.astype(np.float32) @ gains.blocking == 1)
+    removed = -(gains.blocking @ (gains.gain * only).T)
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs),
         ("remove", removed, order.covering_pairs),
@@ -200,7 +194,7 @@ class PreconditionMoves:
         """Make the moves that raise the score."""
         start = order
         for step in _worth_a_look(scorer, order, gains):
-            now = current_clauses(start, step), possible_predecessors(start, step).tolist(), gains.gain[step]
+            now = start.clauses(step), possible_predecessors(start, step).tolist(), gains.gain[step]
             before = self.seen.get(step)
             if before is not None and now[:2] == before[:2] and len(now[2]) == len(before[2]):
                 change = float(np.abs(now[2] - before[2]).sum())
@@ -276,6 +270,5 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
         edges[singles, step] = True
         relations.append(transitive_closure(edges))
     for relation in relations:
-        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, ors))
-        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
-            yield candidate
+        if better := scorer.improve(order, relation, ors):
+            yield better

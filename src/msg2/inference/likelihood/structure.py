@@ -80,7 +80,8 @@ def _alternatives(
 ) -> dict[frozenset[int], float | None]:
     """Groups of steps before `step` of which it needs one, and what each gains where presence tells."""
     there = presence.shown[:, step]
-    by_order = [group for group in order.disjunctions_of(step) if _is_always_there(group, presence, there)]
+    ors = [group for group in order.clauses(step) if len(group) > 1]
+    by_order = [group for group in ors if _is_always_there(group, presence, there)]
     behind = before[:, needs[:, step]].any(axis=1)  # what a needed step comes after is that step's own affair
     parents = np.flatnonzero(before[:, step] & ~needs[:, step] & ~behind)
     # Of steps that always come together, the last one stands for all.
