@@ -18,25 +18,12 @@ import numpy as np
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.reduction import reduce_order
-from msg2.inference.bootstrap import (
-    GraphFrequencies,
-    LearnFunction,
-    bootstrap,
-    choose_samples,
-    drop_uncertain_clauses,
-)
+from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
 from msg2.inference.constraints import ConstrainedLearner, Constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
-from msg2.inference.registry import (
-    DEFAULT_METHOD,
-    Method,
-    MethodOptions,
-    find_method,
-    make_options,
-    say_who_has_it,
-)
+from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress

@@ -111,10 +111,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     network = fit_presence_network(presence.shown, presence.weight, by_depth)
     model: dict[str, object] = {
         **learned.model,
-        "disorder": {
-            "levels": list(options.levels),
-            "shares": [round(share, 6) for share in order.noise.tolist()],
-        },
+        "disorder": {"levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.tolist()]},
         "presence": {
             name: {"given": [steps[other] for other in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
             for name, (given, rates) in zip(steps, network, strict=True)

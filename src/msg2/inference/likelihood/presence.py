@@ -20,8 +20,8 @@ and "optional at one half" from "required, half of the labels missing" were ther
 less often than ρ. Since the step that is there most often is absent at a low rate, so is ρ.
 
 How probable a whole set of steps is, pairs do not say: of three steps of which two exclude the third, they would count
-the same fact twice. For that, a Bayesian network (`fit_presence_network`) has every step there at a rate that depends on
-a few steps before it:
+the same fact twice. For that a Bayesian network (`fit_presence_network`) has every step there at a rate that depends
+on a few steps before it:
 
     p(set) = Π_n p(n is there | which of its few given steps are there)
 

@@ -35,13 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation, transitive_closure
-from msg2.inference.likelihood.choices import (
-    ChoiceEvents,
-    Disjunction,
-    EligibleSteps,
-    log_sum_exp,
-    to_flags,
-)
+from msg2.inference.likelihood.choices import ChoiceEvents, Disjunction, EligibleSteps, log_sum_exp, to_flags
 from msg2.sequences import FloatArray, Variants
 from msg2.task import Step
 
