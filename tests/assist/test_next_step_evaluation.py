@@ -24,7 +24,8 @@ from msg2.assist import (
 from msg2.assist.next_step_evaluation import limit_videos
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
-from msg2.inference import DEFAULT_METHOD, infer
+from msg2.inference import infer
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.task import Segment, Task, Video
 
 

@@ -33,7 +33,7 @@ from msg2.cli.shared_options import (
     refuse,
 )
 from msg2.formats import read_graph
-from msg2.inference import DEFAULT_METHOD
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.progress import quiet_logs
 
 _FROM_VIDEOS = tuple(name for name in RANKERS if name not in GRAPH_RANKERS)

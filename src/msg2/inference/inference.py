@@ -19,7 +19,7 @@ from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.reduction import reduce_order
 from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
-from msg2.inference.constraints import ConstrainedLearner, Constraints
+from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
@@ -186,25 +186,7 @@ def run_inference(
     constraints: Constraints | None = None,
     **settings: Any,
 ) -> InferenceResult:
-    """Learn a graph as `infer` does, and keep what it was learned from.
-
-    Parameters
-    ----------
-    data : Sequences, or whatever `infer` takes
-        What was seen.
-    method : str
-        A name in `msg2.inference.METHODS`.
-    task : str, optional
-        Which task, where `data` holds several.
-    constraints : Constraints, optional
-        What is known beforehand. Constraints about steps that the task does not have are refused.
-    **settings
-        As in `run_inference_on_all`.
-
-    Returns
-    -------
-    InferenceResult
-    """
+    """Learn a graph as `infer` does, and keep what it was learned from."""
     from msg2.formats.conversion import to_task
 
     chosen = data if isinstance(data, Sequences) else to_task(data, task)
@@ -225,26 +207,7 @@ def run_inference_on_all(
 ) -> Iterator[InferenceResult]:
     """Learn the graphs of several tasks, in processes; a single task has the processes for its bootstrap samples.
 
-    Parameters
-    ----------
-    data : sequence of Task or Sequences, or whatever `infer` takes
-        What was seen.
-    method : str
-        A name in `msg2.inference.METHODS`.
-    jobs : int
-        Processes.
-    engine : str
-        Whose processes: "local", of this machine, or "ray", of a cluster; see `msg2.parallel`.
-    progress : Progress
-        Is told after every task; for a single one, what is being done.
-    **settings
-        `seed`, `constraints`, `samples`, `confidence`, `names` and the options of the method, as in `infer`. Each task
-        obeys the constraints about its own steps.
-
-    Yields
-    ------
-    InferenceResult
-        In the order of the tasks.
+    Each task obeys the constraints about its own steps; `engine` is a name in `msg2.parallel.ENGINES`.
     """
     from msg2.formats.conversion import to_tasks
 
@@ -292,14 +255,17 @@ def _learn(
     if names is not None:
         if not chosen_method.reads_names:
             raise InputError(f"the method {method!r} does not read the names of the steps")
-        encoder = _find_encoder(names) if isinstance(names, str) else names
-        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
-        facts["names"] = str(getattr(encoder, "name", "an encoder"))
+        if isinstance(names, str):
+            from msg2.media.encoders import text_encoder
+
+            names = text_encoder(names)
+        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
+        facts["names"] = str(getattr(names, "name", "an encoder"))
     own = None if constraints is None else constraints.about(sequences.steps)
     if own is not None and own.pairs:
         # Hints change what is counted, so δ may matter beyond the purities of the videos.
-        constrained = ConstrainedLearner(chosen_method.learn, own)
-        chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)
+        obeying = partial(learn_with_constraints, learn=chosen_method.learn, constraints=own)
+        chosen_method = replace(chosen_method, learn=obeying, compares_purity=False)
         facts["knowledge"] = own.to_json()
     if getattr(chosen, "delta", None) == "auto":
         trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
@@ -398,12 +364,6 @@ def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
         return known[key][1]
 
     return learner
-
-
-def _find_encoder(name: str) -> NameEncoder:
-    from msg2.media.encoders import text_encoder
-
-    return text_encoder(name)
 
 
 def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:

@@ -14,7 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from msg2.drawing import SUFFIXES
 from msg2.errors import InputError
 from msg2.formats.registry import WRITE_SUFFIXES
-from msg2.inference import DEFAULT_METHOD, METHODS, Method
+from msg2.inference import METHODS, Method
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.options import option_specs
 from msg2.server import graph_workers, schemas
 from msg2.server.jobs import JobQueueDep
