@@ -135,8 +135,7 @@ def _learn_from_sample(number: int, sequences: Sequences, learn: LearnFunction, 
     """The graph of one sample, which has its own stream of randomness."""
     videos = len(sequences.videos)
     drawn = np.random.default_rng([seed, number]).integers(max(videos, 1), size=videos)
-    times = np.bincount(drawn, minlength=videos)
-    return learn(sequences.resample(times)).graph(sequences.steps)
+    return learn(sequences.select(np.sort(drawn))).graph(sequences.steps)
 
 
 def drop_uncertain_clauses(

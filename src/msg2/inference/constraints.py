@@ -1,10 +1,8 @@
 """What is known beforehand: texts such as "A<B" and files of such rules, and learning that obeys them.
 
-Required a<b: b needs a, it is never eligible before a is completed, whichever way is taken. Required a<<b: a comes
-first where both are done, b may need a or not. Forbidden a<b: b does not need a, which is no ancestor of b, neither in
-its precondition nor in those of its ancestors. Forbidden a<<b: nor does an order lead from a to b. All are obeyed
-exactly, whatever the method: what was learned is repaired. Hints are softer: n videos that show nothing but a, then b,
-are learned from as well; where a method also tells which steps are optional, for the order of a and b alone.
+Required a<b: b needs a, whichever way is taken. Required a<<b: a comes first where both are done. Forbidden a<b: b does
+not need a, not even through others; forbidden a<<b: nor does an order lead from a to b. What was learned is repaired to
+obey exactly. Hints are softer: n videos that show nothing but a, then b, are learned from as well.
 """
 
 from __future__ import annotations

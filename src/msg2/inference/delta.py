@@ -1,11 +1,7 @@
-"""Choosing δ from the data: the value under which held-out videos are most likely.
+"""Choosing δ from the data: the value of a grid under which held-out videos are most likely; ties go to the larger δ.
 
-For every δ of a grid, graphs are learnt from training folds; each label of a held-out video is then predicted as
-
-p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open|
-
-over the steps that are still open; ε is the share of training labels that violate the graph. A δ too low demands orders
-that held-out videos break, a δ too high demands none and predicts nothing. Ties go to the larger δ: fewer demands.
+Each label is predicted as p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open| over the steps that are still open;
+ε is the share of training labels that violate the graph.
 """
 
 from __future__ import annotations

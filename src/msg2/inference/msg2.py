@@ -1,16 +1,10 @@
 """The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
 
-Layers come from transition purity (App. B.b, "Layer-wise Precondition Inference"):
+    purity(n → m) = #(n before m) / (#(n before m) + #(m before n)); n is critical for m when it exceeds δ
 
-    purity(n → m) = #(n before m) / (#(n before m) + #(m before n))
-
-n is critical for m when it exceeds δ. The depth of a step is its longest path of critical steps; a precondition may
-only use steps of lower depth, so no cycle can form. Of these it is the formula with the highest
-
-    J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                (Eqs. ilp-new, jours)
-
-with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
-predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
+The depth of a step is its longest path of critical steps; a precondition may only use steps of lower depth. It has the
+highest J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f) (Eqs. ilp-new, jours) with recency w = max(0.1, λ^{gap−1}):
+the mean is over the videos in which the target has a completed predecessor, E_c is uniform, C counts operations.
 """
 
 from __future__ import annotations

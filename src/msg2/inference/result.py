@@ -1,12 +1,8 @@
 """What a method returns, the evidence of a graph file that is counted for it, and preconditions clause by clause.
 
-A clause of a step is a condition that holds whenever the step is eligible: a step that must come first, or an OR. The
-steps that a step needs have clauses of their own, and these are clauses of the step as well.
-
-Methods that learn preconditions only are told the part that steps play from which of them occur together. Optional:
-more videos do without it than labels usually lack a step, and no precondition speaks of it (binomial test, one-sided).
-Interchangeable: nearly every video with any of them has exactly one, which chance does not explain (Fisher's exact test
-of each pair, one-sided).
+A clause of a step is a condition that holds whenever the step is eligible, also through the steps that it needs. A method
+that learns preconditions only is told which steps are optional (binomial test: more videos do without it than labels
+usually lack a step) and interchangeable (Fisher's exact test: nearly every video has exactly one of them).
 """
 
 from __future__ import annotations

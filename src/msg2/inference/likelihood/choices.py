@@ -1,20 +1,13 @@
 """The model of order: a video is a sequence of choices. Which step is begun next, of those that are still to come?
 
-Under a strict partial order the next step is one of those that may come next, the *eligible* ones, all alike; with a
-small probability ε the choice is disorderly, and then it may be any *open* step, one that is still to come:
+It is one of the *eligible* steps, all alike; with a small probability ε it is disorderly, any *open* step:
 
     p(s)         = (1 − ε) · [s eligible] / |eligible| + ε / |open|
     log p(video) = log Σ_j share_j · Π_choices p(choice | ε_j)
 
-A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting.
-Neither does a step that is late: once a step that should have come after it has begun, people go on as if it had been
-done. Steps that overlap were begun in either order: when one is begun, the other is neither open nor done.
-
-Every video has its own ε, one of a few levels whose shares are learned: one chaotic video costs little, and nobody has
-to say how noisy the labels are.
-
-What holds of a step is kept as a set of choices, the bits of a Python integer: for some thousands of choices that is
-faster than arrays of flags, and another order is compared with all choices in a few operations.
+A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting,
+nor does a step that is late: one whose successor has begun. Of steps that overlap, neither is open or done when the
+other is begun. What holds of a step is a set of choices, the bits of a Python integer, which is fast to compare.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """`likelihood`, the default method: the partial order under which noisy demonstrations are most probable.
 
-Not in the paper; `docs/likelihood.md` describes it. The steps, in order:
-
-1. Count the videos with the same steps in the same partial order once (`msg2.sequences.Variants`).
-2. Find the order of the highest score, log p(choices | order, noise) + log p(order): `choices` is the model of order
-   and noise, `score` adds the prior, `search` climbs by moving pairs, `ors` finds what a step waits for, ORs included.
-   How noisy the videos are is learned from them, so there is no threshold to choose.
-3. Estimate which steps are required, implied by others and exclusive, from which are there together: `presence`.
-4. Put both together: what each step needs, comes after if done, and excludes: `structure`.
-5. Tell how much every arrow gains, and what else `msg2 check` needs to say how probable a video is.
+Not in the paper; `docs/likelihood.md` describes it. Count the variants of the videos (`msg2.sequences`); find the order
+of the highest score (`choices` is the model, `score` adds the prior, `search` and `ors` climb); tell which steps are
+required, implied and exclusive (`presence`); put both together (`structure`); and how much every arrow gains.
 """
 
 from __future__ import annotations
@@ -70,11 +64,6 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         How the search goes.
     encoder : callable, optional
         Turns the names of steps into vectors: names that are alike then count.
-
-    Returns
-    -------
-    LearnedPreconditions
-        With the best precondition that has one step less, and what it would cost (nats).
     """
     steps = sequences.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)

@@ -1,9 +1,7 @@
 """ORs: the search for what one step waits for, single steps and ORs, with all other steps as they are.
 
-What a step waits for is a set of *clauses*: single steps, and ORs of which one step is enough. Given the other steps,
-its score is about a sum over choices (`BlockingGains`). Clauses are added greedily: the one that gains most, then the
-next one, where the step does not wait yet. An OR grows from each single step by the step that gains most. Then clauses
-are dropped, shrunk and enlarged while that gains.
+The score of a set of *clauses* (steps of which one is enough) is about a sum over choices (`BlockingGains`). They are
+added greedily, an OR grows by the step that gains most; then clauses are dropped, shrunk and enlarged while that gains.
 """
 
 from __future__ import annotations
@@ -73,11 +71,7 @@ class ClauseSearch:
         self._known_predecessors: dict[frozenset[int], tuple[NDArray[np.bool_], float]] = {}
 
     def proposals(self) -> list[tuple[Clause, ...]]:
-        """What the step may better wait for.
-
-        There may be more of it, or an OR in the place of a step that is not always done; and where it was begun too
-        early, something else.
-        """
+        """What the step may better wait for: more, an OR in the place of a step; begun too early, something else."""
         lost = -float(np.minimum(self._gain, 0) @ self._waiting(self._current))
         wrong = lost > or_cost(2, self._size) or any(len(clause) > 1 for clause in self._current)
         proposals, more = [], self._best_clause(self._current)
@@ -178,11 +172,7 @@ class ClauseSearch:
     def _best_or(
         self, gain: Gains, reward: Gains, before: NDArray[np.bool_], single: tuple[Clause, float]
     ) -> tuple[Clause, float]:
-        """The OR that gains more than a single step, or else that step; and what it gains.
-
-        ORs of two, of three, … grow from each alternative by the one that gains most. `gain` is what they may gain,
-        `reward` what of it is positive; with one of the steps that come `before` anyway they cannot.
-        """
+        """The OR that gains more than a single step, or else that step; it grows by the alternative that gains most."""
         steps, not_begun, absent = self._alternatives, self._alternatives_not_begun, self._alternatives_absent
         clause, most = single
         # An OR gains no more than the second best of its alternatives does where that is still to come.

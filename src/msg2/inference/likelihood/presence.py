@@ -1,33 +1,17 @@
-"""The presence model: which steps a run does, and which labels are missing or one too many.
+"""The presence model: which steps a run does, and which labels are missing or one too many; see `docs/likelihood.md`.
 
-Given the set of steps that a video shows, `choices` says how probable their order is. This module says how probable the
-set is. A step is *required*, and absent only where it was left out or its label is missing, at one rate ρ for the whole
-task; or it is *optional*, done at a rate θ of its own, and then absent at least as often:
+A step is *required*, and absent at one rate ρ for the whole task; or *optional*, done at a rate θ of its own:
 
     required:  p(absent) = ρ            optional:  p(absent) = 1 − θ (1 − ρ) ≥ ρ
 
-Pairs are judged by how often one is there given the other (a composite likelihood: one factor a pair). Of the n videos
-that show b, k lack a; of the u that show a or b, m show both. With c the rate at which a run has a step too many:
+Of the n videos that show b, k lack a; of the u that show a or b, m show both; c is the rate of steps one too many:
 
     b implies a:   k of n at the rate ρ + c          else at any rate
     exclusive:     m of u at the rate c              else at any rate, or as if they had nothing to do with each other
 
-Rates that are unknown are integrated out (uniform priors); ρ, c and the share of the steps and pairs that are required,
-implied and exclusive are those under which the videos are most probable (expectation maximisation).
-
-What cannot be told: a required step that was left out from one whose label is missing (their rates enter as ρ only),
-and "optional at one half" from "required, half of the labels missing" were there not the bound that no step is absent
-less often than ρ. Since the step that is there most often is absent at a low rate, so is ρ.
-
-How probable a whole set of steps is, pairs do not say: of three steps of which two exclude the third, they would count
-the same fact twice. For that a Bayesian network (`fit_presence_network`) has every step there at a rate that depends
-on a few steps before it:
-
-    p(set) = Π_n p(n is there | which of its few given steps are there)
-
-The given steps of n are added one by one, each time the one that raises the score most:
-
-    score = log p(n in all videos | given steps) − ½ 2^k log V        (BIC: 2^k rates from V videos)
+Unknown rates are integrated out (uniform priors); ρ, c and the shares of what is required, implied and exclusive are
+those under which the videos are most probable (expectation maximisation). How probable a whole set is, a Bayesian
+network says: p(set) = Π_n p(n is there | which of its few given steps are there), chosen by BIC.
 """
 
 from __future__ import annotations
@@ -125,10 +109,7 @@ class Shares:
 def _fit_rates(
     steps: StepCounts, pairs: PairCounts, times: _Counts, others: int, omissions: float
 ) -> tuple[float, float, Shares]:
-    """ρ, c and the shares under which the videos are most probable, each in turn given the others.
-
-    Each of the pairs stands for so many `times`; a step is in pairs with so many `others`.
-    """
+    """ρ, c and the shares under which the videos are most probable; each pair stands for so many `times`."""
     rate, extra, shares = 0.0, 0.01, Shares()
     # Candidates for ρ, ascending; each step and pair is absent at one of them, or near it.
     of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (steps.absent + 0.5) / (steps.videos + 1)
@@ -181,8 +162,7 @@ class StepCounts:
 class PairCounts:
     """Of P pairs of steps a and b, how many of so many videos show one of them, or both; shape (P,) each.
 
-    `lacking` are the videos that have b and lack a, `either` those with a or b, and `chance` is the share of these that
-    would show both by chance.
+    `lacking` have b and lack a, `either` have a or b, and `chance` is the share of these with both by chance.
     """
 
     def __init__(self, first: _Counts, second: _Counts, both: _Counts, videos: int) -> None:
@@ -236,10 +216,7 @@ def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatAr
 
 
 def log_any_rate(times: _Counts, chances: _Counts) -> FloatArray:
-    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1).
-
-    From a table of log n!: importing scipy.special takes longer than learning a small graph.
-    """
+    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1); importing scipy.special would take longer."""
     logs = np.cumsum(np.log(np.maximum(np.arange(int(chances.max(initial=0)) + 2), 1)))
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
 
@@ -254,10 +231,7 @@ def _sigmoid(odds: FloatArray) -> FloatArray:
 def fit_presence_network(
     shown: NDArray[np.bool_], weight: NDArray[np.int64], order: Sequence[int]
 ) -> list[tuple[list[int], FloatArray]]:
-    """Estimate from sets of steps (P, N) of each step what it depends on, of those before it, and its rates (2^k,).
-
-    The steps that it depends on are the digits of a binary number, the first one the highest.
-    """
+    """Estimate from sets of steps (P, N) what each depends on, of those before it: the digits of its rates (2^k,)."""
     usual = np.sort(np.argsort(-weight, kind="stable")[:_PATTERNS])
     network: dict[int, tuple[list[int], FloatArray]] = {}
     for place, step in enumerate(order):

@@ -1,26 +1,11 @@
 """The score of an order, log p(choices | order, noise) + log p(order), and estimates of what a change would gain.
 
-An order is a partial order of pairs, and ORs: steps that come after one of several. What is likely about it before any
-video was looked at:
+An order is a partial order of pairs, and ORs: steps that come after one of several. Before any video was looked at,
 
     log p(order) = Σ_steps −log C(n, r) − Σ_ORs log 2 N C(N − 1, k)
 
-Of every step, how many of the n steps that usually precede it must do so, r, is drawn first, all numbers alike; then
-which, all alike. A step mostly needs nearly everything that usually precedes it (mix, serve) or next to nothing (chop),
-and both are cheap to say. If names have a say (off by default), steps that speak of the same thing are more likely to
-depend on each other: of all sets of r predecessors, p(set) ∝ Π exp(similarity).
-
-Scores of neighbouring orders share nearly all of their work: only choices whose probability changes are looked at.
-
-Which changes are worth scoring is estimated. At a choice at which a step b is open, k other steps are eligible. If b
-were kept waiting and not eligible,
-
-    another orderly choice would be one of k, not of k + 1:    log p rises
-    the choice of b itself would be disorderly:                log p falls to log (ε / |open|)
-
-(both averaged over what is believed of the video's ε). With all other steps as they are, log p of an order thus is
-about a sum over the choices at which b is kept waiting, whatever it waits for. So what b may wait for is compared by
-sums, without scoring each. A sum is exact where it changes one choice of a video.
+of every step, how many (r) of the n steps that usually precede it must do so is drawn first, all numbers alike; then
+which, all alike or, where names have a say, p(set) ∝ Π exp(similarity). See `docs/likelihood.md`.
 """
 
 from __future__ import annotations
@@ -192,11 +177,7 @@ class ScoredOrder:
 
 @dataclass(frozen=True, eq=False)
 class OrderScorer:
-    """Scores orders of the same choices.
-
-    `log_probabilities` is a table of log p of a choice, shape (rows, J), one row for each number of open and of
-    eligible steps.
-    """
+    """Scores orders of the same choices; `log_probabilities` (rows, J) is by the number of open and eligible steps."""
 
     events: ChoiceEvents
     prior: OrderPrior
@@ -276,10 +257,7 @@ class OrderScorer:
         return candidate if is_higher and not candidate.reachable.diagonal().any() else None
 
     def _table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
-        """The row of `log_probabilities` of each choice, shape (E,): by the number of open and of eligible steps.
-
-        As if none was eligible where what was begun was not one of them.
-        """
+        """The row of `log_probabilities` of each choice, shape (E,); as if none was eligible at disorderly ones."""
         size, count = len(eligible.relation) + 1, eligible.count
         return np.asarray(self.events.open_count * np.intp(size) + count * to_flags([eligible.hit], len(count))[0])
 
@@ -329,7 +307,8 @@ class BlockingGains:
     """What N steps would gain by waiting, at the E choices of a sample; shape (N, E) each, as numbers.
 
     `blocking`: where a step keeps others waiting; `eligible`: where it is eligible; `gain`: the nats gained if it is
-    kept waiting rather than eligible, 0 where it is not open. `relation` (N, N) is the order.
+    kept waiting, 0 where it is not open. Another orderly choice then is one of fewer, so log p rises; the choice of the
+    step itself is disorderly, and it falls. What a step may wait for is compared by sums of these, without scoring.
     """
 
     choices: ChoiceSample
@@ -377,10 +356,8 @@ class BlockingGains:
 
     @cached_property
     def worth(self) -> Gains:
-        """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N).
-
-        It is the share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
-        """
+        """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N)."""
+        # The share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
         now, reward = np.minimum(self.gain, 0), np.maximum(self.gain, 0)
         enough = self.choices.begun @ now.T / np.minimum(now.sum(axis=1), -1e-6)
         return np.asarray(enough + self.choices.not_begun @ reward.T / np.maximum(reward.sum(axis=1), 1e-6))
