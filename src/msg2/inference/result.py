@@ -1,6 +1,6 @@
 """What a method returns, the evidence of a graph file that is counted for it, and preconditions clause by clause.
 
-A clause of a step is a condition that holds whenever the step is eligible, also through the steps that it needs. A method
+A clause of a step is a condition that holds whenever the step is eligible, also through steps that it needs. A method
 that learns preconditions only is told which steps are optional (binomial test: more videos do without it than labels
 usually lack a step) and interchangeable (Fisher's exact test: nearly every video has exactly one of them).
 """
