@@ -330,10 +330,8 @@ class Variants:
         """Take an evenly spread sample of videos with about this many labels, or everything if there are no more."""
         if self.shown.sum() <= labels:
             return self
-        ends, most = (
-            np.cumsum(self.weight),
-            max(1, int(self.weight.sum()) * labels // int(self.weight @ self.shown.sum(axis=1))),
-        )
+        ends = np.cumsum(self.weight)
+        most = max(1, int(ends[-1]) * labels // int(self.weight @ self.shown.sum(axis=1)))
         places = np.searchsorted(ends, (np.arange(most) + 0.5) * ends[-1] / most, side="right")
         chosen, weight = np.unique(places, return_counts=True)
         return Variants(self.steps, self.start[chosen], self.end[chosen], weight, self.repeated)

@@ -65,12 +65,6 @@ def best_trial(tried: list[Trial]) -> Trial:
     return max((trial for trial in tried if trial.fit >= highest - TIE_TOLERANCE), key=lambda trial: trial.delta)
 
 
-def satisfied_share(formulas: Mapping[Step, Formula], sequences: Sequences) -> float:
-    """Compute the share of the labels whose precondition held when they started."""
-    labels = sequences.labels
-    return (labels - count_violations(formulas, sequences)) / labels if labels else 1.0
-
-
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_out: Sequences) -> NDArray[np.float64]:
     """Compute log p(n | c) of every label of the held-out videos."""
     epsilon = (count_violations(formulas, training) + 1) / (training.labels + 2)  # never 0 or 1 (Laplace)
@@ -110,15 +104,10 @@ def sweep_delta(
     sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
 ) -> list[SweepPoint]:
     """Learn a graph at every δ of the grid, and mark the one that "auto" would choose."""
-    trials = evaluate_grid(sequences, learner, seed, progress)
-    return [
-        SweepPoint(
-            trial.delta,
-            sum(len(formula.steps) for formula in formulas.values()),
-            satisfied_share(formulas, sequences),
-            trial.fit,
-            trial == best_trial(trials),
-        )
-        for trial in trials
-        for formulas in [learner(sequences, trial.delta)]
-    ]
+    trials, points = evaluate_grid(sequences, learner, seed, progress), []
+    for trial in trials:
+        formulas = learner(sequences, trial.delta)
+        edges = sum(len(formula.steps) for formula in formulas.values())
+        held = (sequences.labels - count_violations(formulas, sequences)) / sequences.labels
+        points.append(SweepPoint(trial.delta, edges, held, trial.fit, trial == best_trial(trials)))
+    return points

@@ -174,8 +174,7 @@ def infer_all(
     >>> [graph.task for graph in infer_all([Task(name, ["boil", "pour"], [video]) for name in ("tea", "coffee")])]
     ['tea', 'coffee']
     """
-    results = run_inference_on_all(data, method, jobs=jobs, progress=progress, **settings)
-    return [result.graph for result in results]
+    return [result.graph for result in run_inference_on_all(data, method, jobs=jobs, progress=progress, **settings)]
 
 
 def run_inference(
@@ -219,8 +218,7 @@ def run_inference_on_all(
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
-        work = partial(_learn, method=method, **settings)
-        results = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
+        results = parallel_map(partial(_learn, method=method, **settings), tasks, min(jobs, max(1, len(tasks))), engine)
     for number, result in enumerate(results, start=1):
         name, delta = result.graph.task, result.graph.method.get("delta_chosen")
         if delta is not None:
@@ -341,14 +339,12 @@ def sweep(
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     if not hasattr(chosen, "delta"):
-        hint = say_who_has_it("delta")
-        raise InputError(f"the method {method!r} has no delta to sweep over", hint=hint)
+        raise InputError(f"the method {method!r} has no delta to sweep over", hint=say_who_has_it("delta"))
     learner = _learner_at_delta(chosen_method, chosen)
     points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
     if not points:
-        raise InputError(
-            f"task {chosen_task.name!r} has fewer than two videos with labels: there is nothing to hold out"
-        )
+        fault = "has fewer than two videos with labels: there is nothing to hold out"
+        raise InputError(f"task {chosen_task.name!r} {fault}")
     return points
 
 

@@ -68,7 +68,7 @@ def find_order(
     if scouted is not searched:  # what was in vain there may help here
         scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
     # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
-    moves = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
+    moves: list[Moves] = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
     return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves)
 
 
