@@ -20,8 +20,7 @@ from experiments.graph_learning.exact_recovery import count_recovered
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.graph import SubtaskGraph
-from msg2.graph.closure import Relation
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import Relation, necessary_steps
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.choices import Disjunction

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, step
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import necessary_steps
 from msg2.inference import METHODS, Constraints, infer
 from msg2.inference.constraints import apply_constraints
 from msg2.inference.result import LearnedPreconditions

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from msg2.assist.following import earlier_pairs
 from msg2.graph import SubtaskGraph
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import necessary_steps
 from msg2.sequences import FloatArray
 from msg2.task import Segment, Step, Video
 

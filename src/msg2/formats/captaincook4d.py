@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.json_files import JsonObject, keys_of_first, list_items, matching_files, member, only_matching_file
+from msg2.formats.json_files import JsonItem, keys_of_first, list_items, matching_files, member, only_matching_file
 from msg2.formats.reading import (
     Reader,
     ReadOptions,
@@ -107,7 +107,7 @@ def is_task_graph(document: object) -> bool:
     return isinstance(document, dict) and isinstance(document.get("steps"), dict) and "edges" in document
 
 
-def parse_task_graph(document: JsonObject, source: Source) -> SubtaskGraph:
+def parse_task_graph(document: JsonItem, source: Source) -> SubtaskGraph:
     """The graph of a CaptainCook4D task graph: a step needs all its direct parents; START and END are left out."""
     root = f"{source.path}, $"
     names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}

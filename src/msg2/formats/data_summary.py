@@ -1,7 +1,4 @@
-"""A summary of some data: what is in it, and what looks wrong with it. `msg2 describe` prints it.
-
-Every label counts, repeats included.
-"""
+"""A summary of some data: what is in it, every label counted, and what looks wrong with it (`msg2 describe`)."""
 
 from __future__ import annotations
 
@@ -24,12 +21,9 @@ from msg2.sequences import read_moments
 from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video
 from msg2.text import fold_lookalikes, join_names
 
-LONG_VIDEO_HOURS = 6.0
-"""A label that ends later than this is suspicious."""
-FRAMES_HOURS = 1.0
-"""Whole numbers throughout and a median video longer than this look like frames taken for seconds."""
-ODD_RATIO = 20.0
-"""A video this many times longer than the task's median looks like another unit of time."""
+LONG_VIDEO_HOURS = 6.0  # a label that ends later is suspicious
+FRAMES_HOURS = 1.0  # whole numbers and a median video longer than this look like frames taken for seconds
+ODD_RATIO = 20.0  # a video this many times longer than the task's median looks like another unit of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +144,7 @@ def summarize(
     if order is None and reader in FORMAT_OPTIONS["order"]:
         options = dataclasses.replace(options, order="time")
     result = read_source(source, reader, options)
-    names = lookalikes(task.name for task in result.tasks)
+    names = _lookalikes(task.name for task in result.tasks)
     findings = [f"task names that look the same: {join_names(group, most=8, limit=40)}" for group in names]
     if result.unsorted:
         rows = _count_noun(sum(result.unsorted.values()), "row")
@@ -166,73 +160,49 @@ def summarize_task(task: Task) -> TaskSummary:
     >>> summarize_task(Task("toast", ["flip", "Flip "], [Video("v1", [Segment("flip", 3, 3)])])).findings[1]
     "names that look the same: 'Flip ', 'flip'"
     """
-    labels = _LabelFacts.from_task(task)
-    shown, ends, lengths = labels.shown, labels.last_ends, labels.end - labels.start
+    columns = task.columns
+    count = np.bincount(columns.video, minlength=len(task))
+    shown = np.zeros((len(task), len(task.steps)), np.bool_)
+    shown[columns.video, columns.step] = True
+    is_timed, narrated = np.full(len(task), columns.is_timed), 0
+    if not task.is_columnar:
+        is_timed = np.array([video.is_timed for video in task], np.bool_)
+        narrated = sum(bool(video.sentences) for video in task)
+    timed = is_timed[columns.video]
+    overlaps = _count_overlaps(columns, timed)
+    start, end = columns.start[timed], columns.end[timed]
+    first_labels = np.flatnonzero(np.diff(columns.video[timed], prepend=-1))
+    last_ends = np.maximum.reduceat(end, first_labels) if len(first_labels) else end
     present = shown.sum(axis=0).tolist()
-    repeats = labels.count - shown.sum(axis=1)
+    repeats = count - shown.sum(axis=1)
     facts = TaskSummary(
         task=task.name,
         videos=len(task),
         steps=len(task.steps),
         segments=task.labels,
         coverage=sum(present) / max(1, len(task) * len(task.steps)),
-        videos_with_step={step: count / max(1, len(task)) for step, count in zip(task.steps, present, strict=True)},
-        timed_videos=len(ends),
-        narrated_videos=labels.narrated,
+        videos_with_step={step: videos / max(1, len(task)) for step, videos in zip(task.steps, present, strict=True)},
+        timed_videos=len(last_ends),
+        narrated_videos=narrated,
         repeats=int(repeats.sum()),
         videos_with_repeats=int((repeats > 0).sum()),
-        overlaps=int(labels.overlaps.sum()),
-        videos_with_overlaps=int((labels.overlaps > 0).sum()),
-        zero_length=int((lengths == 0).sum()),
-        videos_with_one_segment=int((labels.count == 1).sum()),
-        videos_without_segments=int((labels.count == 0).sum()),
-        never=tuple(step for step, count in zip(task.steps, present, strict=True) if not count),
-        lookalikes=lookalikes(task.steps),
-        median_seconds=_median(lengths),
-        median_last_end=_median(ends),
-        longest_last_end=float(ends.max()) if len(ends) else None,
+        overlaps=int(overlaps.sum()),
+        videos_with_overlaps=int((overlaps > 0).sum()),
+        zero_length=int((start == end).sum()),
+        videos_with_one_segment=int((count == 1).sum()),
+        videos_without_segments=int((count == 0).sum()),
+        never=tuple(step for step, videos in zip(task.steps, present, strict=True) if not videos),
+        lookalikes=_lookalikes(task.steps),
+        median_seconds=_median(end - start),
+        median_last_end=_median(last_ends),
+        longest_last_end=float(last_ends.max()) if len(last_ends) else None,
         findings=(),
+        agreement=_agreements(task),
     )
-    facts = dataclasses.replace(facts, agreement=_agreements(task))
-    if task.absent == "skipped":  # in a log, an event may be an instant and a case take days
-        return dataclasses.replace(facts, findings=tuple(_findings(facts)))
-    return dataclasses.replace(facts, findings=(*_findings(facts), *_time_findings(facts, labels)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LabelFacts:
-    """What the arrays of a task say; `start`, `end` (labels,) are those of timed videos."""
-
-    count: NDArray[np.intp]
-    """Labels of each video."""
-    shown: NDArray[np.bool_]
-    """Which steps it has, shape (videos, steps)."""
-    overlaps: NDArray[np.intp]
-    """Labels of each video that start before an earlier one has ended."""
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    last_ends: NDArray[np.float64]
-    """When the last label of each timed video with labels ends."""
-    narrated: int
-    """Videos with narration."""
-
-    @staticmethod
-    def from_task(task: Task) -> _LabelFacts:
-        columns = task.columns
-        count = np.bincount(columns.video, minlength=len(task))
-        shown = np.zeros((len(task), len(task.steps)), np.bool_)
-        shown[columns.video, columns.step] = True
-        timed, narrated = np.full(len(task), columns.is_timed), 0
-        if not task.is_columnar:
-            timed = np.array([video.is_timed for video in task], np.bool_)
-            narrated = sum(bool(video.sentences) for video in task)
-        chosen = timed[columns.video]
-        video, end = columns.video[chosen], columns.end[chosen]
-        begins = np.flatnonzero(np.diff(video, prepend=-1))
-        return _LabelFacts(
-            count, shown, _count_overlaps(columns, chosen), columns.start[chosen], end,
-            np.maximum.reduceat(end, begins) if len(begins) else end, narrated,
-        )  # fmt: skip
+    findings = [*_findings(facts)]
+    if task.absent != "skipped":  # in a log, an event may be an instant and a case take days
+        findings += _time_findings(facts, last_ends, bool((start % 1 == 0).all() and (end % 1 == 0).all()))
+    return dataclasses.replace(facts, findings=tuple(findings))
 
 
 def _count_overlaps(columns: LabelColumns, timed: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -248,38 +218,26 @@ def _agreements(task: Task) -> tuple[PairAgreement, ...]:
     """Compare every two annotators with videos in common; a source of labels is one unless it is a program."""
     if task.is_columnar:  # which has no sources
         return ()
-    sources = {segment.source for video in task for segment in video.segments}
-    labels = {
-        source: task.with_videos(
-            Video(video.id, own) for video in task if (own := [s for s in video.segments if s.source == source])
-        )
-        for source in sorted(sources - {None, PREDICTED, DRAFT}, key=str)
-        if source is not None
-    }
-    return tuple(
-        _compare(first, second, labels[first], labels[second])
-        for first, second in combinations(labels, 2)
-        if {video.id for video in labels[first]} & {video.id for video in labels[second]}
-    )
+    sources = {segment.source for video in task for segment in video.segments} - {None, PREDICTED, DRAFT}
+    labels: dict[str, Task] = {}
+    for source in sorted(filter(None, sources)):
+        own = (Video(video.id, [s for s in video.segments if s.source == source]) for video in task)
+        labels[source] = task.with_videos(video for video in own if video.segments)
+    steps = {source: {video.id: set(video.sequence()) for video in own} for source, own in labels.items()}
+    pairs = []
+    for pair in combinations(labels, 2):
+        first, second = (steps[source] for source in pair)
+        if shared := [id for id in first if id in second]:
+            only = (
+                {step: videos for step in task.steps if (videos := tuple(id for id in shared if step in a[id] - b[id]))}
+                for a, b in ((first, second), (second, first))
+            )
+            pairs.append(PairAgreement(pair, annotator_agreement(labels[pair[0]], labels[pair[1]]), *only))
+    return tuple(pairs)
 
 
-def _compare(first: str, second: str, own: Task, other: Task) -> PairAgreement:
-    here, there = ({video.id: set(video.sequence()) for video in task} for task in (own, other))
-    shared = [video.id for video in own if video.id in there]
-    only = [
-        {step: tuple(id for id in shared if step in one[id] - two[id]) for step in own.steps}
-        for one, two in ((here, there), (there, here))
-    ]
-    found = [{step: videos for step, videos in each.items() if videos} for each in only]
-    return PairAgreement((first, second), annotator_agreement(own, other), *found)
-
-
-def lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Groups of names that differ only by case, spaces, Unicode form, invisible characters or borrowed letters.
-
-    >>> lookalikes(["flip bread", "Flip  bread", "fry"])
-    (('Flip  bread', 'flip bread'),)
-    """
+def _lookalikes(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names that differ only by case, spaces, Unicode form, invisible characters or borrowed letters."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
         groups.setdefault(fold_lookalikes(name), []).append(name)
@@ -302,17 +260,16 @@ def _findings(facts: TaskSummary) -> Iterator[str]:
         yield f"{videos} with only one label, which says nothing about order"
 
 
-def _time_findings(facts: TaskSummary, labels: _LabelFacts) -> Iterator[str]:
+def _time_findings(facts: TaskSummary, last_ends: NDArray[np.float64], whole: bool) -> Iterator[str]:
     """Frames, milliseconds or minutes taken for seconds betray themselves by the size of the numbers."""
     if facts.zero_length:
         yield f"{_count_noun(facts.zero_length, 'label')} of no length"
     usual = facts.median_last_end or 0.0
-    whole = all(bool((np.floor(times) == times).all()) for times in (labels.start, labels.end))
     if whole and usual > FRAMES_HOURS * 3600:
         yield f"the times may be frames, not seconds: all are whole numbers, a video ends at {usual:g}"
-    if late := int((labels.last_ends > LONG_VIDEO_HOURS * 3600).sum()):
+    if late := int((last_ends > LONG_VIDEO_HOURS * 3600).sum()):
         yield f"{_count_noun(late, 'video')} with labels after more than {LONG_VIDEO_HOURS:g} hours"
-    if usual > 0 and (odd := int((labels.last_ends > ODD_RATIO * usual).sum())):
+    if usual > 0 and (odd := int((last_ends > ODD_RATIO * usual).sum())):
         yield f"{_count_noun(odd, 'video')} over {ODD_RATIO:g} times longer than usual: another unit of time?"
 
 

@@ -1,14 +1,8 @@
-"""ELAN annotations, read: `.eaf` files, and the export as tab-delimited text.
+"""ELAN annotations, read: `.eaf` files, one per video, and the export as tab-delimited text.
 
-One `.eaf` file per video; its annotations are the steps. A folder of files is a task, a folder of folders many tasks.
 Steps are on the tiers of the linguistic type `step`, as msg2 writes them, else on the only tier with annotations, or on
-the one that is asked for. Where the tier has a vocabulary, all of its words are steps. Times are milliseconds, or left
-out where annotations only divide another one: such boundaries lie evenly between those that are known, as ELAN draws
-them. Annotations that refer to others have the times of those.
-
-In the text, a row is an annotation, or a column a tier. Without a header, the first cell of a row is the tier, and the
-annotation stands after its begin, end and duration, each in one or several notations. With one (`Begin Time -
-hh:mm:ss.ms`), every column without a time is a tier.
+the one that is asked for; where a tier has a vocabulary, all of its words are steps. Boundaries without a time lie
+evenly between those that are known, as ELAN draws them. In the text, a row is an annotation, or a column a tier.
 """
 
 from __future__ import annotations
@@ -20,6 +14,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PureWindowsPath
 from typing import NamedTuple
+from xml.etree.ElementTree import Element, TreeBuilder
 
 from msg2.errors import InputError
 from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, merge_labels, timed_segment
@@ -43,7 +38,7 @@ class EafAnnotation(NamedTuple):
     id: str
     slots: tuple[str, str] | None
     parent: str
-    value: str = ""
+    value: str
 
 
 class EafTier(NamedTuple):
@@ -56,21 +51,23 @@ class EafTier(NamedTuple):
 
 
 class EafDocument:
-    """An EAF file."""
+    """An EAF file; times are milliseconds, or None, by id."""
 
     def __init__(self, file: Source) -> None:
-        self._times: dict[str, int | None] = {}
-        """Milliseconds, or None, by id."""
         self.tiers: list[EafTier] = []
         self.properties: dict[str, str] = {}
-        self._vocabularies: dict[str, list[str]] = {"": []}
-        self._types: dict[str, str] = {}
-        """Linguistic type -> its vocabulary."""
-        self._open = EafAnnotation("", None, "")
-        self._name = ""
-        """Of the property or vocabulary that is being read."""
-        self._text: list[str] = []
-        parse_xml(file, self._start_element, self._end_element, self._text.append)
+        self._times: dict[str, int | None] = {}
+        self._vocabularies: dict[str, list[str]] = {}
+        self._types: dict[str, str] = {}  # linguistic type -> its vocabulary
+        self._annotations: list[EafAnnotation] = []  # of the tier that is being read
+        builder = TreeBuilder()
+
+        def start_element(name: str, attributes: dict[str, str]) -> None:
+            if (unit := attributes.get("TIME_UNITS", "milliseconds")) != "milliseconds":
+                raise InputError(f"the unit of time is {short_repr(unit)}, not milliseconds")
+            builder.start(name, attributes)
+
+        parse_xml(file, start_element, lambda name: self._read_element(builder.end(name)), builder.data)
 
     def words(self, type: str) -> list[str]:
         """The vocabulary of a linguistic type."""
@@ -92,44 +89,32 @@ class EafDocument:
             if annotation.slots is not None and seconds.keys() >= set(annotation.slots)
         }
 
-    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
-        self._text.clear()
-        required = partial(require_attribute, attributes, element=name)
-        match name:
-            case "HEADER" if attributes.get("TIME_UNITS", "milliseconds") != "milliseconds":
-                raise InputError(f"the unit of time is {short_repr(attributes['TIME_UNITS'])}, not milliseconds")
+    def _read_element(self, element: Element) -> None:
+        required = partial(require_attribute, element.attrib, element=element.tag)
+        match element.tag:
             case "PROPERTY":
-                self._name = attributes.get("NAME", "")
+                self.properties[element.get("NAME", "")] = element.text or ""
             case "TIME_SLOT":
-                self._times[required("TIME_SLOT_ID")] = _milliseconds(attributes.get("TIME_VALUE"))
+                self._times[required("TIME_SLOT_ID")] = _milliseconds(element.get("TIME_VALUE"))
+            case "ALIGNABLE_ANNOTATION" | "REF_ANNOTATION":
+                slots, parent = None, ""
+                if element.tag == "ALIGNABLE_ANNOTATION":
+                    slots = required("TIME_SLOT_REF1"), required("TIME_SLOT_REF2")
+                    if missing := [slot for slot in slots if slot not in self._times]:
+                        raise InputError(f"the time {short_repr(missing[0])} is not in <TIME_ORDER>")
+                else:
+                    parent = required("ANNOTATION_REF")
+                value = element.findtext("ANNOTATION_VALUE", "")
+                self._annotations.append(EafAnnotation(required("ANNOTATION_ID"), slots, parent, value))
             case "TIER":
-                type, annotator = attributes.get("LINGUISTIC_TYPE_REF", ""), attributes.get("ANNOTATOR") or None
-                self.tiers.append(EafTier(required("TIER_ID"), type, annotator, []))
-            case "ALIGNABLE_ANNOTATION":
-                slots = required("TIME_SLOT_REF1"), required("TIME_SLOT_REF2")
-                for slot in slots:
-                    if slot not in self._times:
-                        raise InputError(f"the time {short_repr(slot)} is not in <TIME_ORDER>")
-                self._open = EafAnnotation(required("ANNOTATION_ID"), slots, "")
-            case "REF_ANNOTATION":
-                self._open = EafAnnotation(parent=required("ANNOTATION_REF"), id=required("ANNOTATION_ID"), slots=None)
+                type, annotator = element.get("LINGUISTIC_TYPE_REF", ""), element.get("ANNOTATOR") or None
+                self.tiers.append(EafTier(required("TIER_ID"), type, annotator, self._annotations))
+                self._annotations = []
             case "LINGUISTIC_TYPE":
-                self._types[attributes.get("LINGUISTIC_TYPE_ID", "")] = attributes.get("CONTROLLED_VOCABULARY_REF", "")
+                self._types[element.get("LINGUISTIC_TYPE_ID", "")] = element.get("CONTROLLED_VOCABULARY_REF", "")
             case "CONTROLLED_VOCABULARY":
-                self._name = required("CV_ID")
-
-    def _end_element(self, name: str) -> None:
-        text = "".join(self._text)
-        self._text.clear()
-        match name:
-            case "PROPERTY":
-                self.properties[self._name] = text
-            case "ANNOTATION_VALUE":
-                self._open = self._open._replace(value=text)
-            case "ALIGNABLE_ANNOTATION" | "REF_ANNOTATION" if self.tiers:
-                self.tiers[-1].annotations.append(self._open)
-            case "CVE_VALUE" | "CV_ENTRY" if text:
-                self._vocabularies.setdefault(self._name, []).append(text)
+                words = [word.text for word in element.iter() if word.tag in ("CVE_VALUE", "CV_ENTRY") and word.text]
+                self._vocabularies[required("CV_ID")] = words
 
 
 def _milliseconds(text: str | None) -> int | None:
@@ -232,24 +217,12 @@ _CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d{3}")
 
 
 class _Layout(NamedTuple):
-    """Where in a row everything is."""
+    """Where in a row everything is; `tiers` has the place of an annotation -> its tier."""
 
     begin: int
     end: int
     tiers: Mapping[int, str]
-    """Place of an annotation -> its tier; None: the first cell of the row names it."""
     has_header: bool
-
-
-class _Annotation(NamedTuple):
-    """A cell of the export."""
-
-    line: int
-    video: str
-    tier: str
-    value: str
-    begin: float
-    end: float
 
 
 def _exports(source: Source) -> list[Source]:
@@ -289,17 +262,19 @@ def _adds_up(begin: str, end: str, duration: str) -> bool:
 
 def _read_labels(file: Source, task: str, options: ReadOptions) -> SegmentsByVideo:
     annotations = list(_annotations(file))
-    names = {tier: {one.value for one in annotations if one.tier == tier} for tier in {one.tier for one in annotations}}
-    chosen = choose_tiers(file, names, options)
+    steps_by_tier: dict[str, set[Step]] = {}
+    for _, _, tier, step, *_ in annotations:
+        steps_by_tier.setdefault(tier, set()).add(step)
+    chosen = choose_tiers(file, steps_by_tier, options)
     labels: SegmentsByVideo = {}
-    for one in annotations:
-        if one.tier in chosen:
-            segment = timed_segment(one.value, one.begin, one.end, file.row(one.line), chosen[one.tier])
-            labels.setdefault((task, one.video), []).append(segment)
+    for row, video, tier, step, begin, end in annotations:
+        if tier in chosen:
+            labels.setdefault((task, video), []).append(timed_segment(step, begin, end, row, chosen[tier]))
     return labels
 
 
-def _annotations(file: Source) -> Iterator[_Annotation]:
+def _annotations(file: Source) -> Iterator[tuple[str, str, str, Step, float, float]]:
+    """Row, video, tier, value, begin and end of every annotation."""
     layout: _Layout | None = None
     with closing(file.lines()) as lines:
         for number, line in enumerate(lines, start=1):
@@ -318,9 +293,9 @@ def _annotations(file: Source) -> Iterator[_Annotation]:
             document = PureWindowsPath(cells[-1])  # takes both kinds of paths
             video = document.stem if document.suffix.lower() == ".eaf" else file.stem
             for place, tier in layout.tiers.items():
-                own = tier if layout.has_header or not layout.begin else cells[0]
                 if cells[place]:
-                    yield _Annotation(number, video, own, cells[place], begin, end)
+                    name = tier if layout.has_header or not layout.begin else cells[0]
+                    yield file.row(number), video, name, cells[place], begin, end
 
 
 ELAN_TEXT = Reader(

@@ -1,14 +1,8 @@
 """Graph files: our own and CaptainCook4D task graphs, which serve as truth, are read; GraphML is written.
 
-GraphML has steps and operators as nodes, for networkx, Gephi, yEd, Cytoscape:
-
-- A node has `kind` ("step", "all", "any", "not"), `label` and `layer`; a step also `optional` and, where it is done
-  again, `repeats`.
-- An edge has `kind` ("needs" or "after"), `weak` and, where it is known, `support`.
-- The graph has `task` and `exclusive`: the groups as JSON, lists of node ids, because GraphML knows no lists.
-
-What no node, edge or group of the graph says is left out: without `kind`, all edges say "needs". So everything but the
-evidence and the method can be read back.
+GraphML has steps and operators as nodes, for networkx, Gephi, yEd, Cytoscape; `exclusive` are the groups as JSON, lists
+of node ids, because GraphML knows no lists. What no node, edge or group of the graph says is left out: without `kind`,
+all edges say "needs". So everything but the evidence and the method can be read back.
 """
 
 from __future__ import annotations
@@ -23,8 +17,7 @@ from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
 from msg2.text import escape_control_characters
 
-MAX_DEPTH = 100
-"""Levels of nesting in a graph file; formulas that people can read have few."""
+MAX_DEPTH = 100  # levels of nesting in a graph file; formulas that people can read have few
 
 
 def read_graph(path: str | Path) -> SubtaskGraph:

@@ -19,7 +19,7 @@ from msg2.text import short_repr
 if TYPE_CHECKING:
     from msg2.formats.source import Source
 
-JsonObject: TypeAlias = dict[str, Any]
+JsonItem: TypeAlias = dict[str, Any]
 """A JSON object; `member` looks at the types of its values."""
 
 

@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_files import JsonObject, list_items, member, parse_json
+from msg2.formats.json_files import JsonItem, list_items, member, parse_json
 from msg2.formats.reading import (
     FileContents,
     Reader,
@@ -82,7 +82,7 @@ def _is_csv_export(file: Source) -> bool:
     return "id" in header and bool({"annotator", "annotation_id"} & set(header))
 
 
-def _items(file: Source) -> Iterator[tuple[str, JsonObject]]:
+def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
     """The items of an export, each with its place; a row of a table is one of JSON-MIN, its regions JSON in a cell."""
     if file.document is not None:
         yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
@@ -108,7 +108,7 @@ def _is_item(item: object) -> bool:
     return "id" in item and ("annotator" in item or "annotation_id" in item)
 
 
-def _video_id(data: JsonObject, item: JsonObject) -> str:
+def _video_id(data: JsonItem, item: JsonItem) -> str:
     """Its `id` in the data, else the name of the media file without suffix and what uploading added, else a number."""
     if data is not item and isinstance(data.get("id"), str) and data["id"]:
         return str(data["id"])
@@ -125,7 +125,7 @@ def _video_id(data: JsonObject, item: JsonObject) -> str:
     return (name.removesuffix(suffix) if _SUFFIXES.fullmatch(suffix) else name) or str(item.get("id", ""))
 
 
-def _segments(item: JsonObject, options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
+def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
     results = list(_results(item, where, options.every_annotator))
     rate = options.fps or _frame_rate(item, [result for result, _, _ in results])
     for result, at, predicted in results:
@@ -147,12 +147,12 @@ def _segments(item: JsonObject, options: ReadOptions, where: str, others: Counte
                 yield replace(timed_segment(step, start, end, at), **predicted)
 
 
-def _is_sound(value: JsonObject, item: JsonObject) -> bool:
+def _is_sound(value: JsonItem, item: JsonItem) -> bool:
     """Whether labels are on sound: they may also be on words, which are counted by characters, or on boxes."""
     return "start" in value and not {"text", "startOffset"} & value.keys() and "text" not in item.get("data", item)
 
 
-def _results(item: JsonObject, where: str, every_annotator: bool) -> Iterator[tuple[JsonObject, str, JsonObject]]:
+def _results(item: JsonItem, where: str, every_annotator: bool) -> Iterator[tuple[JsonItem, str, JsonItem]]:
     """The regions of an item, with the path to each, and the confidence and source of those that have them."""
     if "data" not in item:
         own = {"source": _annotator(item.get("annotator"))} if every_annotator else {}
@@ -182,7 +182,7 @@ def _annotator(value: object) -> str | None:
     return str(value) if value or value == 0 else None
 
 
-def _objects(item: JsonObject, key: str, where: str) -> list[JsonObject]:
+def _objects(item: JsonItem, key: str, where: str) -> list[JsonItem]:
     values = item.get(key) or []
     if not isinstance(values, list):
         raise InputError("is not a list", where=f"{where}.{key}")
@@ -192,7 +192,7 @@ def _objects(item: JsonObject, key: str, where: str) -> list[JsonObject]:
     return values
 
 
-def _prediction_fields(prediction: JsonObject, result: JsonObject) -> JsonObject:
+def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
     """How sure a prediction is of a region, and where it is from: msg2 notes that itself, others have predicted it."""
     score: Any = result.get("score", prediction.get("score"))
     confidence = float(score) if type(score) in (int, float) and 0 <= score <= 1 else None
@@ -203,13 +203,13 @@ def _prediction_fields(prediction: JsonObject, result: JsonObject) -> JsonObject
     return {"confidence": confidence, "source": own}
 
 
-def _ranges(value: JsonObject, where: str) -> Iterator[tuple[float, float]]:
+def _ranges(value: JsonItem, where: str) -> Iterator[tuple[float, float]]:
     for at, span in list_items(member(value, "ranges", list, where), dict, f"{where}.ranges"):
         if span.get("enabled") is not False:
             yield _span(span, at)
 
 
-def _span(value: JsonObject, where: str) -> tuple[float, float]:
+def _span(value: JsonItem, where: str) -> tuple[float, float]:
     start, end = member(value, "start", (int, float), where), member(value, "end", (int, float), where)
     try:
         return float(start), float(end)
@@ -217,7 +217,7 @@ def _span(value: JsonObject, where: str) -> tuple[float, float]:
         raise InputError("has a time that is too large", where=where) from None
 
 
-def _frame_rate(item: JsonObject, results: list[JsonObject]) -> float | None:
+def _frame_rate(item: JsonItem, results: list[JsonItem]) -> float | None:
     """Frames per second, where the item or one of its results states it."""
     stated = [item.get("data", item).get("fps")]
     for value in (result["value"] for result in results if isinstance(result.get("value"), dict)):
@@ -236,8 +236,8 @@ def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
     `data` has the URL of the `video`, its `id`, the name of the `task` and, where it is stated, the `fps`. A label's
     `score` is its confidence, its `meta` text the source.
     """
-    rate: JsonObject = {} if options.fps is None else {"fps": options.fps}
-    imported: list[JsonObject] = [
+    rate: JsonItem = {} if options.fps is None else {"fps": options.fps}
+    imported: list[JsonItem] = [
         {
             "data": {"video": options.media_url(video.id), "id": video.id, "task": task.name, **rate},
             "predictions": [{"model_version": _MODEL, "result": list(_regions(video, options.fps))}],
@@ -265,7 +265,7 @@ def labelling_interface(tasks: Iterable[Task], options: WriteOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _regions(video: Video, fps: float | None) -> Iterator[JsonObject]:
+def _regions(video: Video, fps: float | None) -> Iterator[JsonItem]:
     """What is labelled, from when to when: seconds of the sound, or the frames that the segment touches."""
     for number, segment in enumerate(video.segments, start=1):
         if segment.start is None or segment.end is None:
@@ -273,12 +273,12 @@ def _regions(video: Video, fps: float | None) -> Iterator[JsonObject]:
             raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
         if fps is None:
             seen, kind = "audio", "labels"
-            span: JsonObject = {"start": segment.start, "end": segment.end, "channel": 0}
+            span: JsonItem = {"start": segment.start, "end": segment.end, "channel": 0}
         else:
             seen, kind = "video", "timelinelabels"
             first = math.floor(segment.start * fps + 1e-6) + 1  # 1e-6: a border that was computed from frames is one
             span = {"ranges": [{"start": first, "end": max(first, math.ceil(segment.end * fps - 1e-6))}]}
-        region: JsonObject = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
+        region: JsonItem = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
         region["value"] = {**span, kind: [segment.step]}
         if segment.confidence is not None:
             region["score"] = segment.confidence

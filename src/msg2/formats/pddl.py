@@ -1,8 +1,7 @@
 """A graph as PDDL, for planners: a domain with one action per step, and the problem that goes with it.
 
-Order and exclusive groups are negative preconditions: a step cannot be done once a step is done that comes after it, or
-that it excludes. They are written with predicates of their own, (not-done-x), which doing x takes away: so plain STRIPS
-planners read them too, and only a `not` in a precondition asks for more.
+Order and exclusive groups are predicates of their own, (not-done-x), which doing x takes away: so plain STRIPS planners
+read them too, and only a `not` in a precondition asks for more.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from itertools import chain, count
 from pathlib import Path
 
 from msg2.graph import SubtaskGraph
+from msg2.graph.closure import necessary_steps
 from msg2.graph.formula import Formula
-from msg2.graph.reduction import necessary_steps
 from msg2.task import Step
 from msg2.text import one_line
 
-_LONGEST = 48
-"""Characters of an identifier, before the number that makes it unique."""
+_LONGEST = 48  # characters of an identifier, before the number that makes it unique
 _RESERVED = ("and", "or", "not", "when", "imply", "forall", "exists", "either", "define", "domain", "object", "number")
 
 
@@ -76,9 +75,8 @@ def to_pddl(graph: SubtaskGraph) -> str:
 def to_pddl_problem(graph: SubtaskGraph) -> str:
     """The problem that goes with the domain: nothing is done yet, and what a run must do is to be done.
 
-    The goal has every required step, but for those that others in it need anyway, and one step of every exclusive
-    group without optional steps. A graph that says nothing of either leaves it to the planner which branch of an "any"
-    is done.
+    The goal leaves out what others in it need anyway. A graph without optional steps and exclusive groups leaves it to
+    the planner which branch of an "any" is done.
 
     >>> from msg2.graph import step
     >>> print(to_pddl_problem(SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})))
@@ -105,32 +103,21 @@ def to_pddl_problem(graph: SubtaskGraph) -> str:
 
 
 def problem_path(domain: Path) -> Path:
-    """The path of the problem, beside the file of its domain.
-
-    >>> problem_path(Path("tea.pddl")).name
-    'tea-problem.pddl'
-    """
+    """The path of the problem, beside the file of its domain: tea-problem.pddl beside tea.pddl."""
     return domain.with_stem(f"{domain.stem}-problem")
 
 
 def pddl_identifiers(names: Iterable[str]) -> Mapping[str, str]:
-    """A different PDDL identifier for every name: a letter, then letters, digits and hyphens, all lower case.
-
-    >>> list(pddl_identifiers(["Boil water!", "boil water", "½ cup", "Öl", "水"]).values())
-    ['boil-water', 'boil-water-2', 'step-1-2-cup', 'ol', 'step']
-    """
+    """A different PDDL identifier for every name: a letter, then letters, digits and hyphens, all lower case."""
     taken = set(_RESERVED)
     identifiers: dict[str, str] = {}
     for name in names:
         letters = unicodedata.normalize("NFKD", name).replace("\N{FRACTION SLASH}", "-").encode("ascii", "ignore")
         plain = re.sub(r"[^a-z0-9]+", "-", letters.decode("ascii").lower()).strip("-")[:_LONGEST].rstrip("-")
         base = plain if plain[:1].isalpha() else f"step-{plain}".rstrip("-")
-        number, candidate = 1, base
-        while candidate in taken:
-            number += 1
-            candidate = f"{base}-{number}"
-        taken.add(candidate)
-        identifiers[name] = candidate
+        numbered = chain([base], (f"{base}-{number}" for number in count(2)))
+        identifiers[name] = next(candidate for candidate in numbered if candidate not in taken)
+        taken.add(identifiers[name])
     return identifiers
 
 

@@ -1,18 +1,8 @@
-"""A graph as a process model of another tool: BPMN 2.0 or a Petri net (PNML).
+"""A graph as a process model of another tool: BPMN 2.0 with its diagram, or a Petri net (PNML).
 
-BPMN: a process with its diagram, for Camunda, bpmn.io, Signavio, pm4py and others.
-
-Steps run in parallel but for what must come first. A step that may be left out, and a group of which only one is done,
-are choices (exclusive gateways); what comes after goes on when the choice was made. The process allows every run that
-the graph allows. Gateways cannot say all that a graph can: where the process allows other runs too, the rule that is
-missing stands in the documentation of the task.
-
-PNML: a Petri net for ProM, pm4py and others. Its complete firing sequences are the complete runs.
-
-Between two required steps, what comes first leaves a token in a place for the other one. The rest looks at a place
-without emptying it, with an arc there and one back: at "done: x" for a need, at "to do: x" for what must not be done
-yet (after, if done; not). An exclusive group shares one token. A step with alternatives has a transition for each of
-them, all of the same name. Silent transitions begin and end a run, and put away what was left out.
+BPMN allows every run that the graph allows: steps run in parallel but for what must come first; optional steps and
+exclusive groups are choices (exclusive gateways). The rules that gateways cannot express stand in the documentation of
+the tasks. The complete firing sequences of the Petri net are the complete runs of the graph.
 """
 
 from __future__ import annotations
@@ -20,7 +10,7 @@ from __future__ import annotations
 import logging
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain, count, product
 from typing import TypeAlias
 
 from msg2.graph import Formula, SubtaskGraph, all_of, disjunctive_normal_form
@@ -36,8 +26,7 @@ _NAMESPACES = {
 }
 _SIZES = {"task": (120, 80), "exclusiveGateway": (50, 50), "parallelGateway": (50, 50)}
 _EVENT_SIZE = (36, 36)
-_COLUMN, _ROW = 170, 110
-"""Pixels from one element to the next."""
+_COLUMN, _ROW = 170, 110  # pixels from one element to the next
 
 _Block: TypeAlias = tuple[Step, ...]
 """A step, or an exclusive group as one choice."""
@@ -142,10 +131,9 @@ def _add_block(
         return tasks[0], tasks[0]
     choice, merged = process.add("exclusiveGateway"), process.add("exclusiveGateway")
     for task in tasks:
-        process.connect(choice, task)
-        process.connect(task, merged)
+        process.flows += [(choice, task), (task, merged)]
     if optional:
-        process.connect(choice, merged)
+        process.flows.append((choice, merged))
     return choice, merged
 
 
@@ -156,7 +144,7 @@ class _Process:
         self._root = ET.Element("bpmn:definitions", {**_NAMESPACES, "id": "definitions"})
         self._process = ET.SubElement(self._root, "bpmn:process", id="process", name=_text(name), isExecutable="false")
         self._kinds: dict[str, str] = {}
-        self._flows: list[tuple[str, str]] = []
+        self.flows: list[tuple[str, str]] = []
 
     def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> str:
         """Add an element."""
@@ -167,34 +155,28 @@ class _Process:
             ET.SubElement(element, "bpmn:documentation").text = _text("; ".join(notes))
         return id
 
-    def connect(self, source: str, target: str) -> None:
-        """Add a flow from one element to another."""
-        self._flows.append((source, target))
-
     def add_split(self, source: str, ways: int) -> str:
         """Where `ways` flows begin: at the element itself, or at a gateway behind it."""
         if ways < 2:
             return source
         gateway = self.add("parallelGateway")
-        self.connect(source, gateway)
+        self.flows.append((source, gateway))
         return gateway
 
     def join(self, sources: Sequence[str], target: str) -> None:
         """Lead several flows to an element, through a gateway that waits for all of them."""
         gateway = target if len(sources) < 2 else self.add("parallelGateway")
-        for source in sources:
-            self.connect(source, gateway)
+        self.flows += [(source, gateway) for source in sources]
         if gateway != target:
-            self.connect(gateway, target)
+            self.flows.append((gateway, target))
 
     def to_xml(self) -> str:
         """The document, with the diagram."""
-        for number, (source, target) in enumerate(self._flows):
+        for number, (source, target) in enumerate(self.flows):
             flow = {"id": f"f{number}", "sourceRef": source, "targetRef": target}
             ET.SubElement(self._process, "bpmn:sequenceFlow", flow)
         self._draw()
-        ET.indent(self._root)
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(self._root, encoding="unicode")}\n'
+        return _to_text(self._root)
 
     def _draw(self) -> None:
         diagram = ET.SubElement(self._root, "bpmndi:BPMNDiagram", id="diagram")
@@ -205,26 +187,26 @@ class _Process:
             shape = ET.SubElement(plane, "bpmndi:BPMNShape", id=f"{id}_shape", bpmnElement=id)
             corner = {"x": f"{x - width / 2:g}", "y": f"{y - height / 2:g}"}
             ET.SubElement(shape, "dc:Bounds", {**corner, "width": str(width), "height": str(height)})
-        for number, (source, target) in enumerate(self._flows):
+        for number, (source, target) in enumerate(self.flows):
             edge = ET.SubElement(plane, "bpmndi:BPMNEdge", id=f"f{number}_edge", bpmnElement=f"f{number}")
             for x, y in self._waypoints(source, target, centres):
                 ET.SubElement(edge, "di:waypoint", x=f"{x:g}", y=f"{y:g}")
 
     def _centres(self) -> dict[str, tuple[float, float]]:
         """Every element one column behind the last that leads to it, as near to those as there is room."""
-        sources = {id: [one for one, target in self._flows if target == id] for id in self._kinds}
+        import networkx
+
+        flows = networkx.DiGraph(self.flows)
+        order = {id: place for place, id in enumerate(self._kinds)}
         columns: dict[str, int] = {}
-        while len(columns) < len(self._kinds):
-            for id in self._kinds:
-                if id not in columns and all(one in columns for one in sources[id]):
-                    columns[id] = 1 + max((columns[one] for one in sources[id]), default=-1)
         rows: dict[str, float] = {}
-        for column in sorted(set(columns.values())):
-            here = [id for id in self._kinds if columns[id] == column]
-            wanted = {id: sum(rows[one] for one in sources[id]) / max(len(sources[id]), 1) for id in here}
-            row = min(wanted.values()) - (len(here) - 1) / 2
-            for id in sorted(here, key=wanted.__getitem__):
-                rows[id] = row = max(row, wanted[id]) if len(here) == 1 else row
+        for column, generation in enumerate(networkx.topological_generations(flows)):
+            ids = sorted(generation, key=order.__getitem__)
+            columns |= dict.fromkeys(ids, column)
+            wanted = {id: sum(rows[one] for one in flows.pred[id]) / max(len(flows.pred[id]), 1) for id in ids}
+            row = min(wanted.values()) - (len(ids) - 1) / 2
+            for id in sorted(ids, key=wanted.__getitem__):
+                rows[id] = row = max(row, wanted[id]) if len(ids) == 1 else row
                 row += 1
         top = min(rows.values())
         return {id: (100 + _COLUMN * columns[id], 100 + _ROW * (rows[id] - top)) for id in self._kinds}
@@ -244,6 +226,11 @@ class _Process:
 
 def _text(name: str) -> str:
     return truncate(escape_control_characters(one_line(name)), 2000)
+
+
+def _to_text(root: ET.Element) -> str:
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 # -- PNML -------------------------------------------------------------------------------------------------------
@@ -285,9 +272,8 @@ def to_pnml(graph: SubtaskGraph) -> str:
              *((after, "to do") for after in sorted(not_yet))]
             for term in disjunctive_normal_form(rest)
         ]  # fmt: skip
-        for term in terms[name]:
-            for one, state in term:
-                looked_at[state].add(one)
+        for one, state in chain.from_iterable(terms[name]):
+            looked_at[state].add(one)
 
     certain = {group for group in reduced.exclusive if reduced.optional.isdisjoint(group)}
     # What is marked when a run begins, what it has to reach, and what is there when nothing is left to put away.
@@ -336,7 +322,7 @@ class _PetriNet:
         self._page = ET.SubElement(self._net, "page", id="page")
         self._places: dict[_NetPlace, ET.Element] = {}
         self._arcs: list[tuple[str, str]] = []
-        self._transitions = 0
+        self._numbers = count()
 
     def _place_id(self, place: _NetPlace) -> str:
         if place not in self._places:
@@ -348,8 +334,7 @@ class _PetriNet:
         self, name: str, consumed: Iterable[_NetPlace], produced: Iterable[_NetPlace], *, silent: bool = False
     ) -> None:
         """Add a transition with its arcs."""
-        id = f"t{self._transitions}"
-        self._transitions += 1
+        id = f"t{next(self._numbers)}"
         self._arcs += [(self._place_id(place), id) for place in consumed]
         self._arcs += [(id, self._place_id(place)) for place in produced]
         transition = ET.SubElement(self._page, "transition", id=id)
@@ -363,9 +348,8 @@ class _PetriNet:
         for number, (source, target) in enumerate(self._arcs):
             ET.SubElement(self._page, "arc", id=f"a{number}", source=source, target=target)
         marking = ET.SubElement(ET.SubElement(self._net, "finalmarkings"), "marking")
-        _add_text(ET.SubElement(marking, "place", idref=self._place_id(_END)), "text", "1", nested=False)
-        ET.indent(self._root)
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(self._root, encoding="unicode")}\n'
+        ET.SubElement(ET.SubElement(marking, "place", idref=self._place_id(_END)), "text").text = "1"
+        return _to_text(self._root)
 
 
 def _place_name(place: _NetPlace) -> str:
@@ -373,6 +357,5 @@ def _place_name(place: _NetPlace) -> str:
     return f"{kind}: {', '.join(steps)}" if steps else kind
 
 
-def _add_text(parent: ET.Element, tag: str, text: str, *, nested: bool = True) -> None:
-    element = ET.SubElement(parent, tag)
-    (ET.SubElement(element, "text") if nested else element).text = escape_control_characters(text)
+def _add_text(parent: ET.Element, tag: str, text: str) -> None:
+    ET.SubElement(ET.SubElement(parent, tag), "text").text = escape_control_characters(text)

@@ -9,11 +9,13 @@ without common steps are independent and a shared step is expanded (Shannon): P(
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -70,11 +72,7 @@ class Formula:
         return (_RANK[self.kind], self.name, tuple(operand._key for operand in self.operands))
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.kind, self.name, self.operands))
+        return hash(self._key)
 
     # -- value --------------------------------------------------------------------------------------------------
 
@@ -107,19 +105,15 @@ class Formula:
         array of bool, shape (rows,)
             Where the formula holds.
         """
-        index = {name: column for column, name in enumerate(steps)}
-        return self._evaluate_columns(completed, index)
-
-    def _evaluate_columns(self, completed: NDArray[np.bool_], index: Mapping[Step, int]) -> NDArray[np.bool_]:
         match self.kind:
             case "true":
                 return np.ones(len(completed), dtype=np.bool_)
             case "step":
-                return completed[:, index[self.name]]
+                return completed[:, steps.index(self.name)]
             case "not":
-                return ~self.operands[0]._evaluate_columns(completed, index)
+                return ~self.operands[0].evaluate_rows(completed, steps)
             case _:
-                values = np.stack([operand._evaluate_columns(completed, index) for operand in self.operands])
+                values = np.stack([operand.evaluate_rows(completed, steps) for operand in self.operands])
                 result: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
                 return result
 
@@ -253,7 +247,8 @@ def _combine(kind: FormulaKind, formulas: Iterable[Formula], neutral: Formula, a
     for formula in formulas:
         flat.update(formula.operands if formula.kind == kind else (formula,))
     flat.discard(neutral)
-    if absorbing in flat or any(_contradicting(operand, kind) <= flat for operand in flat):
+    opposites = map(negation, flat)  # flattened like their neighbours
+    if absorbing in flat or any(flat.issuperset(f.operands if f.kind == kind else (f,)) for f in opposites):
         return absorbing
     dual: FormulaKind = "any" if kind == "all" else "all"
     # Absorption: a & (a | b) = a, and (a | b) & (a | b | c) = a | b.
@@ -266,12 +261,6 @@ def _combine(kind: FormulaKind, formulas: Iterable[Formula], neutral: Formula, a
     if not minimal:
         return neutral
     return minimal[0] if len(minimal) == 1 else Formula(kind, operands=tuple(sorted(minimal, key=lambda f: f._key)))
-
-
-def _contradicting(operand: Formula, kind: FormulaKind) -> frozenset[Formula]:
-    """The operands that contradict `operand` where they stand together, flattened like their neighbours."""
-    opposite = negation(operand)
-    return frozenset(opposite.operands if opposite.kind == kind else (opposite,))
 
 
 def formula_from_json(value: object, path: str = "$", steps: Set[Step] | None = None) -> Formula:
@@ -483,42 +472,19 @@ def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
             return Fraction(1, 2)
         case "not":
             return 1 - _probability(formula.operands[0], memo)
-    if formula not in memo:
-        groups = list(_independent_groups(formula.operands))
-        memo[formula] = (
-            _shannon_expansion(formula, memo) if len(groups) == 1 else _product_of_groups(formula, groups, memo)
-        )
-    return memo[formula]
-
-
-def _product_of_groups(
-    formula: Formula, groups: Sequence[Sequence[Formula]], memo: dict[Formula, Fraction]
-) -> Fraction:
-    """An AND holds where all its independent groups do, an OR fails where all of them do."""
-    result = Fraction(1)
-    for group in groups:
-        result *= _probability(all_of(group), memo) if formula.kind == "all" else 1 - _probability(any_of(group), memo)
-    return result if formula.kind == "all" else 1 - result
-
-
-def _shannon_expansion(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
-    shared = Counter(name for operand in formula.operands for name in operand.steps)
-    pivot = min(shared, key=lambda name: (-shared[name], name))
-    return sum((_probability(formula.substitute({pivot: value}), memo) for value in (True, False)), Fraction(0)) / 2
-
-
-def _independent_groups(operands: Sequence[Formula]) -> Iterator[list[Formula]]:
-    """Operands grouped so that different groups have no step in common."""
-    rest = list(operands)
-    while rest:
-        group = [rest.pop(0)]
-        steps = set(group[0].steps)
-        grown = True
-        while grown:
-            connected = [operand for operand in rest if operand.steps & steps]
-            grown = bool(connected)
-            for operand in connected:
-                rest.remove(operand)
-                group.append(operand)
-                steps |= operand.steps
-        yield group
+    if formula in memo:
+        return memo[formula]
+    groups: list[list[Formula]] = []  # operands of different groups have no step in common
+    for operand in formula.operands:
+        linked = [group for group in groups if any(operand.steps & other.steps for other in group)]
+        groups = [group for group in groups if group not in linked] + [[operand, *chain.from_iterable(linked)]]
+    if len(groups) == 1:
+        shared = Counter(name for operand in formula.operands for name in operand.steps)
+        pivot = min(shared, key=lambda name: (-shared[name], name))
+        result = sum(_probability(formula.substitute({pivot: value}), memo) for value in (True, False)) * Fraction(1, 2)
+    elif formula.kind == "all":
+        result = math.prod((_probability(all_of(group), memo) for group in groups), start=Fraction(1))
+    else:  # an OR fails where all its independent groups do
+        result = 1 - math.prod((1 - _probability(any_of(group), memo) for group in groups), start=Fraction(1))
+    memo[formula] = result
+    return result

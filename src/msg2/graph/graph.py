@@ -7,11 +7,12 @@ both done (`exclusive`), which may be left out (`optional`), and which are often
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise, permutations
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msg2.errors import InputError, errors_at, optional_dependency
-from msg2.graph import explanation, reduction
-from msg2.graph.closure import Relation, transitive_closure, transitive_reduction
-from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support
+from msg2.graph import explanation
+from msg2.graph.closure import (
+    Relation,
+    drop_implied,
+    necessary_steps,
+    reduce_order,
+    transitive_closure,
+    transitive_reduction,
+)
+from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.task import Step
@@ -104,7 +112,8 @@ class SubtaskGraph:
 
     def precondition(self, step: Step) -> Formula:
         """f_n of the step."""
-        self._position(step)
+        if step not in self.index:
+            raise InputError(f"{short_repr(step)} is not a step of the graph")
         return self.preconditions.get(step, TRUE)
 
     def eligible(self, completed: Iterable[Step]) -> frozenset[Step]:
@@ -114,7 +123,7 @@ class SubtaskGraph:
         """
         done = frozenset(completed)
         for name in sorted(done):
-            self._position(name)
+            self.precondition(name)  # refuses what is no step
         return frozenset(
             name
             for name in self.steps
@@ -152,27 +161,27 @@ class SubtaskGraph:
 
     def partners(self, step: Step) -> frozenset[Step]:
         """The steps that are never done in the same run as `step`, as the exclusive groups say."""
-        return self._partners.get(step, frozenset())
+        return self._related["partners", step]
 
     def order_predecessors(self, step: Step) -> frozenset[Step]:
         """The steps that come before `step` where both are done, as `order` says."""
-        return self._order_predecessors.get(step, frozenset())
+        return self._related["before", step]
 
     def order_successors(self, step: Step) -> frozenset[Step]:
         """The steps that come after `step` where both are done, as `order` says."""
-        return self._order_successors.get(step, frozenset())
+        return self._related["after", step]
 
     @cached_property
-    def _partners(self) -> Mapping[Step, frozenset[Step]]:
-        return _related((name, other) for group in self.exclusive for name, other in permutations(group, 2))
-
-    @cached_property
-    def _order_predecessors(self) -> Mapping[Step, frozenset[Step]]:
-        return _related((after, before) for before, after in self.order)
-
-    @cached_property
-    def _order_successors(self) -> Mapping[Step, frozenset[Step]]:
-        return _related(self.order)
+    def _related(self) -> Mapping[tuple[str, Step], frozenset[Step]]:
+        """By relation and step, the steps that are so related to it."""
+        related = defaultdict[tuple[str, Step], frozenset[Step]](frozenset)
+        for group in self.exclusive:
+            for name in group:
+                related["partners", name] |= frozenset(group) - {name}
+        for before, after in self.order:
+            related["before", after] |= {before}
+            related["after", before] |= {after}
+        return related
 
     @cached_property
     def required(self) -> frozenset[Step]:
@@ -206,8 +215,8 @@ class SubtaskGraph:
 
     def ancestors(self, step: Step) -> frozenset[Step]:
         """The steps from which `step` is reachable through any AND/OR node."""
-        column = self.ancestor_matrix[:, self._position(step)]
-        return frozenset(name for name, is_ancestor in zip(self.steps, column, strict=True) if is_ancestor)
+        parents = self.parents(step)
+        return parents.union(name for name in self.steps if self.ancestor_matrix[self.index[name], self.index[step]])
 
     @cached_property
     def layer(self) -> Mapping[Step, int]:
@@ -217,29 +226,25 @@ class SubtaskGraph:
     @cached_property
     def ancestor_matrix(self) -> Relation:
         """R_G, shape (steps, steps): [a, b] is True when a is an ancestor of b (Eq. graphmetric)."""
-        return transitive_closure(
-            self._matrix((before, after) for after in self.steps for before in self.parents(after))
-        )
+        needs = self.relation((before, after) for after in self.steps for before in self.parents(after))
+        return transitive_closure(needs)
 
-    def _matrix(self, pairs: Iterable[tuple[Step, Step]]) -> Relation:
+    def relation(self, pairs: Iterable[tuple[Step, Step]]) -> Relation:
+        """Pairs of steps as a matrix of shape (steps, steps)."""
         relation = np.zeros((len(self.steps), len(self.steps)), dtype=np.bool_)
         for before, after in pairs:
-            relation[self._index[before], self._index[after]] = True
+            relation[self.index[before], self.index[after]] = True
         return relation
 
     def ancestor_matrix_in_order(self, steps: Iterable[Step]) -> Relation:
         """R_G with the steps in another order."""
-        places = [self._index[name] for name in steps]
+        places = [self.index[name] for name in steps]
         return self.ancestor_matrix[np.ix_(places, places)]
 
     @cached_property
-    def _index(self) -> Mapping[Step, int]:
+    def index(self) -> Mapping[Step, int]:
+        """The place of each step among `steps`."""
         return {name: position for position, name in enumerate(self.steps)}
-
-    def _position(self, step: Step) -> int:
-        if step not in self._index:
-            raise InputError(f"{short_repr(step)} is not a step of the graph")
-        return self._index[step]
 
     def edges(self) -> tuple[Edge, ...]:
         """Every edge with its kind and support: what a step needs, and what it comes after if both are done.
@@ -252,11 +257,12 @@ class SubtaskGraph:
         >>> edge.before, edge.after, edge.kind, edge.support.share
         ('boil', 'pour', 'needs', 0.9)
         """
-        return tuple(
-            Edge(before, after, self.support(before, after), "needs" if before in self.parents(after) else "after")
-            for after in self.steps
-            for before in sorted(self.parents(after) | self.order_predecessors(after))
-        )
+        edges = []
+        for after in self.steps:
+            needed, supports = self.precondition(after).steps, self.step_evidence(after).edges
+            for before in sorted(needed | self.order_predecessors(after)):
+                edges.append(Edge(before, after, supports.get(before), "needs" if before in needed else "after"))
+        return tuple(edges)
 
     def support(self, before: Step, after: Step) -> Support | None:
         """Look up the videos that have one step before another.
@@ -298,7 +304,7 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = transitive_reduction(self._matrix(self.edge_pairs()))
+        kept = transitive_reduction(self.relation(self.edge_pairs()))
         inner = frozenset((self.steps[a], self.steps[b]) for a, b in np.argwhere(kept).tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
@@ -319,8 +325,10 @@ class SubtaskGraph:
         >>> sorted(g.transitive_reduction().edge_pairs())
         [('a', 'b'), ('b', 'c')]
         """
-        reduced = replace(self, preconditions=reduction.transitive_reduction(self.steps, self.preconditions))
-        return replace(reduced, order=reduction.reduce_order(reduced)) if self.order else reduced
+        required = necessary_steps(self.steps, self.preconditions)
+        formulas = {name: drop_implied(formula, required) for name, formula in self.preconditions.items()}
+        reduced = replace(self, preconditions=formulas)
+        return replace(reduced, order=reduce_order(reduced)) if self.order else reduced
 
     def rename_steps(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
@@ -344,15 +352,13 @@ class SubtaskGraph:
         )
 
     def to_networkx(self) -> networkx.DiGraph:
-        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.node_link.node_link_graph`.
+        """A `networkx.DiGraph` of steps and operators; see `msg2.graph.evidence.node_link_graph`.
 
         Nodes have `kind`, `label` and `layer`, steps also `optional`; edges have `kind` ("needs" or "after"), `weak`
         and `support`, the share of the videos with both steps that have this order (None where there is no evidence).
         The exclusive groups are the graph's attribute `exclusive`.
         """
         import networkx
-
-        from msg2.graph.node_link import node_link_graph
 
         nodes, links = node_link_graph(self)
         graph = networkx.DiGraph(task=self.task, exclusive=[list(group) for group in self.exclusive])
@@ -505,14 +511,6 @@ def _check_names(
     for name, share in repeats.items():
         if not 0 <= share <= 1:
             raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
-
-
-def _related(pairs: Iterable[tuple[Step, Step]]) -> dict[Step, frozenset[Step]]:
-    """Of every first step of some pairs, the second ones."""
-    related: dict[Step, set[Step]] = {}
-    for first, second in pairs:
-        related.setdefault(first, set()).add(second)
-    return {name: frozenset(others) for name, others in related.items()}
 
 
 def _rename_texts(value: object, names: Mapping[Step, Step]) -> object:

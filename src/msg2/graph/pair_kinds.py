@@ -10,16 +10,17 @@ The kind of the ordered pair (a, b) speaks of all runs that the graph allows:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msg2.graph.closure import Relation, necessary_steps
 from msg2.graph.evidence import PairKind
 from msg2.graph.formula import Formula
-from msg2.graph.reduction import necessary_steps
 from msg2.task import Step
 
 if TYPE_CHECKING:
@@ -35,28 +36,18 @@ class PairKinds:
     """
 
     steps: tuple[Step, ...]
-    needs: NDArray[np.bool_]
-    before: NDArray[np.bool_]
-    exclusive: NDArray[np.bool_]
+    needs: Relation
+    before: Relation
+    exclusive: Relation
 
     def kind(self, before: Step, after: Step) -> PairKind:
-        """Return the kind of an ordered pair.
-
-        Parameters
-        ----------
-        before, after : str
-            Two steps.
-
-        Returns
-        -------
-        PairKind
-        """
+        """Return the kind of an ordered pair."""
         pair = self.steps.index(before), self.steps.index(after)
         if self.exclusive[pair]:
             return "exclusive"
         return "needs" if self.needs[pair] else "after" if self.before[pair] else "free"
 
-    def among(self, steps: Sequence[Step]) -> NDArray[np.bool_]:
+    def among(self, steps: Sequence[Step]) -> Relation:
         """`before` of some of the steps, in their order."""
         places = [self.steps.index(name) for name in steps]
         return self.before[np.ix_(places, places)]
@@ -72,73 +63,40 @@ def pair_kinds(graph: SubtaskGraph) -> PairKinds:
     >>> kinds.kind("grind", "pour"), kinds.kind("grind", "open"), kinds.kind("pour", "grind")
     ('after', 'exclusive', 'free')
     """
-    index = {name: place for place, name in enumerate(graph.steps)}
-    size = len(index)
-    needs = np.zeros((size, size), dtype=np.bool_)
-    for name, needed in necessary_steps(graph.steps, graph.preconditions).items():
-        needs[[index[earlier] for earlier in needed], index[name]] = True
-    exclusive = _exclusive_pairs(graph, index)
+    different = ~np.eye(len(graph.steps), dtype=np.bool_)
+    exclusive = graph.relation(pair for group in graph.exclusive for pair in permutations(group, 2))
+    while exclusive.any():
+        wider = _follow(graph, exclusive)
+        wider = (wider | wider.T) & different
+        if (wider == exclusive).all():
+            break
+        exclusive = wider
+    required = necessary_steps(graph.steps, graph.preconditions)
+    needs = graph.relation((earlier, name) for name, earlier_steps in required.items() for earlier in earlier_steps)
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
-    possible = ~(exclusive | np.eye(size, dtype=np.bool_))  # of steps that are never both done, nothing follows
-    before = needs.copy()
-    for first, second in graph.order:
-        before[index[first], index[second]] = True
+    before = needs | graph.relation(graph.order)
     while True:
         # a, x, b in this order, and x is in every run with b, or in every run at all.
         wider = before | (before.astype(np.float32) @ (before & (needs | always[:, None])).astype(np.float32) > 0)
-        for name, formula in graph.preconditions.items():
-            wider[:, index[name]] |= _holds_before(formula, wider, exclusive, index)
-        wider &= possible
+        # A step comes before an OR where it comes before, is or rules out every branch.
+        wider = _follow(graph, wider | exclusive | ~different) & different & ~exclusive
         if (wider == before).all():
-            break
+            return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
         before = wider
-    return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
 
 
-def _holds_before(
-    formula: Formula, before: NDArray[np.bool_], exclusive: NDArray[np.bool_], index: Mapping[Step, int]
-) -> NDArray[np.bool_]:
-    """The steps that, where they are done at all, are done when `formula` first holds, shape (N,)."""
-    parts = [_holds_before(operand, before, exclusive, index) for operand in formula.operands]
-    match formula.kind:
-        case "step":
-            place = index[formula.name]
-            return np.asarray(before[:, place] | (np.arange(len(index)) == place))
-        case "all":
-            return np.asarray(np.logical_or.reduce(parts))
-        case "any":  # by every branch, or it rules the branch out
-            ruled_out = (_ruled_out(operand, exclusive, index) for operand in formula.operands)
-            return np.asarray(np.logical_and.reduce([a | b for a, b in zip(parts, ruled_out, strict=True)]))
-    return np.zeros(len(index), dtype=np.bool_)
+def _follow(graph: SubtaskGraph, relation: Relation) -> Relation:
+    """A relation to steps, and what it says of the steps that need them: as of some of an AND, of all of an OR."""
 
+    def column(formula: Formula) -> NDArray[np.bool_]:
+        if formula.kind == "step":
+            return relation[:, graph.index[formula.name]]
+        if formula.kind not in ("all", "any"):
+            return np.zeros(len(relation), dtype=np.bool_)
+        parts = np.stack([column(operand) for operand in formula.operands])
+        return np.asarray(parts.any(axis=0) if formula.kind == "all" else parts.all(axis=0))
 
-def _exclusive_pairs(graph: SubtaskGraph, index: Mapping[Step, int]) -> NDArray[np.bool_]:
-    """The pairs that are never both done: by the groups, and by what their steps need; shape (N, N)."""
-    pairs = np.zeros((len(index), len(index)), dtype=np.bool_)
-    for group in graph.exclusive:
-        places = [index[name] for name in group]
-        pairs[np.ix_(places, places)] = True
-    np.fill_diagonal(pairs, False)
-    while pairs.any():
-        wider = pairs.copy()
-        for name, formula in graph.preconditions.items():
-            wider[:, index[name]] |= _ruled_out(formula, pairs, index)
-        wider |= wider.T
-        np.fill_diagonal(wider, False)
-        if (wider == pairs).all():
-            break
-        pairs = wider
-    return pairs
-
-
-def _ruled_out(formula: Formula, exclusive: NDArray[np.bool_], index: Mapping[Step, int]) -> NDArray[np.bool_]:
-    """The steps with which `formula` can never hold, shape (N,)."""
-    parts = [_ruled_out(operand, exclusive, index) for operand in formula.operands]
-    match formula.kind:
-        case "step":
-            return exclusive[:, index[formula.name]]
-        case "all":
-            return np.asarray(np.logical_or.reduce(parts))
-        case "any":
-            return np.asarray(np.logical_and.reduce(parts))
-    return np.zeros(len(index), dtype=np.bool_)
+    wider = relation.copy()
+    for name, formula in graph.preconditions.items():
+        wider[:, graph.index[name]] |= column(formula)
+    return wider

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, all_of, step
-from msg2.graph.closure import Relation, clique_cover, transitive_closure
-from msg2.graph.reduction import necessary_steps, reduce_order, required_steps
+from msg2.graph.closure import Relation, clique_cover, necessary_steps, reduce_order, required_steps, transitive_closure
 from msg2.inference.result import LearnedPreconditions, keep_clauses, reduce_changed, replace_preconditions
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video

@@ -17,7 +17,7 @@ import numpy as np
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
-from msg2.graph.reduction import reduce_order
+from msg2.graph.closure import reduce_order
 from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
 from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta

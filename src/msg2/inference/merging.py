@@ -17,8 +17,7 @@ import numpy as np
 
 from msg2.errors import InputError
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
-from msg2.graph.closure import clique_cover, transitive_closure
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import clique_cover, necessary_steps, transitive_closure
 from msg2.inference.result import Clauses
 from msg2.metrics import match_step_names
 from msg2.options import fields_to_json

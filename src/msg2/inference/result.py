@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
-from msg2.graph.reduction import necessary_steps, required_steps
+from msg2.graph.closure import necessary_steps, required_steps
 from msg2.sequences import Sequences
 from msg2.task import Step
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msg2.errors import InputError
 from msg2.graph import PAIR_KINDS, Formula, PairKind, SubtaskGraph, all_of, are_equivalent, step
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import necessary_steps
 from msg2.metrics.graph_scores import match_step_names
 from msg2.options import fields_to_json
 from msg2.task import Step

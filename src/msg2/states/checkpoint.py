@@ -33,8 +33,8 @@ from msg2.states.network import StateModel
 from msg2.states.optimization import torch_seed
 from msg2.task import Step
 
-Part: TypeAlias = Literal["training", "validation"]
-VideoSplit: TypeAlias = Mapping[Part, tuple[str, ...]]
+SplitName: TypeAlias = Literal["training", "validation"]
+VideoSplit: TypeAlias = Mapping[SplitName, tuple[str, ...]]
 """The ids of the videos that a training learns from, and of those that it is validated on."""
 
 

@@ -23,7 +23,7 @@ from torch import Tensor
 from msg2.errors import InputError
 from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint
-from msg2.states.checkpoint import ModelCard, Part
+from msg2.states.checkpoint import ModelCard, SplitName
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, chunks, collate
 from msg2.states.network import Batch, StateModel
@@ -123,7 +123,7 @@ def select_device(device: Literal["auto", "cpu", "cuda"]) -> torch.device:
     return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[Part, tuple[int, ...]]:
+def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[SplitName, tuple[int, ...]]:
     """The numbers of the videos for training and validation; all are for training where none is to be kept."""
     held_out = round(training.validation * len(dataset))
     if training.validation > 0:
@@ -162,7 +162,7 @@ class _TrainingRun:
         card: ModelCard,
         model: StateModel,
         dataset: StateDataset,
-        numbers: dict[Part, tuple[int, ...]],
+        numbers: dict[SplitName, tuple[int, ...]],
         folder: Path,
     ) -> None:
         self.model, self.dataset, self.numbers, self.folder = model, dataset, numbers, folder

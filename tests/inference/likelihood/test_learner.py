@@ -12,7 +12,7 @@ from hypothesis import given
 import msg2
 from msg2.assist import CheckReport, check
 from msg2.graph import SubtaskGraph, any_of, step
-from msg2.graph.reduction import necessary_steps
+from msg2.graph.closure import necessary_steps
 from msg2.inference import infer, infer_all
 from msg2.inference.inference import run_inference
 from msg2.simulation import random_world, simulate
