@@ -76,7 +76,7 @@ def test_a_sample_is_of_whole_videos_and_evenly_spread() -> None:
     assert variants.sample(300) is variants
     assert variants.sample(9) is variants  # three variants of three labels: nothing to save
     drawn = variants_of(task).sample(8)
-    assert drawn.videos == 2
+    assert drawn.weight.sum() == 2
     many = Task("t", "abcdef", [Video(f"v{n:03d}", map(Segment, np.random.default_rng(n).permutation(list("abcdef"))))
                                 for n in range(200)])  # fmt: skip
     sample = variants_of(many).sample(120)
