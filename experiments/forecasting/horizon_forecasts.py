@@ -8,8 +8,9 @@ from functools import cache
 from statistics import fmean
 
 from experiments.result_tables import Table, Value
-from msg2.assist import Ranker, fit_end_probability, fit_waiting_times, look_ahead
-from msg2.assist.time_left import INTERVAL
+from msg2.assist import Ranker
+from msg2.assist.forecasting import fit_end_probability, look_ahead
+from msg2.assist.time_left import INTERVAL, fit_waiting_times
 from msg2.graph import SubtaskGraph
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.task import Step, Task

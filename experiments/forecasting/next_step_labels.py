@@ -15,9 +15,10 @@ from experiments.forecasting import horizon_forecasts
 from experiments.forecasting.logistic_ranker import logistic_ranker
 from experiments.name_order import infer_by_names
 from experiments.result_tables import Dot, Result, Table, Value
-from msg2.assist import Ranker, bigram, fit_forecaster, recency, train_test_split
-from msg2.assist.next_step_evaluation import TEST_SHARE, next_step_predictions
-from msg2.assist.rankers import grprop
+from msg2.assist import Ranker
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.next_step_evaluation import TEST_SHARE, next_step_predictions, train_test_split
+from msg2.assist.rankers import bigram, grprop, recency
 from msg2.formats import read_all
 from msg2.graph import SubtaskGraph
 from msg2.inference import infer
@@ -182,7 +183,7 @@ def _confidence_table(pooled: Mapping[str, Sequence[NextStepPrediction]]) -> Tab
 
 
 def _accuracy_percent(made: Sequence[NextStepPrediction]) -> float:
-    """Accuracy of the predictions, as `msg2.assist.evaluate_ranker` has it."""
+    """Accuracy of the predictions, as `evaluate_ranker` has it."""
     return 100 * sum(one.correct for one in made) / len(made) if made else 0.0
 
 

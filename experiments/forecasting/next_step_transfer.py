@@ -13,8 +13,10 @@ from experiments.experiment_options import ExperimentOptions
 from experiments.forecasting.next_step_labels import DELTA
 from experiments.forecasting.transfer_learning import fit_transfer_prior
 from experiments.result_tables import Result, Table, Value, save_plot
-from msg2.assist import Ranker, bigram, fit_forecaster, recency, train_test_split
-from msg2.assist.next_step_evaluation import next_step_predictions
+from msg2.assist import Ranker
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.next_step_evaluation import next_step_predictions, train_test_split
+from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.inference.likelihood.score import NameEncoder

@@ -32,8 +32,9 @@ from experiments.provenance import fingerprint
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value
 from experiments.state_prediction.state_cells import states_extra_installed
-from msg2.assist import bigram, fit_forecaster, recency, train_test_split
-from msg2.assist.next_step_evaluation import TEST_SHARE
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.next_step_evaluation import TEST_SHARE, train_test_split
+from msg2.assist.rankers import bigram, recency
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
 from msg2.media.encoders import text_encoder

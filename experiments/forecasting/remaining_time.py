@@ -13,8 +13,8 @@ from statistics import fmean, median, pstdev
 
 from experiments.experiment_options import ExperimentOptions
 from experiments.result_tables import Dot, Result, Table, Value
-from msg2.assist import fit_time_left, train_test_split
-from msg2.assist.next_step_evaluation import TEST_SHARE
+from msg2.assist.next_step_evaluation import TEST_SHARE, train_test_split
+from msg2.assist.time_left import fit_time_left
 from msg2.formats import read_all
 from msg2.graph import SubtaskGraph
 from msg2.progress import Progress

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from experiments.forecasting.next_step_labels import DELTA
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from experiments.hidden_steps.narration_models import CachedTextEncoder, NarrationOptions, cross_fill_labels
-from msg2.assist import Ranker, recency
+from msg2.assist import Ranker
 from msg2.assist.next_step_evaluation import tie_aware_accuracy
+from msg2.assist.rankers import recency
 from msg2.inference import infer
 from msg2.media.feature_store import VideoFeatures
 from msg2.task import Step, Task, Video
@@ -113,7 +114,7 @@ def network_forecaster(name: str, **changed: Any) -> ForecasterLearner:
 
 
 def expected_hits(forecast: VideoForecaster, video: Video) -> list[float]:
-    """Of each step of the video, the chance that it was the predicted one; as `msg2.assist.evaluate_ranker` has it.
+    """Of each step of the video, the chance that it was the predicted one; as `evaluate_ranker` has it.
 
     Parameters
     ----------

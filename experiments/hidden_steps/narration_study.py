@@ -43,8 +43,8 @@ from experiments.provenance import fingerprint
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table
 from experiments.state_prediction.state_cells import states_extra_installed
-from msg2.assist import evaluate_ranker, recency, train_test_split
-from msg2.assist.next_step_evaluation import TEST_SHARE
+from msg2.assist.next_step_evaluation import TEST_SHARE, evaluate_ranker, train_test_split
+from msg2.assist.rankers import recency
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
 from msg2.media.encoders import text_encoder

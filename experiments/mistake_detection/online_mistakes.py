@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from experiments.experiment_options import ExperimentOptions
 from experiments.mistake_detection.annotated_mistakes import Recipe, read_recipes
 from experiments.result_tables import Result, Table, Value
-from msg2.assist import ACCUSED, check
+from msg2.assist import check
 from msg2.assist.following import MistakeKind, Run
+from msg2.assist.mistakes import ACCUSED
 from msg2.assist.monitoring import THRESHOLD, fit_monitor
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer

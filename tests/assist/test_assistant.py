@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import msg2
-from msg2.assist import Assistant, check, fit_forecaster, plan_steps
+from msg2.assist import Assistant, check
 from msg2.assist.belief import Belief, Hypothesis
 from msg2.assist.events import answer_event
+from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.monitoring import fit_monitor
+from msg2.assist.planning import plan_steps
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, any_of, step
 from msg2.task import Segment, Task, Video

@@ -8,21 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from msg2.assist import (
-    RANKERS,
-    bigram,
-    check,
-    check_online,
-    evaluate_next_step,
-    fit_end_probability,
-    fit_forecaster,
-    fit_waiting_times,
-    forecast,
-    look_ahead,
-    make_ranker,
-    next_steps,
-    recency,
-)
+from msg2.assist import RANKERS, check, check_online, evaluate_next_step, forecast, next_steps
+from msg2.assist.forecasting import fit_end_probability, look_ahead
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.rankers import bigram, make_ranker, recency
+from msg2.assist.time_left import fit_waiting_times
 from msg2.errors import InputError
 from msg2.task import Segment, Task, Video
 from tests.assist.forecast_examples import GRAPH, NAMES, task_of

@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msg2.assist import (
-    RANKERS,
-    evaluate_ranker,
-    fit_forecaster,
-    recency,
-)
+from msg2.assist import RANKERS
 from msg2.assist.conditional_logit import ConditionalLogit
 from msg2.assist.learned_forecaster import (
     COUNT_FEATURES,
@@ -26,9 +21,11 @@ from msg2.assist.learned_forecaster import (
     count_transitions,
     encode_contexts,
     fit_features,
+    fit_forecaster,
     k_fold_split,
 )
-from msg2.assist.next_step_evaluation import next_step_predictions
+from msg2.assist.next_step_evaluation import evaluate_ranker, next_step_predictions
+from msg2.assist.rankers import recency
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, step
 from msg2.metrics.calibration import score_calibration

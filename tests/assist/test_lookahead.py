@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msg2.assist import fit_end_probability, fit_forecaster, fit_waiting_times, look_ahead
+from msg2.assist.forecasting import fit_end_probability, look_ahead
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.time_left import fit_waiting_times
 from msg2.errors import InputError
 from msg2.task import Segment, Task, Video
 from tests.assist.forecast_examples import DONE, GRAPH, NAMES, SEQUENCES, task_of

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from msg2.assist import ACCUSED, CheckReport, Mistake, StepTotal, check
+from msg2.assist import CheckReport, Mistake, check
 from msg2.assist.following import absent_meaning
+from msg2.assist.mistakes import ACCUSED, StepTotal
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer

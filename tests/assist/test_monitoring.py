@@ -121,11 +121,11 @@ def test_one_slip_does_not_make_mistakes_of_all_that_follows() -> None:
         False,
         False,
     ]  # a is missing, and that is said once
-    assert judge.rejected == {"b"}
+    assert judge.run.rejected == {"b"}
     assert followed(judge, "f").mistake  # a later slip still counts
     assert followed(judge, "a").corrects == ()  # b came without it, and has not been done again
     again = followed(judge, "b")
-    assert (again.mistake, again.corrects, judge.rejected) == (False, ("b",), {"f"})
+    assert (again.mistake, again.corrects, judge.run.rejected) == (False, ("b",), {"f"})
     assert followed(judge, "b").findings[0].deviation.kind == "repeated"
 
 
@@ -135,7 +135,7 @@ def test_what_came_too_early_is_the_mistake_also_if_that_is_known_only_later() -
     assert [followed(judge, name).mistake for name in "bdc"] == [False, False, False]  # a may only lack its label
     late = followed(judge, "a")
     assert [finding.deviation.other for finding in late.findings] == ["b", "d"]
-    assert judge.rejected == {"b"}  # c waited for b, and d does not need a
+    assert judge.run.rejected == {"b"}  # c waited for b, and d does not need a
     assert followed(judge, "b").corrects == ("b",)
 
 
@@ -143,7 +143,7 @@ def test_the_one_of_an_exclusive_pair_that_was_a_mistake_excludes_nothing() -> N
     usual = [["boil", "bag", "pour"]] * 9 + [["boil", "leaves", "pour"]] * 9
     judge = fit_monitor(TEA, task(TEA, *usual))
     assert [followed(judge, name).mistake for name in ("boil", "bag", "leaves")] == [False, False, True]
-    assert judge.rejected == {"leaves"}
+    assert judge.run.rejected == {"leaves"}
     copied = judge.copy()
     assert followed(copied, "leaves").mistake  # the other one is still there
     assert followed(judge, "pour").probability < 0.5

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.assist import bigram, next_steps, recency
+from msg2.assist import next_steps
+from msg2.assist.rankers import bigram, recency
 from msg2.errors import InputError
 from msg2.graph import FALSE, SubtaskGraph, all_of, any_of, negation, step
 from msg2.task import Segment, Task, Video

@@ -11,17 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msg2.assist import (
-    NextStepScore,
-    Ranker,
-    bigram,
-    evaluate_next_step,
-    evaluate_ranker,
-    fit_forecaster,
-    recency,
-    train_test_split,
-)
-from msg2.assist.next_step_evaluation import limit_videos
+from msg2.assist import Ranker, evaluate_next_step
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.next_step_evaluation import NextStepScore, evaluate_ranker, limit_videos, train_test_split
+from msg2.assist.rankers import bigram, recency
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.inference import infer

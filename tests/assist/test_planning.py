@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msg2.assist import recency
 from msg2.assist.planning import Plan, plan_steps
-from msg2.assist.rankers import Ranker
+from msg2.assist.rankers import Ranker, recency
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from tests.assist.deviation_examples import COFFEE, NAMES, TEA, graphs_of_all_kinds

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from msg2 import assist, drawing
-from msg2.assist.learned_forecaster import LearnedForecaster
+from msg2.assist.forecasting import fit_end_probability
+from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster
+from msg2.assist.rankers import recency
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.page_data import page_data, steps_in_diagram
 from msg2.drawing.page_parts import asset
@@ -52,7 +54,7 @@ def coffee_html() -> str:
 @cache
 def coffee_forecaster() -> LearnedForecaster:
     graph, task, _ = coffee()
-    return assist.fit_forecaster(graph, task)
+    return fit_forecaster(graph, task)
 
 
 @pytest.fixture
@@ -728,7 +730,7 @@ def case_of(graph: SubtaskGraph, done: list[str]) -> dict[str, Any]:
     return {"steps": steps, "done": [int(name) for name in done]}
 
 
-def recency(graph: SubtaskGraph, done: list[str]) -> dict[str, float]:
+def recency_by_definition(graph: SubtaskGraph, done: list[str]) -> dict[str, float]:
     """p[n] ∝ 0.9^Δ[n] of the eligible steps that are left, Δ from the first moment at which the graph allows a step."""
     waited: dict[str, int] = {}
     for time in range(len(done) + 1):
@@ -748,8 +750,8 @@ def test_rules_and_ranks_are_those_of_python(browser: Any) -> None:
         names = sorted(graph.steps)
         done = rng.sample(names, rng.randint(0, len(names)))
         cases.append(case_of(graph, done))
-        chances = recency(graph, done)
-        assert chances == pytest.approx(assist.recency(graph)(done))
+        chances = recency_by_definition(graph, done)
+        assert chances == pytest.approx(recency(graph)(done))
         expected.append(
             {
                 "eligible": sorted(int(name) for name in graph.eligible(done)),
@@ -835,7 +837,7 @@ def check_forecasts(
     cases: list[tuple[SubtaskGraph, Task, list[list[str]]]], found: list[list[tuple[dict[str, float], float]]]
 ) -> None:
     for (graph, task, prefixes), answers in zip(cases, found, strict=True):
-        ranker, ends = assist.fit_forecaster(graph, task), assist.fit_end_probability(graph, task)
+        ranker, ends = fit_forecaster(graph, task), fit_end_probability(graph, task)
         for done, (chances, end) in zip(prefixes, answers, strict=True):
             assert chances == pytest.approx(dict(ranker(done)), abs=1e-6, rel=0)
             assert list(chances.values()) == sorted(chances.values(), reverse=True)
@@ -988,7 +990,7 @@ def test_the_checklist_follows_order_and_choice(open_page: Open) -> None:
 def test_the_checklist_tells_when_it_is_probably_over(open_page: Open) -> None:
     graph = SubtaskGraph("t", "abc", {"b": step("a")}, optional=["c"])
     task = Task("t", "abc", [Video(f"v{n}", map(Segment, "abc" if n % 8 == 0 else "ab")) for n in range(40)])
-    ends = assist.fit_end_probability(graph, task)
+    ends = fit_end_probability(graph, task)
     page = open_page(drawing.html_page(graph, task))
     page.locator("#follow").click()
     for number, name in enumerate("ab", start=1):

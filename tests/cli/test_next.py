@@ -10,6 +10,11 @@ import pytest
 
 import msg2 as package
 from msg2 import assist
+from msg2.assist.forecasting import fit_end_probability, look_ahead
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
+from msg2.assist.rankers import bigram, grprop, recency
+from msg2.assist.time_left import WaitingTime, fit_waiting_times
 from tests.cli.conftest import TRUTH
 
 
@@ -57,7 +62,7 @@ def test_what_is_done_rules_out_what_a_run_does_in_its_place(msg2, tmp_path: Pat
 
 def test_grprop_ranks_by_its_own_numbers(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--ranker", "grprop", "--json").json["next"]
-    policy = assist.grprop(package.load(graph))([])
+    policy = grprop(package.load(graph))([])
     assert [step["step"] for step in found] == sorted(policy, key=lambda name: -policy[name])
     assert {step["probability"] for step in found} == {None}
 
@@ -90,9 +95,9 @@ def test_accuracy_on_held_out_videos(msg2, many: Path) -> None:
     ran = msg2(*arguments, "--method", "msg2", "--set", "delta=0.7")
     task, shares = package.read(many, task="Make Coffee"), []
     for seed in range(2):
-        training, test = assist.train_test_split(task, seed=seed)
+        training, test = train_test_split(task, seed=seed)
         graph = package.infer(training, "msg2", delta=0.7)
-        shares.append(assist.evaluate_ranker(assist.recency(graph), test).accuracy)
+        shares.append(evaluate_ranker(recency(graph), test).accuracy)
     assert ran.json["tasks"] == {"Make Coffee": pytest.approx(sum(shares) / 2)}
     assert (ran.json["method"], ran.json["splits"]) == ("msg2", 2)
     default = msg2(*arguments).json
@@ -120,15 +125,15 @@ def test_learned_steps_times_and_horizon(msg2, graph: Path, table: Path) -> None
     common = ("next", graph, "--data", table, "--done", "whisk")
     found = msg2(*common, "--ranker", "learned", "--horizon", 2, "--json").json
     learnt, task = package.load(graph), package.read(table)
-    ranker = assist.fit_forecaster(learnt, task)
-    ahead = assist.look_ahead(ranker, ["whisk"], 2, assist.fit_end_probability(learnt, task))
+    ranker = fit_forecaster(learnt, task)
+    ahead = look_ahead(ranker, ["whisk"], 2, fit_end_probability(learnt, task))
     assert {one["step"]: one["probability"] for one in found["next"]} == pytest.approx(dict(ranker(["whisk"])))
     assert {one["step"]: one["within"] for one in found["next"]} == pytest.approx(ahead.within)
     assert (found["ranker"], found["horizon"], found["path"]) == ("learned", 2, list(ahead.path))
     assert msg2(*common, "--horizon", 2, "--json").json == found  # the default where there are videos
     assert found["ends"] == pytest.approx(ahead.end_probability)
     assert found["path_probability"] == pytest.approx(ahead.path_probability)
-    wait_for = assist.fit_waiting_times(task)
+    wait_for = fit_waiting_times(task)
     for one in found["next"]:
         wait = wait_for("whisk", one["step"])
         assert one["seconds"] == (None if wait is None else pytest.approx(vars_of(wait)))
@@ -137,13 +142,13 @@ def test_learned_steps_times_and_horizon(msg2, graph: Path, table: Path) -> None
     assert f"Most probable: {', then '.join(ahead.path)}" in said
 
 
-def vars_of(wait: assist.WaitingTime) -> dict[str, float]:
+def vars_of(wait: WaitingTime) -> dict[str, float]:
     return {"median": wait.median, "low": wait.low, "high": wait.high, "gaps": wait.gaps}
 
 
 def test_a_horizon_needs_no_videos(msg2, graph: Path) -> None:
     found = msg2("next", graph, "--horizon", 3, "--json").json
-    ahead = assist.look_ahead(assist.recency(package.load(graph)), [], 3)
+    ahead = look_ahead(recency(package.load(graph)), [], 3)
     assert (found["path"], found["path_probability"], found["ends"]) == (list(ahead.path), None, None)
     assert {one["within"] for one in found["next"]} == {None}
     assert "seconds" not in found["next"][0]
@@ -157,9 +162,7 @@ def test_a_horizon_needs_no_videos(msg2, graph: Path) -> None:
 
 def test_bigram_learns_from_data_too(msg2, graph: Path, table: Path) -> None:
     found = msg2("next", graph, "--data", table, "--ranker", "bigram", "--json").json["next"]
-    assert {one["step"]: one["probability"] for one in found} == pytest.approx(
-        dict(assist.bigram(package.read(table))([]))
-    )
+    assert {one["step"]: one["probability"] for one in found} == pytest.approx(dict(bigram(package.read(table))([])))
 
 
 def test_accuracy_of_the_learned_ranker(msg2, many: Path) -> None:
@@ -177,10 +180,8 @@ def test_accuracy_of_the_learned_ranker(msg2, many: Path) -> None:
         "Make Coffee",
     )
     ran = msg2(*arguments, "--ranker", "learned", "--json")
-    training, test = assist.train_test_split(package.read(many, task="Make Coffee"), seed=0)
-    expected = assist.evaluate_ranker(
-        assist.fit_forecaster(package.infer(training, "msg2", delta=0.7), training), test
-    ).accuracy
+    training, test = train_test_split(package.read(many, task="Make Coffee"), seed=0)
+    expected = evaluate_ranker(fit_forecaster(package.infer(training, "msg2", delta=0.7), training), test).accuracy
     assert ran.json["accuracy"] == pytest.approx(expected)
     assert (ran.json["ranker"], ran.json["method"]) == ("learned", "msg2")
 

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2 import drawing
-from msg2.assist import check, fit_end_probability, fit_forecaster
+from msg2.assist import check
+from msg2.assist.forecasting import fit_end_probability
+from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.page_data import page_data
 from msg2.errors import InputError

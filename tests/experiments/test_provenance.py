@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.forecasting.next_step_labels import held_out_videos
 from experiments.provenance import fingerprint, provenance
-from msg2.assist import train_test_split
+from msg2.assist.next_step_evaluation import train_test_split
 from msg2.formats import read_all
 from msg2.inference import METHODS, infer
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msg2.assist.belief import AssistantModel, Belief, Hypothesis
 from msg2.assist.events import MissingStep, NextStep, RunEnd, StepReport, explain_deviation, explain_next
-from msg2.assist.following import task_of_graph, unknown_step_error
+from msg2.assist.following import task_of_graph, unknown_step_error, videos_learned_from
 from msg2.assist.monitoring import THRESHOLD
 from msg2.assist.planning import Plan, plan_steps
 from msg2.assist.rankers import rank_steps
-from msg2.assist.rule_probabilities import videos_learned_from
 from msg2.assist.time_left import TimeLeft
 from msg2.errors import InputError, errors_at, is_finite, require, require_count, require_probability
 from msg2.graph import SubtaskGraph
@@ -257,7 +256,7 @@ class Assistant:
                     known = missing.get(name)
                     if known is None or known.probability < finding.probability:
                         missing[name] = MissingStep(name, finding.probability, explain_deviation(finding))
-        for name in sorted(best.monitor.rejected):
+        for name in sorted(best.monitor.run.rejected):
             missing[name] = self._done_wrongly(name)
         for deviation in best.monitor.run.left_out() if ended else ():
             name = deviation.step
@@ -455,7 +454,7 @@ class Assistant:
         return MissingStep(name, probability, f"it was done wrongly, and not again{why}")
 
     def _left_out_reason(self, name: Step) -> str:
-        videos, evidence = videos_learned_from(self.graph), self.graph.step_evidence(name)
+        videos, evidence = len(videos_learned_from(self.graph)), self.graph.step_evidence(name)
         if evidence.videos is None or not videos:
             return "the graph says that every run does it"
         return f"{evidence.videos} of {videos} videos have it"

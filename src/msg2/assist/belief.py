@@ -58,7 +58,7 @@ class Hypothesis:
     @property
     def progress(self) -> tuple[Step, ...]:
         """What is done and counts: the mistakes left out."""
-        rejected = self.monitor.rejected
+        rejected = self.monitor.run.rejected
         return tuple(name for name in self.done if name not in rejected) if rejected else self.done
 
     def after(self, name: Step) -> Hypothesis:
@@ -75,7 +75,7 @@ class Hypothesis:
     def accept(self, name: Step) -> Hypothesis:
         """What has been done if this step is, rightly, whether it came or not."""
         monitor = self.monitor.copy()
-        monitor.accept(name)
+        monitor.run.accept(name)
         return replace(self, done=self.done if name in self.done else (*self.done, name), monitor=monitor)
 
 
@@ -106,7 +106,7 @@ class Belief:
             outcomes += [replace(hypothesis.after(name), probability=share * fit) for name, fit in fits.items()]
             for outcome in outcomes:
                 if outcome.probability > 0:
-                    key = (outcome.done, outcome.monitor.rejected)
+                    key = (outcome.done, outcome.monitor.run.rejected)
                     same = merged.get(key, outcome)
                     total = outcome.probability if same is outcome else same.probability + outcome.probability
                     heavier = max(same, outcome, key=lambda each: each.probability)

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msg2.assist.belief import Precedents
 from msg2.assist.rankers import RankedStep
 from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.assist.time_left import WaitingTime
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph
 from msg2.options import fields_to_json
 from msg2.task import Step
@@ -36,15 +36,25 @@ if TYPE_CHECKING:
 
 ENOUGH_VIDEOS = 5
 """Videos that had done the same, from which on they are cited."""
-_FIELDS: Mapping[str, frozenset[str]] = {
-    "did": frozenset({"at", "confidence"}),
-    "saw": frozenset({"at"}),
-    "accept": frozenset(),
-    "undo": frozenset(),
-    "plan": frozenset({"length", "k"}),
-    "ask": frozenset({"now", "ended"}),
+_NAME, _NUMBER, _COUNT = ("the name of a step",), ("a number", "a finite number"), ("a whole number",)
+_FIELDS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "did": {"did": _NAME, "at": _NUMBER, "confidence": _NUMBER},
+    "saw": {"saw": ("an object from steps to probabilities",), "at": _NUMBER},
+    "accept": {"accept": _NAME},
+    "undo": {"undo": ("true",)},
+    "plan": {"k": _COUNT, "length": _COUNT, "plan": _NAME},
+    "ask": {"ask": ("true",), "now": _NUMBER, "ended": ("true or false",)},
 }
-"""The kinds of events, and what else each may have."""
+"""The kinds of events, what each may have, and what that must be."""
+_VALID: Mapping[str, Callable[[object], bool]] = {
+    "the name of a step": lambda value: isinstance(value, str),
+    "an object from steps to probabilities": lambda value: isinstance(value, Mapping),
+    "a number": lambda value: value is None or (isinstance(value, int | float) and not isinstance(value, bool)),
+    "a finite number": lambda value: not isinstance(value, int | float) or abs(value) <= sys.float_info.max,
+    "a whole number": lambda value: value is None or type(value) is int,
+    "true": lambda value: value is True,
+    "true or false": lambda value: isinstance(value, bool),
+}
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -123,14 +133,7 @@ class RunEnd(Answer):
 
 
 def explain_deviation(finding: DeviationAssessment) -> str:
-    """Say what speaks against a step.
-
-    >>> from msg2.assist.following import Deviation
-    >>> from msg2.graph import step
-    >>> early = Deviation("need", "flip bread", None, step("put bread in pan"))
-    >>> explain_deviation(DeviationAssessment(early, 4, 51, 0.4))
-    "'flip bread' needs 'put bread in pan', which 47 of 51 videos did before it"
-    """
+    """Say what speaks against a step."""
     deviation, times, chances = finding.deviation, finding.times, finding.chances
     name, other = deviation.step, deviation.other
     known = times is not None and chances is not None and chances > 0
@@ -199,21 +202,18 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     report, plans, now, ended = None, None, None, False
     match kind:
         case "did":
-            report = assistant.did(_text(fields, "did"), _number(fields, "at"), _number(fields, "confidence"))
+            report = assistant.did(fields["did"], fields.get("at"), fields.get("confidence"))
         case "saw":
-            if not isinstance(fields["saw"], Mapping):
-                raise InputError("'saw' must be an object from steps to probabilities")
-            report = assistant.saw(fields["saw"], _number(fields, "at"))
+            report = assistant.saw(fields["saw"], fields.get("at"))
         case "accept":
-            assistant.accept(_text(fields, "accept"))
+            assistant.accept(fields["accept"])
         case "undo":
             assistant.undo()
         case "plan":
-            wanted = _whole(fields, "k")
-            length = _whole(fields, "length")
-            plans = assistant.plan(_text(fields, "plan"), length, 1 if wanted is None else wanted)
+            wanted = fields.get("k")
+            plans = assistant.plan(fields["plan"], fields.get("length"), 1 if wanted is None else wanted)
         case _:
-            now, ended = _number(fields, "now"), _truth(fields, "ended")
+            now, ended = fields.get("now"), fields.get("ended", False)
     left = assistant.time_left(now)
     answer: dict[str, object] = {
         "done": assistant.done(),
@@ -228,53 +228,19 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     return answer if plans is None else {"plans": [plan.to_json() for plan in plans], **answer}
 
 
-def _parse(event: object) -> tuple[str, Mapping[str, object]]:
-    """The kind of an event, and all that it has."""
-    there = [kind for kind in _FIELDS if isinstance(event, Mapping) and kind in event]
-    if not isinstance(event, Mapping) or len(there) != 1:
+def _parse(event: object) -> tuple[str, Mapping[str, Any]]:
+    """The kind of an event, and all that it has, each of its type."""
+    kinds = [kind for kind in _FIELDS if isinstance(event, Mapping) and kind in event]
+    if not isinstance(event, Mapping) or len(kinds) != 1:
         hint = 'such as {"did": "whisk", "at": 12.3}'
         raise InputError(f"an event is an object with one of {', '.join(map(repr, _FIELDS))}", hint=hint)
+    fields = _FIELDS[kinds[0]]
     for key in event:
-        if key not in _FIELDS[there[0]] | {there[0]}:
-            raise InputError(f"an event with {there[0]!r} has no {short_repr(str(key))}")
-    if there[0] in ("undo", "ask") and event[there[0]] is not True:
-        raise InputError(f"{there[0]!r} is {_shown(event[there[0]])}, it must be true")
-    return there[0], event
-
-
-def _shown(value: object) -> str:
-    """A value as it stands in JSON."""
-    return short_repr(json.dumps(value, ensure_ascii=False, default=str)).strip("'\"")
-
-
-def _require(fields: Mapping[str, object], key: str, valid: bool, what: str) -> None:
-    if not valid:
-        raise InputError(f"{key!r} is {_shown(fields[key])}, it must be {what}")
-
-
-def _text(fields: Mapping[str, object], key: str) -> str:
-    value = fields[key]
-    _require(fields, key, isinstance(value, str), "the name of a step")
-    return str(value)
-
-
-def _number(fields: Mapping[str, object], key: str) -> float | None:
-    value = fields.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{key!r} is {_shown(value)}, it must be a number")
-    _require(fields, key, abs(value) <= sys.float_info.max, "a finite number")  # JSON has numbers of any size
-    return value
-
-
-def _truth(fields: Mapping[str, object], key: str) -> bool:
-    value = fields.get(key, False)
-    _require(fields, key, isinstance(value, bool), "true or false")
-    return value is True
-
-
-def _whole(fields: Mapping[str, object], key: str) -> int | None:
-    value = fields.get(key)
-    _require(fields, key, value is None or type(value) is int, "a whole number")
-    return value if isinstance(value, int) else None
+        require(key in fields, f"an event with {kinds[0]!r} has no {short_repr(str(key))}")
+    for key, demands in fields.items():
+        for demand in demands if key in event else ():
+            if not _VALID[demand](event[key]):
+                value = short_repr(json.dumps(event[key], ensure_ascii=False, default=str)).strip("'\"")
+                is_value = "" if key == "saw" else f"is {value}, it "
+                raise InputError(f"{key!r} {is_value}must be {demand}")
+    return kinds[0], event

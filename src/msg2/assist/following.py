@@ -1,12 +1,9 @@
-"""The engine that follows a run: what is done, what may come next, and what is broken at a step when it comes.
+"""The engine that follows a run: what is done, what may come next, and how each step deviates from the graph.
 
-`Run` takes the segments of one run in their order and says of each how it deviates from the graph. `msg2.assist.check`
-replays whole videos through it; a monitor, and so an assistant, steps through it live. Whether a deviation is a mistake
-is not decided here: `msg2.assist.rule_probabilities` says how probably it is one.
-
-What was done and what is accepted are kept apart. A step that came too early, or in place of another, is rejected: it
-counts as done for the steps that need it, so that one slip does not make mistakes of all that follow; but nothing is
-late for it, excluded by it or a repetition of it. It is accepted when it is done again, rightly.
+`msg2.assist.check` replays whole videos through it; a monitor steps through it live. What was done and what is accepted
+are kept apart. A step that came too early, or in place of another, is rejected: it counts as done for the steps that
+need it, so that one slip does not make mistakes of all that follow; but nothing is late for it, excluded by it or a
+repetition of it. It is accepted when it is done again, rightly.
 """
 
 from __future__ import annotations
@@ -53,15 +50,7 @@ class Deviation:
 
 
 class Run:
-    """One run of the task, step by step.
-
-    >>> from msg2.graph import step
-    >>> run = Run(SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")}))
-    >>> [(deviation.kind, deviation.other) for deviation in run.step(Segment("dip"))]
-    [('need', None), ('left out', 'whisk')]
-    >>> [(deviation.kind, deviation.other) for deviation in run.step(Segment("whisk"))]
-    [('order', 'dip')]
-    """
+    """One run of the task, step by step."""
 
     corrects: tuple[Step, ...] = ()
     """The rejected step that the last segment does again, if it does."""
@@ -71,8 +60,7 @@ class Run:
         self.first: dict[Step, tuple[int, Segment]] = {}
         """The position (from 1) and the first segment of each step."""
         self.length = 0
-        self.rejected: frozenset[Step] = frozenset()
-        """Steps that were mistakes, and have not been done again, rightly."""
+        self.rejected: frozenset[Step] = frozenset()  # mistakes that have not been done again, rightly
         self._told: frozenset[Step] = frozenset()  # of them and of those that others were late for, no more is said
         self._steps = frozenset(graph.steps)
         self._completed: set[Step] = set()
@@ -84,8 +72,7 @@ class Run:
     def step(self, segment: Segment, during: Set[Step] | None = None) -> tuple[Deviation, ...]:
         """Say how the segment that begins now deviates; a step that the graph does not have is at most repeated.
 
-        In hindsight it is known which steps begin `during` the segment: they count as done for what it needs. Then
-        `reversed_pairs` and `left_out` tell what came too late or not at all, and not the step that lacks it.
+        In hindsight, steps that begin `during` it count as done; `reversed_pairs` and `left_out` tell what it lacks.
         """
         self._advance(segment)
         name = segment.step
@@ -144,8 +131,6 @@ class Run:
         other._missing = {name: dict(without) for name, without in self._missing.items()}
         return other
 
-    # -- in hindsight ----------------------------------------------------------------------------------------------
-
     def is_before(self, name: Step, other: Step) -> bool:
         """Whether one step came before another, both for the first time."""
         (position, segment), (other_position, other_segment) = self.first[name], self.first[other]
@@ -178,8 +163,6 @@ class Run:
                 usual = max(group, key=lambda name: (self.graph.step_evidence(name).videos or 0, name))
                 yield Deviation("left out", usual, None, any_of(map(step, group)))
 
-    # -- inside ----------------------------------------------------------------------------------------------------
-
     def _advance(self, segment: Segment) -> None:
         """Everything that has ended when `segment` starts is completed."""
         last = self._last
@@ -200,10 +183,7 @@ class Run:
         self.length += 1
 
     def _find_missing(self, clause: Formula, lacking: set[Step]) -> Iterator[Step]:
-        """The steps not begun without which an unmet clause cannot hold, and those that these lack in turn.
-
-        Each is added to `lacking`, and none that is in there comes again.
-        """
+        """The steps not begun without which a clause cannot hold, and what these lack; each is added to `lacking`."""
         facts = dict.fromkeys(clause.steps & self._completed, True)
         for name in sorted(clause.steps - self._begun):
             if name not in lacking and is_tautology(negation(clause.substitute({**facts, name: False}))):
@@ -239,22 +219,11 @@ class RunState:
     completed: frozenset[Step]
     eligible: frozenset[Step]
     waited: Mapping[Step, int]
-    """Per step that has ever been eligible, Δ: the number of steps completed since the *first* moment at which its
-    precondition held. A step that is eligible at the very start has waited for as many steps as are completed."""
+    """Per step that has ever been eligible, Δ: the number of steps completed since it *first* was."""
 
 
 class RunStateTracker:
-    """Finds the state of a run from the steps done.
-
-    What each step affects is looked up once per graph, so one state costs as much as the graph has edges; and a run
-    that goes on is followed from where it was last asked about.
-
-    >>> from msg2.graph import step
-    >>> tracker = RunStateTracker(SubtaskGraph("t", "abc", {"b": step("a"), "c": step("b")}))
-    >>> state = tracker.state_after("a")
-    >>> state.waited, sorted(state.eligible)
-    ({'a': 1, 'b': 0}, ['a', 'b'])
-    """
+    """Finds the state of a run from the steps done; a run that goes on is followed from the last question on."""
 
     def __init__(self, graph: SubtaskGraph) -> None:
         self.graph = graph
@@ -264,13 +233,6 @@ class RunStateTracker:
         for after in graph.preconditions:
             for before in graph.parents(after):
                 self._affected[before].add(after)
-        clauses = {name: graph.precondition(name).clauses() for name in graph.steps}
-        self.needed_steps = {
-            name: {clause.name for clause in of if clause.kind == "step"} for name, of in clauses.items()
-        }
-        """Per step the clauses of its precondition that are single steps."""
-        self.other_clauses = {name: [clause for clause in of if clause.kind != "step"] for name, of in clauses.items()}
-        """The other ones."""
         at_start = graph.eligible(())
         self._done: tuple[Step, ...] = ()  # of the last question, with its answer
         self._state = self._start = RunState(frozenset(), at_start, dict.fromkeys(at_start, 0))
@@ -300,12 +262,8 @@ class RunStateTracker:
 
     def _is_eligible(self, name: Step, completed: Set[Step]) -> bool:
         """As `SubtaskGraph.eligible`, of one step."""
-        graph = self.graph
-        ruled_out = completed & (graph.partners(name) | graph.order_successors(name))
-        met = self.needed_steps[name] <= completed and all(
-            clause.evaluate(completed) for clause in self.other_clauses[name]
-        )
-        return met and not ruled_out
+        ruled_out = completed & (self.graph.partners(name) | self.graph.order_successors(name))
+        return not ruled_out and self.graph.precondition(name).evaluate(completed)
 
 
 # -- the data that a graph is used with --------------------------------------------------------------------------------
@@ -316,6 +274,12 @@ def unknown_step_error(name: Step, graph: SubtaskGraph, where: str | None = None
     nearest = get_close_matches(name[:200], graph.steps, n=1)
     hint = f"did you mean {short_repr(nearest[0])}?" if nearest else None
     return InputError(f"{short_repr(name)} is not a step of the graph", where=where, hint=hint)
+
+
+def videos_learned_from(graph: SubtaskGraph) -> list[str]:
+    """The ids of the videos that a graph was learned from; none where it does not say."""
+    videos = graph.method.get("videos")
+    return [*map(str, videos)] if isinstance(videos, list | tuple) else []
 
 
 def absent_meaning(graph: SubtaskGraph, task: Task | None) -> Absent:

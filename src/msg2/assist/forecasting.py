@@ -34,7 +34,7 @@ from msg2.assist.learned_forecaster import (
 )
 from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER, RANKERS, RankedStep, Ranker, make_ranker, next_steps
 from msg2.assist.time_left import WaitingTime, fit_waiting_times
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.graph import SubtaskGraph
 from msg2.task import Step
 
@@ -66,36 +66,8 @@ class Lookahead:
 def look_ahead(
     ranker: Ranker, done: Sequence[Step], horizon: int, end_probability: EndProbability | None = None
 ) -> Lookahead:
-    """Forecast the next `horizon` steps.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        How probable each next step is.
-    done : sequence of Step
-        The steps done so far, in order.
-    horizon : int
-        How many steps to look ahead.
-    end_probability : EndProbability, optional
-        How probably nothing more comes; by default, steps come until all are done.
-
-    Returns
-    -------
-    Lookahead
-
-    Raises
-    ------
-    InputError
-        For a horizon below 1.
-
-    >>> def evenly(done):
-    ...     left = [name for name in "abc" if name not in done]
-    ...     return dict.fromkeys(left, 1 / max(len(left), 1))
-    >>> look_ahead(evenly, ["a"], 2).within
-    {'b': 1.0, 'c': 1.0}
-    """
-    if horizon < 1:
-        raise InputError(f"horizon is {horizon}, it must be 1 or more")
+    """Forecast the next `horizon` steps; without an end probability, steps come until all are done."""
+    require(horizon >= 1, f"horizon is {horizon}, it must be 1 or more")
     within: defaultdict[Step, float] = defaultdict(float)
     beam: list[_StepPath] = [_StepPath((), 1.0, 1.0)]
     for _ in range(horizon):
@@ -155,27 +127,7 @@ class EndForecaster:
 
 
 def fit_end_probability(graph: SubtaskGraph, task: Demonstrations) -> EndForecaster:
-    """Learn from the videos whether what was done so far was all there was.
-
-    A logistic regression on what was done, what was done last and how long ago; the penalty is chosen on held-out
-    videos.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        It has the steps of the task.
-    task : Task or anything that `msg2.infer` takes
-        The training videos.
-
-    Returns
-    -------
-    EndForecaster
-
-    Raises
-    ------
-    InputError
-        For a step that the graph does not have.
-    """
+    """Learn whether what was done so far was all: by a logistic regression on what was done, how long ago, and last."""
     sequences = training_sequences(graph, task_of_graph(graph, task))
     if not sequences:
         return EndForecaster(graph, None)

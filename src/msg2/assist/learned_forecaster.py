@@ -28,7 +28,8 @@ from msg2.assist.conditional_logit import (
 from msg2.assist.following import RunStateTracker, task_of_graph, unknown_step_error
 from msg2.assist.rankers import RHO
 from msg2.errors import require
-from msg2.graph import Formula, SubtaskGraph
+from msg2.graph import SubtaskGraph
+from msg2.graph.formula import unmet_clauses
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task
 
@@ -53,22 +54,14 @@ _ALL = slice(None)
 class Contexts:
     """n contexts among N steps."""
 
-    prefixes: Sequence[StepIndices]
-    """What was done in each."""
-    done: FloatArray
-    """1 for every step done, shape (n, N)."""
-    last: FloatArray
-    """The last step, one-hot, shape (n, N + 1); the last column is for "none yet"."""
-    second: FloatArray
-    """The step before the last one, likewise."""
-    recency: FloatArray
-    """2^−(steps since) of every step done, shape (n, N)."""
-    length: FloatArray
-    """Number of steps done, shape (n,)."""
-    last_step: NDArray[np.intp]
-    """The last step, shape (n,); N is for "none yet"."""
-    packed: NDArray[np.uint8]
-    """`done` as bits, shape (n, ⌈N / 8⌉), with which many contexts are compared at once."""
+    prefixes: Sequence[StepIndices]  # what was done in each
+    done: FloatArray  # 1 for every step done, shape (n, N)
+    last: FloatArray  # the last step, one-hot, shape (n, N + 1); the last column is for "none yet"
+    second: FloatArray  # the step before the last one, likewise
+    recency: FloatArray  # 2^−(steps since) of every step done, shape (n, N)
+    length: FloatArray  # number of steps done, shape (n,)
+    last_step: NDArray[np.intp]  # shape (n,); N is for "none yet"
+    packed: NDArray[np.uint8]  # `done` as bits, shape (n, ⌈N / 8⌉), with which contexts are compared quickly
 
     @property
     def left(self) -> NDArray[np.bool_]:
@@ -99,16 +92,11 @@ class TransitionCounts:
     """Counts over videos of a task with N steps; those of other tasks have a number of videos per step."""
 
     videos: float | FloatArray
-    shown: FloatArray
-    """Videos that show a step, shape (N,)."""
-    positions: FloatArray
-    """Sum of the relative positions of a step, 0 … 1, over the videos that show it, shape (N,)."""
-    after: FloatArray
-    """How often one step comes directly after another, shape (N + 1, N); the last row is for the start of a video."""
-    second: FloatArray
-    """How often one step comes after another with one in between, likewise."""
-    before: FloatArray
-    """How often one step comes any time before another, shape (N, N)."""
+    shown: FloatArray  # videos that show a step, shape (N,)
+    positions: FloatArray  # sum of the relative positions of a step, 0 … 1, over these videos, shape (N,)
+    after: FloatArray  # how often a step comes directly after another, shape (N + 1, N); last row: as the first step
+    second: FloatArray  # how often a step comes after another with one in between, likewise
+    before: FloatArray  # how often a step comes any time before another, shape (N, N)
 
     @cached_property
     def log_purity(self) -> FloatArray:
@@ -137,11 +125,10 @@ def count_transitions(sequences: Sequence[StepIndices], size: int) -> Transition
 
 
 def count_features(contexts: Contexts, counts: TransitionCounts) -> FloatArray:
-    """Features from counts; 0 for steps that are done.
+    """The `COUNT_FEATURES`; 0 for steps that are done.
 
-    log p(n | last) and log p(n | second last), among the steps left, smoothed by the share of videos with n; the log of
-    that share; how surely n comes after what is done, and before what is left (mean log purities); and how far its
-    usual position is from here.
+    log p(n | last) and log p(n | second last), smoothed by the share of videos with n; the log of that share; the mean
+    log purities of n after what is done, and before what is left; and how far its usual position is from here.
     """
     left = contexts.left
     share = (counts.shown + 0.5) / (counts.videos + 1)
@@ -165,12 +152,9 @@ class PastChoices:
     """m contexts of other videos, and the step that came in each of them."""
 
     contexts: Contexts
-    chosen: NDArray[np.intp]
-    """Shape (m,)."""
-    outcome: FloatArray
-    """The same one-hot, shape (m, N)."""
-    share: FloatArray
-    """Of the choices, those of each step, smoothed; shape (N,)."""
+    chosen: NDArray[np.intp]  # shape (m,)
+    outcome: FloatArray  # the same one-hot, shape (m, N)
+    share: FloatArray  # of the choices, those of each step, smoothed; shape (N,)
 
     @staticmethod
     def from_sequences(sequences: Sequence[StepIndices], size: int) -> PastChoices:
@@ -208,14 +192,10 @@ class GraphFeatures:
 
     tracker: RunStateTracker
     rho: float
-    """ρ, the discount per step since a step became eligible."""
     known: Mapping[StepIndices, FloatArray] = field(default_factory=dict)
 
     def of(self, contexts: Contexts) -> FloatArray:
-        """Whether a step is eligible, ρ^Δ since then (0: not eligible), and the number of its unmet clauses.
-
-        Shape (n, N, 3) of n contexts among the N steps of the graph; 0 for steps that are done.
-        """
+        """Whether a step is eligible, ρ^Δ since then, and its number of unmet clauses, shape (n, N, 3); 0 if done."""
         shape = (*contexts.done.shape, 3)
         if not self.tracker.graph.preconditions:  # everything is equally eligible: nothing to tell steps apart
             return np.zeros(shape)
@@ -232,25 +212,13 @@ class GraphFeatures:
     def _row(self, prefix: StepIndices) -> FloatArray:
         steps = self.tracker.graph.steps
         state = self.tracker.state_after(steps[index] for index in prefix)
-        left = np.ones(len(steps))
-        left[list(prefix)] = 0
-        unmet = self._needed @ left
-        for row, clauses in self._other_clauses.items():
-            unmet[row] += sum(not clause.evaluate(state.completed) for clause in clauses)
-        fresh = [self.rho ** state.waited[name] if name in state.eligible else 0.0 for name in steps]
-        return np.asarray(np.stack([unmet == 0, fresh, unmet], axis=1) * left[:, None])
-
-    @cached_property
-    def _needed(self) -> FloatArray:
-        """[n, m]: 1 where the precondition of n has m as a clause, shape (N, N)."""
-        steps = self.tracker.graph.steps
-        return np.array([[float(other in self.tracker.needed_steps[name]) for other in steps] for name in steps])
-
-    @cached_property
-    def _other_clauses(self) -> dict[int, Sequence[Formula]]:
-        """Those of each step that has any, by its row."""
-        clauses = self.tracker.other_clauses
-        return {row: clauses[name] for row, name in enumerate(self.tracker.graph.steps) if clauses[name]}
+        row = np.zeros((len(steps), 3))
+        for index in set(range(len(steps))).difference(prefix):
+            name = steps[index]
+            unmet = len(unmet_clauses(self.tracker.graph.precondition(name), state.completed))
+            fresh = self.rho ** state.waited[name] if name in state.eligible else 0.0
+            row[index] = unmet == 0, fresh, unmet
+        return row
 
 
 def _normalize_rows(weights: FloatArray) -> FloatArray:
@@ -286,8 +254,7 @@ class ForecastFeatures:
     """What videos of the task, its graph and other tasks tell about a context."""
 
     graph: SubtaskGraph
-    sequences: Sequence[StepIndices]
-    """The steps of each video."""
+    sequences: Sequence[StepIndices]  # the steps of each video
     counts: TransitionCounts
     past: PastChoices
     from_graph: GraphFeatures
@@ -336,10 +303,7 @@ class LearnedForecaster:
         return {name: probabilities[index] for index, name in enumerate(steps) if index not in prefix}
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that, with the graph, give the same probabilities elsewhere; steps are places among `steps`.
-
-        What other tasks say is not among them: a forecaster that uses it is an `InputError`.
-        """
+        """Plain values that, with the graph, give the same probabilities elsewhere; not with other tasks."""
         features = self.extractor
         require(features.transfer is None, "a forecaster that uses other tasks cannot be written down")
         return {
@@ -356,31 +320,7 @@ class LearnedForecaster:
 def fit_forecaster(
     graph: SubtaskGraph, task: Demonstrations, transfer: TransferPrior | None = None
 ) -> LearnedForecaster:
-    """Learn to rank the next steps from the videos of a task, on top of a graph.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        Of the same steps; it may have no preconditions.
-    task : Task or anything that `msg2.infer` takes
-        The training videos.
-    transfer : TransferPrior, optional
-        What other tasks say; `experiments.forecasting.transfer_learning` learns it.
-
-    Returns
-    -------
-    LearnedForecaster
-        A ranker.
-
-    Raises
-    ------
-    InputError
-        For a step that the graph does not have.
-
-    >>> best = fit_forecaster(SubtaskGraph("t", "abc", {}), [["a", "b", "c"]] * 9)(["a"])
-    >>> max(best, key=best.get), round(sum(best.values()), 6)
-    ('b', 1.0)
-    """
+    """Learn to rank the next steps from the videos of a task, on top of a graph, and of what other tasks say."""
     sequences = training_sequences(graph, task_of_graph(graph, task))
     from_graph = GraphFeatures(RunStateTracker(graph), RHO).look_up(sequences)
 

@@ -24,6 +24,7 @@ from msg2.assist.following import (
     begun_during,
     task_of_graph,
     unknown_step_error,
+    videos_learned_from,
 )
 from msg2.assist.rule_probabilities import EvidenceProbabilities
 from msg2.assist.sequence_likelihood import SequenceLikelihood
@@ -339,8 +340,7 @@ class _Checker:
 
     @cached_property
     def _learned_from(self) -> frozenset[str]:
-        videos = self.graph.method.get("videos")
-        return frozenset(map(str, videos)) if isinstance(videos, list | tuple) else frozenset()
+        return frozenset(videos_learned_from(self.graph))
 
 
 def _mistake(

@@ -65,34 +65,13 @@ class OnlineMonitor:
     probabilities: CountProbabilities
     threshold: float
     absent: Absent
-    run: Run = field(init=False, repr=False)
-    """What has come so far."""
+    run: Run = field(init=False, repr=False)  # what has come so far
 
     def __post_init__(self) -> None:
         self.run = Run(self.graph)
 
     def step(self, name: Step, start: float | None = None, end: float | None = None) -> StepAssessment:
-        """Assess the step that comes now, by nothing that comes later.
-
-        A step counts as completed for those that start when it has ended (without times: for all that come after it).
-        Steps must come in the order of their starts.
-
-        Parameters
-        ----------
-        name : Step
-            The step.
-        start, end : float, optional
-            Seconds; without an end the step takes no time.
-
-        Returns
-        -------
-        StepAssessment
-
-        Raises
-        ------
-        InputError
-            For a step that starts before the last one, or has times where others have none.
-        """
+        """Assess the step that comes now, by nothing that comes later; steps come in the order of their starts."""
         segment = Segment(name, start, start if end is None else end)
         assessed = self.probabilities.judge(name, self.run.step(segment))
         silent = ("left out", "need") if self.absent == "unknown" else ("left out",)
@@ -106,15 +85,6 @@ class OnlineMonitor:
     def reject(self, assessment: StepAssessment) -> None:
         """Do not accept what the last assessment says was done wrongly: later steps are held against the rest."""
         self.run.reject(finding.deviation for finding in assessment.findings)
-
-    @property
-    def rejected(self) -> frozenset[Step]:
-        """The steps that were mistakes and have not been done again, rightly."""
-        return self.run.rejected
-
-    def accept(self, name: Step) -> None:
-        """Take a step for done, rightly: nobody saw it, or what was called a mistake counts."""
-        self.run.accept(name)
 
     def copy(self) -> OnlineMonitor:
         """Return a monitor of a run that has been the same so far."""
@@ -134,39 +104,7 @@ def fit_monitor(
     threshold: float = THRESHOLD,
     absent: Absent | None = None,
 ) -> OnlineMonitor:
-    """Make a monitor of one run of the task.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        What the steps need.
-    training : Task or anything that `msg2.infer` takes, or DeviationCounts, optional
-        Videos that say what is usual. A `Task` should keep repeated steps (`msg2.read(…, repeats="keep")`), or every
-        repetition is a surprise. Without any, the evidence of the graph says it.
-    threshold : float
-        Operating point: the probability from which on a step is called a mistake.
-    absent : "unknown" or "skipped", optional
-        Whether a step without a label may only lack the label, as in `msg2.assist.check`.
-
-    Returns
-    -------
-    OnlineMonitor
-
-    Raises
-    ------
-    InputError
-        For a threshold that is no probability.
-
-    >>> from msg2.graph import step
-    >>> seen = [Video(f"v{number}", [Segment("whisk"), Segment("dip"), Segment("fry")]) for number in range(9)]
-    >>> graph = SubtaskGraph("toast", ["whisk", "dip", "fry"], {"dip": step("whisk"), "fry": step("dip")})
-    >>> monitor = fit_monitor(graph, Task("toast", graph.steps, seen), absent="skipped")
-    >>> [(name, monitor.step(name).mistake) for name in ["whisk", "fry"]]
-    [('whisk', False), ('fry', True)]
-    >>> assessment = monitor.step("dip")
-    >>> assessment.findings[0].deviation.kind, round(assessment.probability, 2)
-    ('order', 0.85)
-    """
+    """Make a monitor of one run; training videos say what is usual, without any the evidence of the graph does."""
     require_probability("threshold", threshold)
     if training is not None and not isinstance(training, DeviationCounts):
         training = task_of_graph(graph, training, repeats="keep")
@@ -202,11 +140,12 @@ def check_online(
     graph : SubtaskGraph
         What the steps need.
     task : Task or anything that `msg2.infer` takes
-        The videos to check. A `Task` should keep repeated steps, as in `fit_monitor`.
+        The videos to check. A `Task` should keep repeated steps (`msg2.read(…, repeats="keep")`), or every repetition
+        is a surprise.
     training : Task or anything that `msg2.infer` takes, optional
         Videos that say what is usual; by default, for each video all the others of `task` (leave-one-out).
     threshold : float
-        Operating point, as in `fit_monitor`.
+        Operating point: the probability from which on a step is called a mistake.
     absent : "unknown" or "skipped", optional
         Whether a step without a label may only lack the label, as in `msg2.assist.check`.
 

@@ -138,28 +138,7 @@ def limit_videos(task: Task) -> Task:
 
 
 def evaluate_ranker(ranker: Ranker, videos: Iterable[Video]) -> NextStepScore:
-    """Compare the most probable step with the step that came, at every place of every video, the first included.
-
-    Completed are all earlier steps of `video.sequence()`. Where k steps share the highest probability, the right one
-    among them counts 1/k: the expected value of a random choice, so that the score has no seed in it.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        How probable each next step is.
-    videos : iterable of Video
-        Videos that it has not seen.
-
-    Returns
-    -------
-    NextStepScore
-
-    >>> from msg2.task import Segment
-    >>> def undecided(done):
-    ...     return {"a": 0.5, "b": 0.5}
-    >>> evaluate_ranker(undecided, [Video("v", [Segment("a")])])
-    NextStepScore(correct=0.5, total=1)
-    """
+    """Compare the most probable step with the step that came, at every place of every video, the first included."""
     correct, total = 0.0, 0
     for video in videos:
         predictions = next_step_predictions(ranker, [video])
@@ -169,23 +148,7 @@ def evaluate_ranker(ranker: Ranker, videos: Iterable[Video]) -> NextStepScore:
 
 
 def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextStepPrediction]:
-    """Predict every step of every video, as `evaluate_ranker` does.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        How probable each next step is.
-    videos : iterable of Video
-        Videos that it has not seen.
-
-    Returns
-    -------
-    list of NextStepPrediction
-
-    >>> from msg2.task import Segment
-    >>> next_step_predictions(lambda done: {"a": 0.75, "b": 0.25}, [Video("v", [Segment("b")])])
-    [NextStepPrediction(confidence=0.75, correct=0.0, actual_probability=0.25)]
-    """
+    """Predict every step of every video from all earlier steps of its sequence."""
     predictions = []
     for video in videos:
         sequence = video.sequence()
@@ -198,31 +161,7 @@ def next_step_predictions(ranker: Ranker, videos: Iterable[Video]) -> list[NextS
 
 
 def train_test_split(task: Demonstrations, seed: int = 0, test_share: float = TEST_SHARE) -> tuple[Task, Task]:
-    """Hold out a seeded share of the videos.
-
-    The split depends on the video ids and the seed only: the ids are sorted, permuted by
-    `numpy.random.default_rng(seed)`, and the first round(share · videos) of them, at least one, are the test set. One
-    video at least remains for training.
-
-    Parameters
-    ----------
-    task : Task or anything that `msg2.infer` takes
-        With at least two videos.
-    seed : int
-        Of the permutation.
-    test_share : float
-        Share of the videos that is held out, between 0 and 1.
-
-    Returns
-    -------
-    (Task, Task)
-        Training and test videos.
-
-    Raises
-    ------
-    InputError
-        For a task with fewer than two videos, or another seed or share.
-    """
+    """Hold out a seeded share of the videos, by a permutation of their sorted ids; return training and test videos."""
     require(0 < test_share < 1, f"test-share is {test_share}, it must be between 0 and 1")
     require(seed >= 0, f"seed is {seed}, it must be 0 or more")
     task = to_task(task)

@@ -38,10 +38,9 @@ class Plan:
     steps: tuple[Step, ...]
     """What is still to do, in order; the last one is the goal."""
     probability: float | None
-    """That a run which reaches the goal (in as many steps as were asked for) goes exactly this way: the score of the
-    plan divided by that of all plans which answer the question. Where there were too many to list, the paths left open
-    count as if they reached the goal as often as those that were followed. None without a ranker: a graph alone knows
-    no probabilities."""
+    """That a run which reaches the goal (in as many steps as were asked for) goes exactly this way; None without a
+    ranker. Where there were too many plans to list, the paths left open count as if they reached the goal as often as
+    those that were followed."""
     exact: bool
     """Whether it is certain that no plan is better but those before it in the list; False for what a beam found."""
 
@@ -67,49 +66,10 @@ def plan_steps(
     length: int | None = None,
     k: int = 1,
 ) -> list[Plan]:
-    """Find the most probable ways to a goal.
+    """Find the k best ways to a goal; of equals the shorter, then in the order of the graph.
 
-    With a ranker, every step of a plan is eligible when it comes; what the ranker gives to other steps is left out, and
-    the rest is renormalised. Without one, the shortest plans come first. Their steps are then *due* when they come,
-    where that is possible (a plan does not rule out a step that is not optional), and unless a length is asked for,
-    no step of a plan could be left out. No step is planned twice.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        What the steps need.
-    done : sequence of Step
-        The steps done so far, in order.
-    goal : Step
-        The last step of the plan.
-    ranker : Ranker, optional
-        How probable each next step is.
-    length : int, optional
-        How many steps the plan has, the goal included; by default any number.
-    k : int
-        How many plans to find.
-
-    Returns
-    -------
-    list of Plan
-        The k best, or as many as there are; of equals the shorter, then in the order of the graph (layer, then name).
-
-    Raises
-    ------
-    InputError
-        For an unknown step; a goal that is done, ruled out or cannot be reached in so many steps; or a length or k
-        below 1.
-
-    >>> from msg2.graph import any_of, step
-    >>> needs = {"pour": any_of([step("grind"), step("open")]), "stir": step("pour")}
-    >>> graph = SubtaskGraph("coffee", ["grind", "open", "pour", "stir"], needs)
-    >>> [plan.steps for plan in plan_steps(graph, [], "stir", k=3)]
-    [('grind', 'pour', 'stir'), ('open', 'pour', 'stir')]
-    >>> def mostly_open(done):
-    ...     return {"grind": 0.2, "open": 0.6, "pour": 0.1, "stir": 0.1}
-    >>> (plan,) = plan_steps(graph, [], "stir", ranker=mostly_open, length=3)
-    >>> plan.steps, round(plan.probability, 3)
-    (('open', 'pour', 'stir'), 0.942)
+    Without a ranker, the shortest plans come first. Their steps are then *due* when they come, where that is possible
+    (a plan does not rule out a step that is not optional), and unless a length is asked for, none could be left out.
     """
     require(k >= 1, f"k is {k}, it must be 1 or more")
     require(length is None or length >= 1, f"length is {length}, it must be 1 or more")
@@ -117,7 +77,9 @@ def plan_steps(
         if name not in graph.steps:
             raise unknown_step_error(name, graph)
     if goal in done:
-        raise InputError(f"{short_repr(goal)} is already done", hint=_hint_of_goals(graph, frozenset(done)))
+        left = ", ".join(short_repr(name) for name in graph.steps if name not in done)
+        hint = f"steps that are left: {left}" if left else "all steps are done"
+        raise InputError(f"{short_repr(goal)} is already done", hint=hint)
     for due in (True, False) if ranker is None else (False,):
         if plans := _PlanSearch(graph, done, goal, length, ranker, due=due).best_plans(k):
             return plans
@@ -126,14 +88,14 @@ def plan_steps(
 
 @dataclass(frozen=True, slots=True)
 class _PlannedPath:
-    """Steps from what is done, with their places in the graph, and what they cost: −log score, or their number."""
+    """Steps from what is done, and what they cost: −log score, or their number.
+
+    Paths are followed by rank: the least that a plan can cost which begins so, then the number and the places of steps.
+    """
 
     steps: tuple[Step, ...] = ()
-    places: tuple[int, ...] = ()
     cost: float = 0.0
     rank: tuple[float, int, tuple[int, ...]] = (0.0, 0, ())
-    """What is followed first: the least that a plan can cost which begins with these steps, and between equals the
-    shorter one, or the first one in the order of the graph."""
 
     @property
     def score(self) -> float:
@@ -146,12 +108,9 @@ class _SearchResult:
     """The `plans` that a search found, the best first, and where the probability went."""
 
     plans: list[_PlannedPath] = field(default_factory=list)
-    exhausted: bool = False
-    """Whether there are no others."""
-    reached: float = 0.0
-    """Score of all plans that it came across, be they among the k best or not."""
-    left_open: float = 1.0
-    """Score of the paths that it did not follow to their end."""
+    exhausted: bool = False  # whether there are no others
+    reached: float = 0.0  # score of all plans that it came across, be they among the k best or not
+    left_open: float = 1.0  # score of the paths that it did not follow to their end
 
 
 class _PlanSearch:
@@ -167,14 +126,13 @@ class _PlanSearch:
         *,
         due: bool,
     ) -> None:
-        self.graph, self.done, self.goal, self.length, self.ranker = graph, done, goal, length, ranker
-        self._requirements = _Requirements(self.graph, due)
-        self._completed = frozenset(self.done)
-        self._only_needed = ranker is None and self.length is None
-        self._places = {name: index for index, name in enumerate(self.graph.steps)}
-        relevant = self._requirements.relevant(self.goal)
+        self.graph, self.done, self.goal, self.length, self.ranker, self.due = graph, done, goal, length, ranker, due
+        self._completed = frozenset(done)
+        self._only_needed = ranker is None and length is None
+        self._places = {name: index for index, name in enumerate(graph.steps)}
+        relevant = self._relevant_steps()
         self._candidates = relevant if self._only_needed else frozenset(self._places)
-        ruling_out = (self.graph.partners(name) | self.graph.order_successors(name) for name in relevant)
+        ruling_out = (graph.partners(name) | graph.order_successors(name) for name in relevant)
         self._decisive = relevant.union(*ruling_out)
         self._open_steps: dict[frozenset[Step], tuple[Step, ...]] = {}
         self._least_lengths: dict[frozenset[Step], float] = {}
@@ -246,14 +204,14 @@ class _PlanSearch:
             taken = len(path.steps) + 1
             if math.isinf(least) or (self.length is not None and taken + least > self.length):
                 continue
-            steps, places = (*path.steps, name), (*path.places, self._places[name])
+            places = (*path.rank[2], self._places[name])
             if self.ranker is not None:
                 cost = path.cost - math.log(probabilities[name])
                 rank = round(cost, 9), taken, places  # costs that differ by rounding are equal
             else:  # plans of a given length are all equal
                 cost = taken
                 rank = max(path.rank[0], taken + least) if self.length is None else 0.0, 0, places
-            yield _PlannedPath(steps, places, cost, rank)
+            yield _PlannedPath((*path.steps, name), cost, rank)
 
     def _probabilities(self, path: _PlannedPath, names: Sequence[Step]) -> Mapping[Step, float]:
         """Of each of the next steps `names`; where the ranker deems all of them impossible, they are equal."""
@@ -268,15 +226,17 @@ class _PlanSearch:
     def _steps_after(self, completed: frozenset[Step]) -> tuple[Step, ...]:
         """The steps that may come next."""
         if completed not in self._open_steps:
-            allowed = self._requirements.allowed(completed) & self._candidates
-            self._open_steps[completed] = tuple(name for name in self.graph.steps if name in allowed)
+            allowed = self.graph.eligible(completed) & self._candidates - completed
+            self._open_steps[completed] = tuple(
+                name for name in self.graph.steps if name in allowed and not self._must_wait(name, completed)
+            )
         return self._open_steps[completed]
 
     def _least_length(self, completed: frozenset[Step]) -> float:
         """The goal takes no fewer steps than these; infinite where it cannot be reached."""
         decisive = completed & self._decisive  # what else is done makes no difference
         if decisive not in self._least_lengths:
-            needed = self._requirements.needed(self.goal, decisive)
+            needed = self._needed_steps(self.goal, decisive)
             self._least_lengths[decisive] = math.inf if needed is None else len(needed)
         return self._least_lengths[decisive]
 
@@ -287,31 +247,15 @@ class _PlanSearch:
         """Whether no step before the goal can be left out (asked only where plans have what is needed and no more)."""
         if not self._only_needed:
             return True
+        shorter = ((*path.steps[:place], *path.steps[place + 1 :]) for place in range(len(path.steps) - 1))
         return not any(
-            self._is_allowed((*path.steps[:position], *path.steps[position + 1 :]))
-            for position in range(len(path.steps) - 1)
+            all(name in self._steps_after(self._completed.union(steps[:place])) for place, name in enumerate(steps))
+            for steps in shorter
         )
 
-    def _is_allowed(self, steps: Sequence[Step]) -> bool:
-        return all(
-            name in self._steps_after(self._completed.union(steps[:position])) for position, name in enumerate(steps)
-        )
-
-
-class _Requirements:
-    """What steps wait for: what they need and, where they should be *due*, what precedes them in a faultless run."""
-
-    def __init__(self, graph: SubtaskGraph, due: bool) -> None:
-        self.graph, self.due = graph, due
-
-    def allowed(self, completed: frozenset[Step]) -> frozenset[Step]:
-        """The steps that may come next."""
-        left = self.graph.eligible(completed) - completed
-        return frozenset(name for name in left if not self._awaited(name, completed)) if self.due else left
-
-    def relevant(self, goal: Step) -> frozenset[Step]:
+    def _relevant_steps(self) -> frozenset[Step]:
         """The steps that a plan to the goal can have a use for, itself included."""
-        graph, relevant, unseen = self.graph, {goal}, [goal]
+        graph, relevant, unseen = self.graph, {self.goal}, [self.goal]
         while unseen:
             name = unseen.pop()
             uses = set(graph.parents(name))
@@ -322,19 +266,15 @@ class _Requirements:
             relevant |= uses
         return frozenset(relevant)
 
-    def _awaited(self, name: Step, completed: Set[Step]) -> frozenset[Step]:
-        """What should precede a step and can still come."""
-        return frozenset(
-            before for before in self.graph.awaited(name, completed) if self.needed(before, completed) is not None
-        )
+    def _must_wait(self, name: Step, completed: Set[Step]) -> bool:
+        """Whether a step should be due, and something that should precede it can still come."""
+        awaited = self.graph.awaited(name, completed) if self.due else ()
+        return any(self._needed_steps(before, completed) is not None for before in awaited)
 
-    def needed(
+    def _needed_steps(
         self, name: Step, completed: Set[Step], known: dict[Step, frozenset[Step] | None] | None = None
     ) -> frozenset[Step] | None:
-        """Steps that every plan to a step has, itself included; None where it cannot be reached.
-
-        Steps of which one or another will do are not among them. What is `known` of other steps is looked up.
-        """
+        """Steps that every plan to a step has, itself included (alternatives left out); None if out of reach."""
         graph, known = self.graph, {} if known is None else known
         if name in completed:
             return frozenset()
@@ -343,7 +283,7 @@ class _Requirements:
             before = None if ruled_out else self._needed_by_formula(graph.precondition(name), completed, known)
             if before is not None and self.due:
                 awaited = [other for other in graph.awaited(name, completed) if not graph.partners(other)]
-                before = before.union(*(self.needed(other, completed, known) or () for other in awaited))
+                before = before.union(*(self._needed_steps(other, completed, known) or () for other in awaited))
             known[name] = None if before is None else before | {name}
         return known[name]
 
@@ -353,7 +293,7 @@ class _Requirements:
         if formula.evaluate(completed):
             return frozenset()
         if formula.kind == "step":
-            return self.needed(formula.name, completed, known)
+            return self._needed_steps(formula.name, completed, known)
         if formula.kind == "not":  # what is done stays done; whether an inner negation can help is not asked
             return frozenset() if "not" in formula.operands[0].kinds else None
         parts = [self._needed_by_formula(operand, completed, known) for operand in formula.operands]
@@ -369,11 +309,6 @@ def _merge_results(exact: _SearchResult, beam: _SearchResult, k: int) -> _Search
     others = sorted((path for path in beam.plans if path.steps not in known), key=lambda path: path.rank)
     fuller = min(exact, beam, key=lambda result: result.left_open)
     return _SearchResult([*exact.plans, *others][:k], False, fuller.reached, fuller.left_open)
-
-
-def _hint_of_goals(graph: SubtaskGraph, completed: frozenset[Step]) -> str:
-    left = [short_repr(name) for name in graph.steps if name not in completed]
-    return f"steps that are left: {', '.join(left)}" if left else "all steps are done"
 
 
 def _out_of_reach_error(graph: SubtaskGraph, done: Sequence[Step], goal: Step, length: int | None) -> InputError:

@@ -128,24 +128,7 @@ def rank_steps(
 
 
 def recency(graph: SubtaskGraph, rho: float = RHO) -> Ranker:
-    """The ranker of App. C: of the eligible steps, the one that became eligible last.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        What the steps need.
-    rho : float
-        ρ, above 0 and at most 1.
-
-    Returns
-    -------
-    Ranker
-
-    Raises
-    ------
-    InputError
-        For another ρ.
-    """
+    """The ranker of App. C: of the eligible steps, the one that became eligible last."""
     require(0 < rho <= 1, f"rho is {rho}, it must be above 0 and at most 1")
     return _recency(RunStateTracker(graph), rho)
 
@@ -171,10 +154,6 @@ def bigram(task: Demonstrations) -> Ranker:
 
     p(b | a) ∝ #(a → b) + #(b) / (1 + Σ #), with a = START for the first step: where a pair was never seen, the
     share of the videos' labels that are b decides.
-
-    >>> best = bigram([["a", "b", "c"]])(["a"])
-    >>> max(best, key=best.get)
-    'b'
     """
     videos = to_task(task)
     pairs: Counter[tuple[Step | None, Step]] = Counter()
@@ -214,14 +193,7 @@ NEGATIVE_WEIGHT = 3.0
 
 
 def grprop(graph: SubtaskGraph) -> Ranker:
-    """The GRProp policy as a ranker; where nothing is eligible, all steps that are left are equal.
-
-    >>> from msg2.graph import step
-    >>> graph = SubtaskGraph("t", "abcd", {"c": step("b"), "d": step("b")})
-    >>> chances = grprop(graph)([])
-    >>> max(chances, key=chances.get)  # b opens c and d, a opens nothing
-    'b'
-    """
+    """The GRProp policy as a ranker; where nothing is eligible, all steps that are left are equal."""
     tracker = RunStateTracker(graph)
 
     def probabilities_after(done: Sequence[Step]) -> Mapping[Step, float]:
@@ -335,26 +307,7 @@ GRAPH_RANKERS = tuple(name for name, factory in RANKERS.items() if not factory.n
 
 
 def make_ranker(name: str, graph: SubtaskGraph, task: Demonstrations | None = None) -> Ranker:
-    """Make the ranker of this name.
-
-    Parameters
-    ----------
-    name : str
-        A key of `RANKERS`.
-    graph : SubtaskGraph
-        What the steps need.
-    task : Task or anything that `msg2.infer` takes, optional
-        Videos to learn from; some rankers need them.
-
-    Returns
-    -------
-    Ranker
-
-    Raises
-    ------
-    InputError
-        For a name that is unknown, or a ranker that needs videos without any.
-    """
+    """Make the ranker of this name; some learn from videos."""
     usable = GRAPH_RANKERS if task is None else tuple(RANKERS)
     if name not in RANKERS:
         raise InputError(f"there is no ranker {name!r}", hint=f"there are {', '.join(usable)}")

@@ -28,7 +28,7 @@ from math import exp, inf, lgamma, log, log1p
 
 import numpy as np
 
-from msg2.assist.following import Deviation, Run
+from msg2.assist.following import Deviation, Run, videos_learned_from
 from msg2.graph import Formula, SubtaskGraph, step
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
@@ -112,7 +112,7 @@ class EvidenceProbabilities:
         from scipy.special import expit
 
         places = [(self._index[before], self._index[after]) for before, after in pairs]
-        usual = self._new_path_probabilities if cost is not None else self._old_path_probabilities
+        usual = self._path_probabilities[int(cost is not None)]
         gains = np.array([self._path_gains[pair] for pair in places])
         if cost is None:
             real = expit(gains)
@@ -152,7 +152,7 @@ class EvidenceProbabilities:
     def all_left_out(self, group: Sequence[Step], new: bool) -> float:
         """Return the probability that it is a mistake to do no step of an exclusive group."""
         counts = [self.graph.step_evidence(name).videos for name in group]
-        videos = videos_learned_from(self.graph)
+        videos = len(videos_learned_from(self.graph))
         if not videos or None in counts:
             return 1.0
         both = sum(self._exclusive_counts.get(frozenset(pair), (0, 0))[0] for pair in combinations(group, 2))
@@ -183,21 +183,16 @@ class EvidenceProbabilities:
         return gains
 
     @cached_property
-    def _new_path_probabilities(self) -> FloatArray:
-        return self._surest_paths(True)
-
-    @cached_property
-    def _old_path_probabilities(self) -> FloatArray:
-        return self._surest_paths(False)
-
-    def _surest_paths(self, new: bool) -> FloatArray:
-        """[a, b]: that breaking no edge on the surest path is usual, shape (N, N)."""
-        best = np.zeros((len(self._index), len(self._index)))
+    def _path_probabilities(self) -> FloatArray:
+        """[new, a, b]: that breaking no edge on the surest path is usual, shape (2, N, N)."""
+        best = np.zeros((2, len(self._index), len(self._index)))
         for edge in self.graph.edges():
             counts = self._order_counts.get((edge.before, edge.after))
-            best[self._index[edge.before], self._index[edge.after]] = _probability(counts, new, self._order_model)
-        for middle in range(len(best)):
-            best = np.maximum(best, np.outer(best[:, middle], best[middle]))
+            for new in (False, True):
+                chance = _probability(counts, new, self._order_model)
+                best[int(new), self._index[edge.before], self._index[edge.after]] = chance
+        for middle in range(len(self._index)):
+            best = np.maximum(best, best[:, :, middle, None] * best[:, None, middle])
         return best
 
     # -- counts: how many videos break a rule, of how many that could ----------------------------------------------
@@ -236,7 +231,7 @@ class EvidenceProbabilities:
 
     @cached_property
     def _absence_counts(self) -> Mapping[Step, tuple[int, int]]:
-        videos = videos_learned_from(self.graph)
+        videos = len(videos_learned_from(self.graph))
         shown = {name: self.graph.step_evidence(name).videos for name in self.graph.required}
         return {n: (max(videos - count, 0), videos) for n, count in shown.items() if count is not None and videos}
 
@@ -244,12 +239,6 @@ class EvidenceProbabilities:
 def _probability(counts: tuple[int, int] | None, new: bool, model: RequirementModel) -> float:
     """Of a rule that k of n videos break; a new video that breaks it counts as well. Without evidence it is 1."""
     return 1.0 if counts is None else mistake_probability(counts[0] + new, counts[1] + new, model)
-
-
-def videos_learned_from(graph: SubtaskGraph) -> int:
-    """How many videos a graph was learned from; 0 where it does not say."""
-    videos = graph.method.get("videos")
-    return len(videos) if isinstance(videos, list | tuple) else 0
 
 
 # -- a step when it comes, by the counts of other videos ---------------------------------------------------------------
@@ -298,7 +287,7 @@ class DeviationCounts:
             if edge.kind == "after" and edge.support is not None and edge.support.before is not None:
                 late = Deviation("order", edge.before, edge.after, step(edge.before))
                 deviations[late] = max((edge.support.together or 0) - edge.support.before, 0)
-        return DeviationCounts(videos_learned_from(graph), steps, deviations)
+        return DeviationCounts(len(videos_learned_from(graph)), steps, deviations)
 
     def rules(self, graph: SubtaskGraph) -> list[tuple[int, int]]:
         """Of every clause and every pair in order: how many videos break it, of how many with the step."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from msg2.assist.following import earlier_pairs
+from msg2.assist.following import earlier_pairs, videos_learned_from
 from msg2.graph import SubtaskGraph
 from msg2.graph.closure import necessary_steps
 from msg2.sequences import FloatArray
@@ -60,14 +60,7 @@ def _any_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> NDArray[np.b
 
 @dataclass(frozen=True)
 class SequenceLikelihood:
-    """The likelihood of videos under one graph.
-
-    >>> from msg2.graph import step
-    >>> likelihood = SequenceLikelihood(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))
-    >>> right, wrong = ([Segment(name) for name in order] for order in (["boil", "pour"], ["pour", "boil"]))
-    >>> likelihood.log_probability(Video("v", right)) > likelihood.log_probability(Video("w", wrong))
-    True
-    """
+    """The likelihood of videos under one graph."""
 
     graph: SubtaskGraph
 
@@ -174,8 +167,6 @@ class SequenceLikelihood:
             total += (number - 1) * log(rate) + log1p(-rate)
         return total
 
-    # -- what the graph's own videos say -------------------------------------------------------------------------
-
     @cached_property
     def _index(self) -> Mapping[Step, int]:
         return {name: index for index, name in enumerate(self.graph.steps)}
@@ -187,8 +178,7 @@ class SequenceLikelihood:
     @cached_property
     def _rates(self) -> Mapping[Step, float]:
         """The rate of each step where all that it needs is there."""
-        videos = self.graph.method.get("videos")
-        total = len(videos) if isinstance(videos, list | tuple) else 0
+        total = len(videos_learned_from(self.graph))
         counts = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
         rates = {}
         for name in self.graph.steps:

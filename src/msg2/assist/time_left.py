@@ -51,10 +51,7 @@ gaps is between the shortest and the longest with probability (n − 1) / (n + 1
 
 @dataclass(frozen=True, slots=True)
 class WaitingTime:
-    """Seconds from the end of the last step (or the start of the video) to the start of the next.
-
-    Their median, the quantiles `low` and `high`, and the number of `gaps` that were seen.
-    """
+    """Seconds from the end of the last step (or the start of the video) to the start of the next, from some gaps."""
 
     median: float
     low: float
@@ -63,36 +60,28 @@ class WaitingTime:
 
 
 def fit_waiting_times(task: Demonstrations) -> WaitingTimes:
-    """Estimate the time between two steps from the videos of a task.
-
-    Pairs that were seen at least `MIN_GAPS` times have their own; else all gaps after the last step count, else all
-    there are. A step that starts before the last one ends is waited for 0 seconds.
-
-    >>> from msg2.task import Task, Video
-    >>> task = Task("t", "ab", [Video(f"v{n}", [Segment("a", 1, 2), Segment("b", 5, 6)]) for n in range(9)])
-    >>> fit_waiting_times(task)("a", "b")
-    WaitingTime(median=3.0, low=3.0, high=3.0, gaps=9)
-    """
-    gaps: defaultdict[tuple[Step | None, Step] | Step | None, list[float]] = defaultdict(list)
-    everywhere: list[float] = []
+    """Estimate the time between two steps: by their own gaps, by all after the last step, or by all there are."""
+    gaps: defaultdict[tuple[Step | None, ...], list[float]] = defaultdict(list)
     for video in to_task(task):
         for last, following, seconds in _gaps(video.with_first_labels().segments):
-            gaps[last, following].append(seconds)
-            gaps[last].append(seconds)
-            everywhere.append(seconds)
+            for key in ((last, following), (last,), ()):
+                gaps[key].append(seconds)
 
     @cache
     def waiting_time(last: Step | None, following: Step) -> WaitingTime | None:
-        for seconds in (gaps.get((last, following), []), gaps.get(last, [])):
-            if len(seconds) >= MIN_GAPS:
-                return _summarize_gaps(seconds)
-        return _summarize_gaps(everywhere) if everywhere else None
+        for key, least in (((last, following), MIN_GAPS), ((last,), MIN_GAPS), ((), 1)):
+            seconds = gaps.get(key, [])
+            if len(seconds) >= least:
+                # By this rule the next gap is in the interval as often as it says, also after few of them.
+                median, low, high = np.quantile(seconds, [0.5, *INTERVAL], method="weibull").tolist()
+                return WaitingTime(median, low, high, len(seconds))
+        return None
 
     return waiting_time
 
 
 def _gaps(segments: Iterable[Segment]) -> Iterable[tuple[Step | None, Step, float]]:
-    """Each step with the one before it and the seconds in between."""
+    """Each step with the one before it and the seconds in between, 0 where they overlap."""
     last: Step | None = None
     until = 0.0
     for segment in segments:
@@ -100,12 +89,6 @@ def _gaps(segments: Iterable[Segment]) -> Iterable[tuple[Step | None, Step, floa
             return
         yield last, segment.step, max(0.0, segment.start - until)
         last, until = segment.step, segment.end
-
-
-def _summarize_gaps(seconds: Sequence[float]) -> WaitingTime:
-    # By this rule the next gap is in the interval as often as it says, also after few of them.
-    median, low, high = np.quantile(seconds, [0.5, *INTERVAL], method="weibull").tolist()
-    return WaitingTime(median, low, high, len(seconds))
 
 
 _DECAYS = (0.1, 0.3, 0.6)
@@ -154,17 +137,13 @@ class TimeLeftModel:
     """Called with the steps done and the seconds since the first of them, it says how many seconds are left."""
 
     graph: SubtaskGraph
-    contexts: Contexts
-    """m of them."""
-    left: FloatArray
-    """Seconds that were left in each, shape (m,)."""
-    elapsed: FloatArray
-    """Seconds that had passed since the end of the first step, likewise."""
+    contexts: Contexts  # m of them
+    left: FloatArray  # seconds that were left in each, shape (m,)
+    elapsed: FloatArray  # seconds that had passed since the end of the first step, likewise
     videos: int
     decay: float
     pace: float
-    levels: tuple[float, float, float]
-    """Of the quantiles that are right half of the time, one in ten times and nine in ten times."""
+    levels: tuple[float, float, float]  # of the quantiles that are right half of the time, one and nine in ten times
 
     def __call__(self, done: Sequence[Step], elapsed: float | None = None) -> TimeLeft:
         """Forecast the seconds from the end of the last step to the end of the run."""
@@ -177,26 +156,7 @@ class TimeLeftModel:
 
 
 def fit_time_left(graph: SubtaskGraph, task: Demonstrations) -> TimeLeftModel | None:
-    """Learn how long videos go on.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        It has the steps of the task.
-    task : Task or anything that `msg2.infer` takes
-        The training videos.
-
-    Returns
-    -------
-    TimeLeftModel or None
-        None where fewer than two videos have times.
-
-    >>> from msg2.task import Segment
-    >>> videos = [Video(f"v{n}", [Segment("a", 0, 1), Segment("b", 5, 6 + n / 9)]) for n in range(9)]
-    >>> model = fit_time_left(SubtaskGraph("t", "ab", {}), videos)
-    >>> round(model(["a"]).median, 1), model(["a", "b"]).median
-    (5.4, 0.0)
-    """
+    """Learn how long videos go on; None where fewer than two of them have times."""
     videos = task_of_graph(graph, task)
     timed = [video for video in videos if video.segments and all(segment.is_timed for segment in video.segments)]
     mean_length = sum(len(video.segments) for video in timed) / max(len(timed), 1)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from msg2 import assist, drawing
+from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console
 from msg2.cli.shared_options import Data, EngineName, GivenOptions, GraphFile, Json, read_as_recorded, reads_data
@@ -72,7 +73,7 @@ def check(
 
 
 def _print_report(report: assist.CheckReport, noun: str) -> None:
-    sure = [mistake for mistake in report.mistakes if mistake.probability >= assist.ACCUSED]
+    sure = [mistake for mistake in report.mistakes if mistake.probability >= ACCUSED]
     for mistake in sure:
         when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
         console.print_line(

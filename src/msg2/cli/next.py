@@ -7,18 +7,10 @@ from typing import Annotated
 
 import typer
 
-from msg2.assist import (
-    GRAPH_RANKERS,
-    RANKERS,
-    Lookahead,
-    NextStepEvaluation,
-    NextStepForecast,
-    RankedStep,
-    evaluate_next_step,
-    forecast,
-)
+from msg2.assist import RANKERS, NextStepEvaluation, NextStepForecast, RankedStep, evaluate_next_step, forecast
+from msg2.assist.forecasting import Lookahead
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
-from msg2.assist.rankers import DEFAULT_RANKER, LEARNED_RANKER
+from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
 from msg2.cli import console
 from msg2.cli.shared_options import (
     GivenOptions,

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.directly_follows import directly_follows_dot
-from msg2.drawing.dot import to_dot
-from msg2.drawing.graph_page import render_page
+from msg2.drawing.graph_page import html_page
 from msg2.drawing.page_data import find_video_links
 from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render, render_svg
 from msg2.drawing.style import PictureOptions
@@ -36,8 +35,7 @@ _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }
-SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)
-"""The formats, by the suffix of the file."""
+SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)  # the formats, by the suffix of the file
 
 
 def show(
@@ -73,7 +71,7 @@ def show(
     Returns
     -------
     Path
-        The file.
+        The file that was written.
 
     Raises
     ------
@@ -86,9 +84,8 @@ def show(
         raise InputError(f"{subject} no format msg2 can write", where=path, hint=f"use one of {' '.join(SUFFIXES)}")
     if suffix in _FILES and (compare is not None or marks):
         diagrams = " ".join((_PAGE, *PICTURE_SUFFIXES))
-        raise InputError(
-            "is no diagram, it cannot show a comparison or marks", where=path, hint=f"use one of {diagrams}"
-        )
+        what = "is no diagram, it cannot show a comparison or marks"
+        raise InputError(what, where=path, hint=f"use one of {diagrams}")
     if suffix != _PAGE and videos is not None:
         raise InputError("is no page, it cannot show videos", where=path, hint=f"use {_PAGE}")
     options = picture or PictureOptions()
@@ -142,51 +139,6 @@ def _refuse_other_options(options: PictureOptions, path: Path) -> None:
         if getattr(options, field.name) != field.default and path.suffix.lower() not in formats:
             hint = f"only these do: {' '.join(formats)}"
             raise InputError(f"takes no {field.name.replace('_', ' ')}", where=path, hint=hint)
-
-
-def html_page(
-    graph: SubtaskGraph,
-    videos: Task | None = None,
-    *,
-    compare: SubtaskGraph | None = None,
-    marks: Mapping[Step, str] | None = None,
-    media: Mapping[str, str] | None = None,
-    sections: str = "",
-    reduce: bool = True,
-    picture: PictureOptions | None = None,
-) -> str:
-    """The interactive page of a graph as HTML, in one piece.
-
-    Parameters
-    ----------
-    graph : SubtaskGraph
-        The graph.
-    videos : Task, optional
-        Labels that can be played on the page, of steps of the graph.
-    compare, marks, reduce : optional
-        As for `show`.
-    media : mapping from str to str, optional
-        By the id of a video, the address of its file, relative to the page.
-    sections : str
-        HTML that follows below; see `msg2.drawing.page_parts`.
-    picture : PictureOptions, optional
-        Of these, the page takes the direction.
-
-    Returns
-    -------
-    str
-        The HTML document.
-
-    >>> from msg2.graph import step
-    >>> html_page(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:15]
-    '<!DOCTYPE html>'
-    """
-    diagram = build_diagram(graph, compare, marks, reduce)
-    options = picture or PictureOptions()
-    svg = render_svg(to_dot(diagram, options))
-    return render_page(
-        graph, diagram, svg, videos=videos, compare=compare, media=media, sections=sections, direction=options.direction
-    )
 
 
 def svg(

@@ -38,12 +38,9 @@ _SAID_BY_ITSELF: frozenset[DrawnKind] = frozenset({"start", "all", "not", "share
 
 OPERATOR_NAMES: dict[FormulaKind, str] = {"all": "and", "any": "or", "not": "not", "true": "true"}
 """What is written on an operator."""
-WIDEST_LABEL = 22
-"""Characters per line of a label."""
-NARROWEST_LABEL = 14
-"""The same in deep graphs, whose boxes must be narrower."""
-CHARACTERS_PER_ROW = 180
-"""Characters of all labels from left to right that fit a screen."""
+WIDEST_LABEL = 22  # characters per line of a label
+NARROWEST_LABEL = 14  # the same in deep graphs, whose boxes must be narrower
+CHARACTERS_PER_ROW = 180  # characters of all labels from left to right that fit a screen
 LONGEST_LABEL = 90
 """Characters of a label before it is cut with "…"; the full name is in the tooltip."""
 
@@ -56,16 +53,11 @@ class Box:
     kind: FormulaKind
     name: str
     """Of an operator, "and", "or" or "not"."""
-    lines: tuple[str, ...]
-    """The name as it is written into the box."""
-    is_start: bool = False
-    """Whether nothing comes before the step."""
-    note: tuple[str, ...] = ()
-    """A few words about the step, as lines."""
-    is_optional: bool = False
-    """Whether the step may be left out."""
-    repeats: float | None = None
-    """Share of the runs that do the step again."""
+    lines: tuple[str, ...]  # the name as it is written into the box
+    is_start: bool = False  # whether nothing comes before the step
+    note: tuple[str, ...] = ()  # a few words about the step, as lines
+    is_optional: bool = False  # whether the step may be left out
+    repeats: float | None = None  # share of the runs that do the step again
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +67,15 @@ class Arrow:
     id: str
     source: str
     target: str
-    before: Step | None
-    """The step it leaves; None for what leaves an operator."""
-    after: Step
-    """The step it leads to, maybe through operators."""
-    text: str
-    """What it says, for a tooltip."""
+    before: Step | None  # the step it leaves; None for what leaves an operator
+    after: Step  # the step it leads to, maybe through operators
+    text: str  # what it says, for a tooltip
     support: Support = NO_SUPPORT
     status: EdgeStatus = "common"
     kind: EdgeKind = "needs"
     is_alternative: bool = False
     """Whether it leads into an "or"."""
-    true_kind: EdgeKind | None = None
-    """What the true graph says about the two steps, where that is something else."""
+    true_kind: EdgeKind | None = None  # what the true graph says about the two steps, where that is something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +83,9 @@ class ExclusiveGroup:
     """Steps of which a run does at most one."""
 
     id: str
-    boxes: tuple[str, ...]
-    """Their ids, what comes first, first."""
-    at_start: bool
-    """Whether nothing comes before any of them."""
-    text: str
-    """What it says, for a tooltip."""
+    boxes: tuple[str, ...]  # their ids, what comes first, first
+    at_start: bool  # whether nothing comes before any of them
+    text: str  # what it says, for a tooltip
     status: EdgeStatus = "common"
 
 
@@ -111,10 +96,8 @@ class Diagram:
     task: str
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
-    compared: bool
-    """Whether the arrows have a status beside a true graph."""
-    omitted_edges: int
-    """Edges that are not drawn because they follow from others."""
+    compared: bool  # whether the arrows have a status beside a true graph
+    omitted_edges: int  # edges that are not drawn because they follow from others
     groups: tuple[ExclusiveGroup, ...] = ()
 
     @property
@@ -150,10 +133,7 @@ def build_diagram(
     reduce: bool = True,
     label_columns: int | None = None,
 ) -> Diagram:
-    """Lay out what a diagram of a graph shows.
-
-    All arrows into a box are needed, so that there is an "and" only beside or inside of an "or".
-    """
+    """Lay out what a diagram of a graph shows; an "and" is drawn only beside or inside of an "or"."""
     drawn = graph.transitive_reduction() if reduce else graph
     truth = compare.transitive_reduction() if compare is not None and reduce else compare
     notes = marks or {}

@@ -24,14 +24,7 @@ _Pair = tuple[Step | None, Step | None]
 
 
 def directly_follows(task: Task) -> Counter[_Pair]:
-    """Count the direct successions of a task; None before the first and after the last step of a video.
-
-    >>> from msg2.task import Segment, Video
-    >>> videos = [Video("v1", map(Segment, ["boil", "pour"])), Video("v2", [Segment("boil")])]
-    >>> task = Task("tea", ["boil", "pour"], videos)
-    >>> sorted(directly_follows(task).items(), key=str)
-    [(('boil', 'pour'), 1), (('boil', None), 1), (('pour', None), 1), ((None, 'boil'), 2)]
-    """
+    """Count the direct successions of a task; None before the first and after the last step of a video."""
     sequences = [[None, *video.sequence(), None] for video in task if video.segments]
     return Counter(pair for sequence in sequences for pair in pairwise(sequence))
 

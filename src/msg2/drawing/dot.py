@@ -14,20 +14,15 @@ from msg2.drawing.style import Direction, PictureOptions
 from msg2.text import one_line, truncate, width_in_ems
 
 _FONT = "sans-serif"
-_LEGEND_SIZES: dict[Direction, int] = {"LR": 54, "TB": 36}
-"""Width of a row of the legend at most, in sizes of the font."""
+_LEGEND_SIZES: dict[Direction, int] = {"LR": 54, "TB": 36}  # width of a row of the legend at most, in sizes of the font
 _MANY_ARROWS = 1500
-_LONGEST_TOOLTIP = 2000
-"""Characters; Graphviz refuses strings of more than 16 KB, and escapes make them longer."""
+_LONGEST_TOOLTIP = 2000  # characters; Graphviz refuses strings of more than 16 KB, and escapes make them longer
 _LESS_EFFORT = "nslimit=0.2, nslimit1=0.2, mclimit=0.05, splines=line, "
 """For a thicket of arrows, where a careful layout would take minutes and be no clearer."""
-_MOST_BARS = 3
-"""Exclusive steps that are joined one by one; more of them would be a thicket."""
+_MOST_BARS = 3  # exclusive steps that are joined one by one; more of them would be a thicket
 
-_LegendCell: TypeAlias = tuple[str, str, str]
-"""Text, its colour, attributes of the cell."""
-_Note: TypeAlias = tuple[tuple[str, ...], str]
-"""Lines under the name of a step, and their colour."""
+_LegendCell: TypeAlias = tuple[str, str, str]  # text, its colour, attributes of the cell
+_Note: TypeAlias = tuple[tuple[str, ...], str]  # lines under the name of a step, and their colour
 
 
 def to_dot(diagram: Diagram, options: PictureOptions | None = None) -> str:

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 from string import Template
 
 from msg2.drawing import style
-from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, Diagram, DrawnKind
+from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, DrawnKind, build_diagram
+from msg2.drawing.dot import to_dot
 from msg2.drawing.page_data import MOST_VIDEOS, page_data, steps_in_diagram
 from msg2.drawing.page_parts import asset, document, escape_name, evidence_table, inline_svg, scores_section
-from msg2.drawing.style import Direction
+from msg2.drawing.picture import render_svg
+from msg2.drawing.style import PictureOptions
 from msg2.graph import SubtaskGraph
 from msg2.graph.formula import TRUE
 from msg2.metrics import score_graph
@@ -22,35 +24,58 @@ from msg2.text import one_line, truncate
 _LONGEST_LABEL = 400
 
 
-def render_page(
+def html_page(
     graph: SubtaskGraph,
-    diagram: Diagram,
-    svg: str,
-    *,
     videos: Task | None = None,
+    *,
     compare: SubtaskGraph | None = None,
+    marks: Mapping[Step, str] | None = None,
     media: Mapping[str, str] | None = None,
     sections: str = "",
-    direction: Direction = "LR",
+    reduce: bool = True,
+    picture: PictureOptions | None = None,
 ) -> str:
-    """Put together the page of a graph."""
+    """The interactive page of a graph as HTML, in one piece.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        The graph.
+    videos : Task, optional
+        Labels that can be played on the page, of steps of the graph.
+    compare, marks, reduce : optional
+        As for `show`.
+    media : mapping from str to str, optional
+        By the id of a video, the address of its file, relative to the page.
+    sections : str
+        HTML that follows below; see `msg2.drawing.page_parts`.
+    picture : PictureOptions, optional
+        Of these, the page takes the direction.
+
+    Returns
+    -------
+    str
+        The HTML document.
+
+    >>> from msg2.graph import step
+    >>> html_page(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:15]
+    '<!DOCTYPE html>'
+    """
+    diagram, options = build_diagram(graph, compare, marks, reduce), picture or PictureOptions()
     sample = None if videos is None else videos.sample(MOST_VIDEOS)
-    steps = steps_in_diagram(diagram)
-    compared = "" if compare is None else scores_section(score_graph(graph, compare))
+    steps, omitted = steps_in_diagram(diagram), diagram.omitted_edges
+    labels = [_accessible_label(graph, step) for step in steps]
     body = Template(asset("page.html")).substitute(
         summary=_summary(graph, len(sample or ()), len(videos or ())),
-        picture=inline_svg(svg, [_accessible_label(graph, step) for step in steps]),
+        picture=inline_svg(render_svg(to_dot(diagram, options)), labels),
         kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.drawn_kinds),
         legend=_COMPARISON_LEGEND if diagram.compared else "",
-        omitted_edges=f" Arrows that follow from others are left out ({diagram.omitted_edges})."
-        if diagram.omitted_edges
-        else "",
-        compared=compared,
+        omitted_edges=f" Arrows that follow from others are left out ({omitted})." if omitted else "",
+        compared="" if compare is None else scores_section(score_graph(graph, compare)),
         table=evidence_table(graph, steps),
         sections=sections,
     )
-    data = page_data(graph, diagram, sample, media) | {"direction": direction}
-    return document(graph.task, body, data)
+    return document(graph.task, body, page_data(graph, diagram, sample, media) | {"direction": options.direction})
 
 
 _COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>

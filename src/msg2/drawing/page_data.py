@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from msg2.assist import Mistake, check, fit_end_probability, fit_forecaster
+from msg2.assist import Mistake, check
+from msg2.assist.forecasting import fit_end_probability
+from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rankers import RHO
-from msg2.drawing.diagram import Arrow, Diagram, ExclusiveGroup
+from msg2.drawing.diagram import Arrow, Diagram
 from msg2.graph import SubtaskGraph, Support, related_pairs
-from msg2.graph.formula import FormulaJson
 from msg2.media.video_files import find_video_files
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 from msg2.text import one_line
@@ -41,15 +42,6 @@ def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     -------
     dict from str to str
         By the id of a video that has a file, its address relative to the page.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from msg2.task import Video
-    >>> with TemporaryDirectory() as home:
-    ...     folder = Path(home, "videos")
-    ...     folder.mkdir()
-    ...     Path(folder, "tea #1.mp4").touch()
-    ...     find_video_links(Task("tea", [], [Video("tea #1", []), Video("v2", [])]), folder, Path(home, "page.html"))
-    {'tea #1': 'videos/tea%20%231.mp4'}
     """
     recordings, _ = find_video_files(folder, wanted=[video.id for video in videos])
     home = page.resolve().parent
@@ -60,12 +52,10 @@ def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
     }
 
 
-MOST_VIDEOS = 2_000
-"""Videos that a page holds; of more, it shows a sample."""
+MOST_VIDEOS = 2_000  # videos that a page holds; of more, it shows a sample
 StepNumbers: TypeAlias = Mapping[Step, int]
 """The number of each step on the page: its place among the steps of the diagram."""
-PageObject: TypeAlias = dict[str, object]
-"""An object in the page, whose script (assets/*.js) says what it holds."""
+PageObject: TypeAlias = dict[str, object]  # an object in the page, whose script (assets/*.js) says what it holds
 
 
 def page_data(
@@ -74,7 +64,11 @@ def page_data(
     """Collect the values that the page of a graph works with."""
     steps = steps_in_diagram(diagram)
     place = {name: number for number, name in enumerate(steps)}
-    counts = _exclusive_counts(graph)
+    counts = {
+        frozenset({pair.before, pair.after}): [pair.opposing, pair.together]
+        for pair in related_pairs(graph)
+        if pair.kind == "exclusive" and pair.opposing is not None
+    }
     return {
         "task": one_line(graph.task),
         "key": hashlib.sha256("\0".join([graph.task, *steps]).encode("utf-8", "surrogatepass")).hexdigest()[:16],
@@ -84,7 +78,15 @@ def page_data(
             _step(graph, name, place, named=videos is None) | _relations(graph, name, place, counts) for name in steps
         ],
         "arrows": [_arrow(arrow, place) for arrow in diagram.arrows],
-        **({"groups": [_group(group) for group in diagram.groups]} if diagram.groups else {}),
+        **(
+            {
+                "groups": [
+                    {"steps": [int(box[1:]) for box in group.boxes], "status": group.status} for group in diagram.groups
+                ]
+            }
+            if diagram.groups
+            else {}
+        ),
         "videos": [] if videos is None else _videos(graph, videos, place, media or {}),
         **({} if videos is None else _forecast(graph, videos, place)),
     }
@@ -134,7 +136,7 @@ def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
 
 
 def _relations(
-    graph: SubtaskGraph, name: Step, place: StepNumbers, counts: Mapping[frozenset[Step], tuple[int, int]]
+    graph: SubtaskGraph, name: Step, place: StepNumbers, counts: Mapping[frozenset[Step], object]
 ) -> PageObject:
     """What the graph says about a step beyond what it needs: of most steps, nothing."""
     after, never = (sorted(place[n] for n in of(name)) for of in (graph.order_predecessors, graph.partners))
@@ -142,24 +144,10 @@ def _relations(
     return _known({
         "after": after or None,
         "never": never or None,
-        "both": {other: list(videos) for other, videos in sorted(both.items()) if videos} if never else None,
+        "both": {other: videos for other, videos in sorted(both.items()) if videos} if never else None,
         "mayOmit": name in graph.optional or None,
         "repeats": graph.repeats.get(name),
     })  # fmt: skip
-
-
-def _exclusive_counts(graph: SubtaskGraph) -> dict[frozenset[Step], tuple[int, int]]:
-    """Per pair of exclusive steps, the videos with both and those with either, where the graph knows them."""
-    pairs = related_pairs(graph) if graph.exclusive else []
-    return {
-        frozenset({pair.before, pair.after}): (round(pair.together * (1 - pair.share)), pair.together)
-        for pair in pairs
-        if pair.kind == "exclusive" and pair.together is not None and pair.share is not None
-    }
-
-
-def _group(group: ExclusiveGroup) -> PageObject:
-    return {"steps": [int(box[1:]) for box in group.boxes], "status": group.status}
 
 
 def _support(support: Support) -> PageObject:
@@ -196,22 +184,21 @@ def _videos(graph: SubtaskGraph, task: Task, place: StepNumbers, media: Mapping[
             if mistake.position is not None:
                 mistakes[mistake.video].append(_mistake(mistake, place))
             else:
-                absent += [formula for formula in _absent_formulas(mistake, place) if formula not in absent]
-    return [
-        _drop_empty(
-            {
-                "id": one_line(video.id),
-                "steps": [place[segment.step] for segment in video.segments],
-                "times": _times(video),
-                "added": _predicted_segments(video.segments),
-                "mistakes": mistakes[video.id],
-                "leftOut": left_out[video.id],
-                "notSeen": not_seen[video.id],
-                "file": media.get(video.id),
-            }
-        )
-        for video in task
-    ]
+                unmet = [clause.to_json(place.__getitem__) for clause in mistake.unmet] or [place[mistake.step]]
+                absent += [formula for formula in unmet if formula not in absent]
+    shown = []
+    for video in task:
+        named = {"id": one_line(video.id), "steps": [place[segment.step] for segment in video.segments]}
+        more = {
+            "times": _times(video),
+            "added": _predicted_segments(video.segments),
+            "mistakes": mistakes[video.id],
+            "leftOut": left_out[video.id],
+            "notSeen": not_seen[video.id],
+            "file": media.get(video.id),
+        }
+        shown.append(named | {key: value for key, value in more.items() if value})
+    return shown
 
 
 def _mistake(mistake: Mistake, place: StepNumbers) -> PageObject:
@@ -222,19 +209,11 @@ def _mistake(mistake: Mistake, place: StepNumbers) -> PageObject:
     })  # fmt: skip
 
 
-def _absent_formulas(mistake: Mistake, place: StepNumbers) -> list[FormulaJson]:
-    """What a video lacks: steps, or formulas of which one step would do."""
-    return [clause.to_json(place.__getitem__) for clause in mistake.unmet] or [place[mistake.step]]
-
-
 def _times(video: Video) -> list[float]:
-    """Start and end of every segment, one after the other; nothing where the video has only an order."""
-    return [
-        _round_to_milliseconds(time)
-        for segment in video.segments
-        for time in (segment.start, segment.end)
-        if time is not None
-    ]
+    """Start and end of every segment, to the millisecond and without ".0": a page holds many of them."""
+    times = (time for segment in video.segments for time in (segment.start, segment.end) if time is not None)
+    rounded = (round(float(time), 3) for time in times)
+    return [int(time) if time.is_integer() and time < 1e9 else time for time in rounded]
 
 
 def _predicted_segments(segments: Sequence[Segment]) -> list[list[int]]:
@@ -244,13 +223,3 @@ def _predicted_segments(segments: Sequence[Segment]) -> list[list[int]]:
         for number, segment in enumerate(segments)
         if segment.source == PREDICTED
     ]
-
-
-def _round_to_milliseconds(seconds: float) -> float:
-    """To the millisecond, and without ".0": a page holds many of them."""
-    rounded = round(float(seconds), 3)
-    return int(rounded) if rounded.is_integer() and rounded < 1e9 else rounded
-
-
-def _drop_empty(entry: PageObject) -> PageObject:
-    return {key: value for key, value in entry.items() if key in ("id", "steps") or value}

@@ -19,7 +19,7 @@ from statistics import fmean
 
 from msg2.drawing.page_data import videos_without
 from msg2.graph import StepEvidence, SubtaskGraph
-from msg2.graph.explanation import NAMED_VIDEOS
+from msg2.graph.explanation import name_some
 from msg2.graph.formula import TRUE, Formula
 from msg2.media.narration import PhraseStatistics
 from msg2.metrics import GraphScores
@@ -29,23 +29,11 @@ from msg2.text import one_line, truncate
 _LONGEST_NAME = 300
 SCROLLED = 'tabindex="0" role="group" aria-label="Table"'
 """Of what may be wider than the screen, so that keys can scroll it."""
-_BROAD = 1200
-"""Pixels from which on a diagram is scrolled rather than shrunk to the width of the page."""
+_BROAD = 1200  # pixels from which on a diagram is scrolled rather than shrunk to the width of the page
 _SCRIPTS = (
-    "page_data",
-    "formula",
-    "forecaster",
-    "formula_text",
-    "diagram",
-    "pan_zoom",
-    "side_panel",
-    "filter",
-    "video_segments",
-    "video_player",
-    "checklist",
-    "export",
-    "main",
-)
+    "page_data", "formula", "forecaster", "formula_text", "diagram", "pan_zoom", "side_panel", "filter",
+    "video_segments", "video_player", "checklist", "export", "main",
+)  # fmt: skip
 """The parts of the page's script, in this order: they share one scope."""
 _SIZE = re.compile(r'<svg width="(\d+)pt" height="(\d+)pt"')
 _STEP_LINK = re.compile(r'(<g id="s(\d+)" class="node step[^"]*">\n<title>[^<]*</title>\n<g><a)>')
@@ -66,12 +54,13 @@ def escape_name(name: str) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Make a table."""
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    body = "\n".join(
-        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
-    )
+    body = "\n".join(_table_row(*row) for row in rows)
     whole = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
     return f'<div class="scroll" {SCROLLED}>\n{whole}\n</div>\n'
+
+
+def _table_row(first: str, *rest: str, mark: str = "") -> str:
+    return f'<tr{mark}><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
 
 
 def inline_svg(svg: str, labels: Sequence[str] = ()) -> str:
@@ -96,7 +85,9 @@ def document(title: str, body: str, data: Mapping[str, object] | None = None) ->
         + (f"script-src {_hash(script)}; img-src data: blob:; media-src 'self' file: blob:; " if script else "")
         + "base-uri 'none'; form-action 'none'"
     )
-    live = f'<script type="application/json" id="data">{_json_for_script(data)}</script>\n' if script else ""
+    # No parser of HTML can take this JSON for the end of the script, or for a comment in it.
+    json_text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    live = f'<script type="application/json" id="data">{json_text}</script>\n' if script else ""
     live += f'<script type="module">{script}</script>\n' if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -129,19 +120,11 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _json_for_script(data: object) -> str:
-    """JSON that no parser of HTML can take for the end of the script, or for a comment in it."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
 _NOTHING = '<span class="quiet">nothing before it</span>'
 
 
 def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
-    """Make the table of steps, with one row per step; the row of the n-th has the id `step-n`.
-
-    Where the graph says more than what steps need, a column has it.
-    """
+    """Make the table of steps: one row per step, that of the n-th with the id `step-n`, and a column for relations."""
     places = {step: number for number, step in enumerate(steps)}
     more = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
     rows = "\n".join(_row(graph, step, places, more) for step in steps)
@@ -159,17 +142,15 @@ def evidence_table(graph: SubtaskGraph, steps: Sequence[Step]) -> str:
 
 def _row(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int], more: bool) -> str:
     precondition, evidence = graph.precondition(step), graph.step_evidence(step)
-    cells = (
+    is_free, violations = precondition == TRUE, evidence.violations or ()
+    return _table_row(
+        escape_name(step),
         _needs(precondition, rows),
         *(["<br>".join(_relations(graph, step, rows))] if more else []),
-        _holds_cell(precondition, evidence),
-        _violations_cell(precondition, evidence),
+        _holds_cell(is_free, evidence),
+        "" if is_free else name_some([escape_name(video) for video in violations]),
         _runner_up_cell(evidence, rows),
-    )
-    return (
-        f'<tr id="step-{rows[step]}"><th scope="row">{escape_name(step)}</th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
-        + "</tr>"
+        mark=f' id="step-{rows[step]}"',
     )
 
 
@@ -201,21 +182,13 @@ def _relations(graph: SubtaskGraph, step: Step, rows: Mapping[Step, int]) -> Ite
         yield f"done again in {100 * graph.repeats[step]:.0f} % of the runs"
 
 
-def _holds_cell(precondition: Formula, evidence: StepEvidence) -> str:
+def _holds_cell(is_free: bool, evidence: StepEvidence) -> str:
     videos, holds = evidence.videos, evidence.holds
     if videos is None:
         return ""
-    if precondition == TRUE or holds is None:
+    if is_free or holds is None:
         return f'<span class="number quiet">in {videos} videos</span>'
     return f'<span class="number">{holds} of {videos}{f" ({100 * holds / videos:.0f} %)" if videos else ""}</span>'
-
-
-def _violations_cell(precondition: Formula, evidence: StepEvidence) -> str:
-    if precondition == TRUE or evidence.violations is None:
-        return ""
-    videos = evidence.violations
-    names = ", ".join(escape_name(video) for video in videos[:NAMED_VIDEOS])
-    return names + (f" and {len(videos) - NAMED_VIDEOS} more" if len(videos) > NAMED_VIDEOS else "")
 
 
 def _runner_up_cell(evidence: StepEvidence, rows: Mapping[Step, int]) -> str:
@@ -228,8 +201,7 @@ def _runner_up_cell(evidence: StepEvidence, rows: Mapping[Step, int]) -> str:
     )
 
 
-_ID = re.compile(r' id="[^"]*"')
-"""They belong to the diagram at the top of the page, and lead from there to its table."""
+_ID = re.compile(r' id="[^"]*"')  # they belong to the diagram at the top of the page, and lead from there to its table
 _SCORE_COLUMNS = {"accuracy": "Accuracy", "spoc": "SPOC", "compatibility": "Compatibility", "f1": "Edge F1"}
 _SCORE_EXPLANATIONS = {
     "accuracy": ("Accuracy", "how often a precondition says the same, over all sets of completed steps"),

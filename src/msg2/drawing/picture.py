@@ -24,8 +24,7 @@ from msg2.drawing.style import PictureOptions
 _debug_log = logging.getLogger(__name__)
 _one_at_a_time = threading.Lock()  # Graphviz keeps its state in globals
 
-_PNG_HEAD = 33
-"""Bytes of a PNG before the first chunk that may be another one: its signature and its header."""
+_PNG_HEAD = 33  # bytes of a PNG before the first chunk that may be another one: its signature and its header
 _PDF_DATE = re.compile(rb"/CreationDate \([^)]*\)")
 _HEAD = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -33,10 +32,7 @@ _TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:
 
 
 def render_svg(dot: str) -> str:
-    """The diagram of `dot` as one `<svg>` element: no declaration, no comments, full names as `<title>`.
-
-    The file names neither the Graphviz version nor any date: the same graph gives the same bytes.
-    """
+    """The diagram of `dot` as one `<svg>` element, without version, date and comments: the same bytes every time."""
     text = _render(dot, "svg").decode("utf-8")
     text = _COMMENT.sub("", _HEAD.sub("", text, count=1))
     return _TITLED_LINK.sub(r"<title>\1</title>\n<g><a>", text).strip() + "\n"
@@ -91,10 +87,8 @@ def _native_stderr_logged() -> Iterator[None]:
                 _debug_log.debug("graphviz: %s", line)
 
 
-_NARROWER_LABELS = (14, 10)
-"""Characters per line that are tried before a picture is made smaller."""
-_SMALLEST_PRINT = 6.0
-"""Points below which print is hard to read."""
+_NARROWER_LABELS = (14, 10)  # characters per line that are tried before a picture is made smaller
+_SMALLEST_PRINT = 6.0  # points below which print is hard to read
 
 _log = logging.getLogger("msg2")
 
@@ -127,8 +121,7 @@ DOT_RENDERERS: Mapping[str, Callable[[str, PictureOptions], str | bytes]] = {
     ".dot": lambda dot, _: dot,
 }
 """Suffix of a file -> what makes its content of DOT text."""
-PICTURE_SUFFIXES = (*DOT_RENDERERS, ".mmd")
-"""The formats of pictures, by the suffix of the file."""
+PICTURE_SUFFIXES = (*DOT_RENDERERS, ".mmd")  # the formats of pictures, by the suffix of the file
 OPTION_SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "direction": (".html", *PICTURE_SUFFIXES),
     "font_size": tuple(DOT_RENDERERS),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from msg2.drawing import style
 from msg2.errors import InputError, optional_dependency
 from msg2.inference.delta import SweepPoint
-from msg2.task import PREDICTED, Segment, Step, Video
+from msg2.task import PREDICTED, Step, Video
 from msg2.text import one_line, short_repr, truncate
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}}
 """What matplotlib would write about the day and itself, left out."""
-FIGURE_SUFFIXES = tuple(_METADATA)
-"""The formats of figures."""
+FIGURE_SUFFIXES = tuple(_METADATA)  # the formats of figures
 
 
 @contextmanager
@@ -63,10 +62,7 @@ _EDGES, _FIT = style.ARROW["redundant"], "#b3540a"
 
 
 def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
-    """Plot edges (left axis) and fit (right axis) against δ.
-
-    Dotted lines are the chosen δ. Several tasks are thin lines under their mean.
-    """
+    """Plot edges (left) and fit (right) against δ, the chosen one dotted; several tasks are thin under their mean."""
     with new_figure("drawing the sweep", (7.2, 4.2)) as (figure, stream):
         left = figure.subplots()
         right = left.twinx()
@@ -82,14 +78,8 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
             left.axvline(delta, color=style.INK, linewidth=1 if len(tasks) == 1 else 0.6, linestyle=":")
         for delta in chosen if len(tasks) == 1 else ():
             side = "right" if delta > fmean(left.get_xlim()) else "left"  # the text stays inside the frame
-            left.annotate(
-                f" δ = {delta:g} ",
-                (delta, 0.98),
-                xycoords=("data", "axes fraction"),
-                ha=side,
-                va="top",
-                color=style.INK,
-            )
+            at = ("data", "axes fraction")
+            left.annotate(f" δ = {delta:g} ", (delta, 0.98), xycoords=at, ha=side, va="top", color=style.INK)
         many = " (mean, and each task)" if len(tasks) > 1 else ""
         left.set_xlabel("δ")
         left.set_ylabel(f"edges ──{many}", color=_EDGES)
@@ -128,9 +118,8 @@ def timeline(
         hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
         raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=hint)
     if not video.is_timed:
-        raise InputError(
-            f"video {short_repr(video.id)} has no times", hint="a timeline needs start and end of its labels"
-        )
+        what = f"video {short_repr(video.id)} has no times"
+        raise InputError(what, hint="a timeline needs start and end of its labels")
     above = _FRAMES if frames else 0.0
     rows = _ROW * max(1, len(steps))
     inches = (_WIDTH, rows + above + 1.15)
@@ -153,12 +142,11 @@ def timeline(
 def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) -> None:
     for row, step in enumerate(steps):
         segments = [segment for segment in video.segments if segment.step == step]
-        for segment in segments[:1]:
-            end = _seconds(segment)[1]
-            colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
-            axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
-        for segment in segments:
-            start, end = _seconds(segment)
+        for number, segment in enumerate(segments):
+            start, end = segment.start or 0.0, segment.end or 0.0
+            if number == 0:
+                colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR
+                axes.barh(row, seconds - end, left=end, height=0.72, color=colour, linewidth=0)
             if segment.source != PREDICTED:
                 shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
                 axes.barh(row, shown, left=start, height=0.72, color=_SEGMENT, linewidth=0)
@@ -180,7 +168,7 @@ def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) 
 
 def _draw_truth(axes: Axes, performed: Video, steps: Sequence[Step], seconds: float) -> None:
     """From the end of the first performance of each step to the end of the video."""
-    ends = {segment.step: _seconds(segment)[1] for segment in reversed(performed.segments)}
+    ends = _completion_times(performed)
     for row, step in enumerate(steps):
         if step in ends:
             axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
@@ -224,13 +212,12 @@ def _draw_legend(figure: Figure, video: Video, true: bool) -> None:
         figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
 
 
-def _seconds(segment: Segment) -> tuple[float, float]:
-    assert segment.start is not None
-    assert segment.end is not None
-    return segment.start, segment.end
+def _completion_times(video: Video) -> dict[Step, float]:
+    """Where the first segment of each step ends."""
+    return {segment.step: segment.end or 0.0 for segment in reversed(video.segments)}
 
 
 def order_by_completion(video: Video, steps: Sequence[Step]) -> list[Step]:
     """Sort steps by when a video completes them."""
-    ends = {segment.step: _seconds(segment)[1] for segment in reversed(video.segments)}
+    ends = _completion_times(video)
     return sorted(steps, key=lambda step: ends.get(step, float("inf")))

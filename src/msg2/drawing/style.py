@@ -23,8 +23,7 @@ MARK_FILL, MARK_LINE, MARK_INK = "#fdeae4", "#cc3311", "#a32407"
 OPERATOR_FILL: dict[FormulaKind, str] = {"all": "#cfe6f7", "any": "#ffe0c2", "not": "#eceef1", "true": "#eceef1"}
 ARROW: dict[EdgeStatus, str] = {"common": "#3d434c", "redundant": "#0077bb", "missing": "#cc3311"}
 EXCLUSIVE: dict[EdgeStatus, str] = ARROW | {"common": "#a65300"}
-QUIET_INK = "#5c636e"
-"""Of small notes that are no marks."""
+QUIET_INK = "#5c636e"  # of small notes that are no marks
 
 OPERATOR_WORDS: dict[FormulaKind, str] = {
     "all": "all of these",
@@ -51,11 +50,7 @@ def arrow_width(arrow: Arrow) -> float:
 
 
 def repeats_note(share: float) -> str:
-    """Say in a few signs how often a step is done again.
-
-    >>> repeats_note(0.3)
-    '↻ 30 %'
-    """
+    """Say in a few signs how often a step is done again."""
     return f"{REPEATS_SYMBOL} {100 * share:.0f} %"
 
 
@@ -65,8 +60,7 @@ def is_dashed(arrow: Arrow) -> bool:
 
 
 Direction: TypeAlias = Literal["LR", "TB"]
-_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
-"""Per unit of a width."""
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}  # per unit of a width
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(in|cm|mm|pt)")
 
 

@@ -8,19 +8,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.json_files import JsonItem, keys_of_first, list_items, matching_files, member, only_matching_file
-from msg2.formats.reading import (
-    Reader,
-    ReadOptions,
-    ReadResult,
-    SegmentsByVideo,
-    build_tasks,
-    count_unsorted,
-    timed_segment,
-)
+from msg2.formats.json_files import JsonItem, keys_of_first, member, member_items, member_span
+from msg2.formats.reading import ReadOptions, ReadResult, SegmentsByVideo, build_tasks, json_reader, timed_segment
 from msg2.formats.source import Source
 from msg2.graph import END, START, SubtaskGraph, all_of
 from msg2.graph import step as literal
@@ -42,23 +35,25 @@ class _CaptainCookLabel(NamedTuple):
     where: str
 
 
-def read(source: Source, options: ReadOptions) -> ReadResult:
+def _read(file: Source, options: ReadOptions) -> ReadResult:
     """Read the recipes; videos are untimed, in the order of the file, unless `options.order` is "time"."""
-    file = only_matching_file(source, _is_annotation)
     labels = list(_read_labels(file))
     names = _step_names(labels)
-    timed: SegmentsByVideo = {(label.task, label.recording): [] for label in labels}
-    steps: dict[str, set[Step]] = {label.task: set() for label in labels}
+    timed: SegmentsByVideo = {}
+    steps: dict[str, set[Step]] = {}
     for label in labels:
         name = names[label.step_id, label.description]
-        steps[label.task].add(name)
+        steps.setdefault(label.task, set()).add(name)
+        segments = timed.setdefault((label.task, label.recording), [])
         if name != label.description:
             _log.warning("%s: %s is read as %s", label.where, short_repr(label.description), short_repr(name))
         if label.start >= 0:
-            timed[label.task, label.recording].append(timed_segment(name, label.start, label.end, label.where))
+            segments.append(timed_segment(name, label.start, label.end, label.where))
+    result = ReadResult.from_labels(timed, file.path.name, steps)
+    if options.order == "time":
+        return result
     untimed = {key: [Segment(segment.step) for segment in segments] for key, segments in timed.items()}
-    tasks = build_tasks(timed if options.order == "time" else untimed, steps)
-    return ReadResult(tasks, {file.path.name: count_unsorted(timed)})
+    return replace(result, tasks=build_tasks(untimed, steps))
 
 
 def _is_annotation(document: object) -> bool:
@@ -74,21 +69,19 @@ def _read_labels(file: Source) -> Iterator[_CaptainCookLabel]:
     for recording, value in (file.document["annotations"] if selected else file.document).items():
         at = f"{root}.{recording}"
         task = member(value, "activity_name", str, at)
-        rows = "segments" if selected else "steps"
-        for where, row in list_items(member(value, rows, list, at), dict, f"{at}.{rows}"):
+        for where, row in member_items(value, "segments" if selected else "steps", dict, at):
             step_id, description = member(row, "step_id", int, where), member(row, "description", str, where)
             if not description:
                 raise InputError("is empty, it is the name of a step", where=f"{where}.description")
-            start, end = (member(row, key, (int, float), where) for key in ("start_time", "end_time"))
+            start, end = member_span(row, ("start_time", "end_time"), where)
             yield _CaptainCookLabel(task, recording, step_id, description, start, end, where)
 
 
 def _step_names(labels: list[_CaptainCookLabel]) -> Mapping[tuple[int, str], Step]:
     """(step id, description) -> the name of the step.
 
-    A description that is the usual one of some step of the recipe names that step, even where the id disagrees (in
-    the real data ids of twin steps are swapped, and the descriptions are the ones that fit the time). Any other
-    description is a variant: the step is then the one of its id.
+    The usual description of some step of the recipe names that step, even where the id disagrees: in the real data ids
+    of twin steps are swapped, and the descriptions fit the time. Any other one is a variant of the step of its id.
     """
     usual: dict[int, str] = {}
     counts = Counter((label.step_id, label.description) for label in labels)
@@ -113,7 +106,7 @@ def parse_task_graph(document: JsonItem, source: Source) -> SubtaskGraph:
     names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
     inner = {number for number, name in names.items() if name not in (START, END)}
     parents: dict[Step, set[Step]] = {}
-    for where, pair in list_items(member(document, "edges", list, root), list, f"{root}.edges"):
+    for where, pair in member_items(document, "edges", list, root):
         edge = [str(number) for number in pair]
         if len(edge) != 2 or not set(edge) <= names.keys():
             raise InputError("is not a pair of step ids [before, after]", where=where)
@@ -125,6 +118,4 @@ def parse_task_graph(document: JsonItem, source: Source) -> SubtaskGraph:
         return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
 
 
-READER = Reader(
-    "CaptainCook4D annotations (JSON)", lambda source: bool(matching_files(source, _is_annotation)), read, ("JSON",)
-)
+READER = json_reader("CaptainCook4D annotations (JSON)", _is_annotation, _read)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from msg2.errors import InputError
 from msg2.formats.reading import (
@@ -29,11 +28,6 @@ _TASKS, _VIDEOS, _ANNOTATIONS = "tasks_primary.txt", "videos.csv", "annotations"
 _log = logging.getLogger(__name__)
 
 
-class _CrossTaskTask(NamedTuple):
-    name: str
-    steps: list[Step]
-
-
 def read(source: Source, options: ReadOptions) -> ReadResult:
     """Read the primary tasks that have annotations; steps that never occur stay in the list of steps."""
     release = _find_release(source) or source
@@ -47,14 +41,14 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
         if number not in entries:
             what = f"the task {short_repr(number)} in the file's name is not in {_TASKS}"
             raise InputError(what, where=file.path, hint="the name is <task id>_<video id>.csv")
-        entry = entries[number]
-        own = {(entry.name, video): list(_read_segments(file, entry))}
+        task, steps = entries[number]
+        own = {(task, video): list(_read_segments(file, task, steps))}
         unsorted[f"{_ANNOTATIONS}/{file.path.name}"] = count_unsorted(own)
         labels |= own
     if not labels:
         raise InputError("has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
-    _log_missing(release, entries, labels)
-    return ReadResult(build_tasks(labels, {entry.name: entry.steps for entry in entries.values()}), unsorted)
+    _log_missing(release, {number: task for number, (task, _) in entries.items()}, labels)
+    return ReadResult(build_tasks(labels, dict(entries.values())), unsorted)
 
 
 def listed_steps(folder: Path) -> dict[str, list[Step]]:
@@ -62,7 +56,7 @@ def listed_steps(folder: Path) -> dict[str, list[Step]]:
     release = _find_release(Source.at(folder))
     if release is None:
         raise InputError(f"is not the CrossTask release: there is no {_TASKS}", where=folder)
-    return {entry.name: entry.steps for entry in _read_tasks(_require_member(release, _TASKS)).values()}
+    return dict(_read_tasks(_require_member(release, _TASKS)).values())
 
 
 def _find_release(source: Source) -> Source | None:
@@ -76,9 +70,9 @@ def _require_member(release: Source, name: str) -> Source:
     return release.member(name) or Source.at(release.path / name)  # which says that it is not there
 
 
-def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
+def _read_tasks(file: Source) -> dict[str, tuple[str, list[Step]]]:
     """Task id -> name and steps. A block has five lines: id, name, address, number of steps, steps by commas."""
-    entries: dict[str, _CrossTaskTask] = {}
+    entries: dict[str, tuple[str, list[Step]]] = {}
     block: list[str] = []
     for row, line in enumerate([*(line.rstrip("\r\n") for line in file.lines()), ""], start=1):
         if line.strip():
@@ -92,14 +86,14 @@ def _read_tasks(file: Source) -> dict[str, _CrossTaskTask]:
                 raise InputError(f"there are {len(steps)} steps, not {short_repr(count)}", where=file.row(row - 1))
             if len(set(steps)) < len(steps) or "" in steps:
                 raise InputError("the list has an empty step, or one twice", where=file.row(row - 1))
-            if number in entries or name in (entry.name for entry in entries.values()):
+            if number in entries or name in dict(entries.values()):
                 raise InputError(f"the task {short_repr(name)} is there twice", where=file.row(row - 5))
-            entries[number] = _CrossTaskTask(name, steps)
+            entries[number] = (name, steps)
             block = []
     return entries
 
 
-def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
+def _read_segments(file: Source, task: str, steps: list[Step]) -> Iterator[Segment]:
     for row, cells in read_headerless_rows(file, ",", None):
         if len(cells) != 3:
             hint = "a row is: number of the step, start, end"
@@ -109,21 +103,21 @@ def _read_segments(file: Source, entry: _CrossTaskTask) -> Iterator[Segment]:
         except ValueError:
             what = f"{short_repr(','.join(cells))} is not a step's number, a start and an end"
             raise InputError(what, where=file.row(row)) from None
-        if not 1 <= number <= len(entry.steps):
-            what = f"the step number {number} is unknown, task {short_repr(entry.name)} has 1 … {len(entry.steps)}"
+        if not 1 <= number <= len(steps):
+            what = f"the step number {number} is unknown, task {short_repr(task)} has 1 … {len(steps)}"
             raise InputError(what, where=file.row(row))
-        yield timed_segment(entry.steps[number - 1], start, end, file.row(row))
+        yield timed_segment(steps[number - 1], start, end, file.row(row))
 
 
-def _log_missing(release: Source, entries: dict[str, _CrossTaskTask], labels: SegmentsByVideo) -> None:
+def _log_missing(release: Source, tasks: dict[str, str], labels: SegmentsByVideo) -> None:
     """Datasets rot: say how many of the listed videos have no annotation here, and go on."""
     file = release.member(_VIDEOS)
     if file is None:
         return
     listed: set[tuple[str, str]] = set()
     for row, cells in read_headerless_rows(file, ",", None):
-        if len(cells) >= 2 and cells[0] in entries:
-            video = (entries[cells[0]].name, cells[1])
+        if len(cells) >= 2 and cells[0] in tasks:
+            video = (tasks[cells[0]], cells[1])
             if video in listed:
                 raise InputError(f"the video {short_repr(cells[1])} is listed twice", where=file.row(row))
             listed.add(video)

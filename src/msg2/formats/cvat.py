@@ -41,11 +41,12 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
             raise InputError("counts in frames, and does not say how long they are", where=file.path, hint=hint)
         export = _CvatExport()
         parse_xml(file, export.start_element, export.end_element, export.add_text)
-        videos = [export.video_name(id) or file.stem for id in export.videos or ("",)]
+        videos = [export.video(id)[0] or file.stem for id in export.videos or ("",)]
         own: SegmentsByVideo = {(source.stem, video): [] for video in videos}
         for (id, track, step), frames in export.tracks.items():
-            segments = own.setdefault((source.stem, export.video_name(id) or file.stem), [])
-            for first, end in _spans(frames, export.frame_step(id), only_key_frames=bool(track)):
+            name, frame_step = export.video(id)
+            segments = own.setdefault((source.stem, name or file.stem), [])
+            for first, end in _spans(frames, frame_step, only_key_frames=bool(track)):
                 where = f"{file.path}, label {short_repr(step)}, frame {first}"
                 segments.append(timed_segment(step, first / options.fps, end / options.fps, where))
         merge_labels(labels, own, str(file.path))
@@ -69,8 +70,7 @@ class _CvatExport:
         self._path: list[str] = []
         self._facts: dict[str, str] = {}
         self._text: list[str] = []
-        self._parent: dict[str, str] = {}
-        """Attributes of the track or image that is open."""
+        self._parent: dict[str, str] = {}  # attributes of the track or image that is open
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -80,50 +80,42 @@ class _CvatExport:
         if name in ("track", "image") and inside == "annotations":
             self._parent = attributes
         elif inside == "track" and name in _SHAPES:
-            label = require_attribute(self._parent, "label", "track")
-            number = require_attribute(self._parent, "id", "track")
-            visible = attributes.get("outside", "0") != "1"
-            self._add_frame(f"track {number}", label, require_attribute(attributes, "frame", name), visible)
+            label, number = (require_attribute(self._parent, key, "track") for key in ("label", "id"))
+            frame, visible = require_attribute(attributes, "frame", name), attributes.get("outside", "0") != "1"
+            self._frames(f"track {number}", label).append((parse_frame(frame), visible))
         elif inside == "image" and (name in _SHAPES or name == "tag"):
-            label = require_attribute(attributes, "label", name)
-            self._add_frame("", label, require_attribute(self._parent, "id", "image"), True)
+            label, frame = require_attribute(attributes, "label", name), require_attribute(self._parent, "id", "image")
+            self._frames("", label).append((parse_frame(frame), True))
 
     def add_text(self, piece: str) -> None:
         """Handle a part of the text of an element."""
-        if len(self._path) > 1 and self._path[1] == "meta":
+        if self._path[1:2] == ["meta"]:
             self._text.append(piece)
 
     def end_element(self, name: str) -> None:
         """Handle the end of an element; in `meta`, a task, a job, or the tasks of a project are described."""
         self._path.pop()
-        if len(self._path) < 2 or self._path[1] != "meta":
+        if self._path[1:2] != ["meta"]:
             return
-        inside = self._path[-1]
+        inside, text = self._path[-1], "".join(self._text)
         if inside in ("task", "job") and name in _META:
-            self._facts[name] = "".join(self._text)
+            self._facts[name] = text
         elif inside == "meta" and name == "source":
             for facts in self.videos.values():
-                facts.setdefault("source", "".join(self._text))
+                facts.setdefault("source", text)
         elif name in ("task", "job"):
             self.videos[self._facts.get("id", "")] = self._facts
             self._facts = {}
 
-    def _add_frame(self, track: str, step: Step, frame: str, visible: bool) -> None:
-        key = (self._parent.get("task_id", ""), track, step)
-        self.tracks.setdefault(key, []).append((parse_frame(frame), visible))
+    def _frames(self, track: str, step: Step) -> _CvatFrames:
+        return self.tracks.setdefault((self._parent.get("task_id", ""), track, step), [])
 
-    def video_name(self, id: str) -> str:
-        """The name of the video with this number, or of the only one; empty where it has none."""
-        facts = self._facts_of(id)
-        return PurePosixPath(facts.get("source", "").replace("\\", "/")).stem or facts.get("name", "")
-
-    def frame_step(self, id: str) -> int:
-        """How many frames of the video lie between neighbours in the export."""
-        step = self._facts_of(id).get("frame_filter", "").strip().removeprefix("step=")
-        return int(step) if step.isascii() and step.isdigit() and 0 < int(step) < 10**6 else 1
-
-    def _facts_of(self, id: str) -> dict[str, str]:
-        return self.videos.get(id) or next(iter(self.videos.values()), {})
+    def video(self, id: str) -> tuple[str, int]:
+        """Name of the video with this number, or the only one, and its frames between neighbours in the export."""
+        facts = self.videos.get(id) or next(iter(self.videos.values()), {})
+        name = PurePosixPath(facts.get("source", "").replace("\\", "/")).stem or facts.get("name", "")
+        step = facts.get("frame_filter", "").strip().removeprefix("step=")
+        return name, int(step) if step.isascii() and step.isdigit() and 0 < int(step) < 10**6 else 1
 
 
 def _spans(frames: _CvatFrames, frame_step: int, only_key_frames: bool) -> Iterator[tuple[int, int]]:

@@ -8,10 +8,10 @@ evenly between those that are known, as ELAN draws them. In the text, a row is a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import PureWindowsPath
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -157,33 +157,31 @@ def elan_files(source: Source) -> Iterator[tuple[str, Source]]:
 
 def _tier_annotators(file: Source, document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
     """The tiers with the steps, each with its annotator."""
+    known = {tier.name: tier.annotator for tier in document.tiers}
     marked = {tier.name: tier.annotator for tier in document.tiers if tier.type == STEP_TYPE}
     if marked and options.tier is None:
         return marked
-    known = {tier.name: tier.annotator for tier in document.tiers}
-    names = {tier.name: [one.value for one in tier.annotations] for tier in document.tiers}
-    chosen = choose_tiers(file, names, options)
-    return {name: known[name] or annotator for name, annotator in chosen.items()}
+    steps = {tier.name: {annotation.value for annotation in tier.annotations} for tier in document.tiers}
+    return {name: known[name] or annotator for name, annotator in choose_tiers(file, steps, options).items()}
 
 
-def choose_tiers(file: Source, names: Mapping[str, Collection[Step]], options: ReadOptions) -> dict[str, str | None]:
+def choose_tiers(file: Source, steps: Mapping[str, set[Step]], options: ReadOptions) -> dict[str, str | None]:
     """Choose the tiers with the steps: the one that is wanted, else the only one, else those of several annotators."""
     if options.tier is not None:
-        if options.tier in names:
+        if options.tier in steps:
             return {options.tier: None}
-        hint = f"its tiers are: {join_names(sorted(names))}"
+        hint = f"its tiers are: {join_names(sorted(steps))}"
         raise InputError(f"has no tier {short_repr(options.tier)}", where=file.path, hint=hint)
-    filled = [name for name in names if names[name]]
+    filled = [name for name in steps if steps[name]]
     if not filled:
         raise InputError("has no annotations", where=file.path)
     if len(filled) == 1:
         return dict.fromkeys(filled)
-    shared = [one for one in filled if any(one != other and set(names[one]) & set(names[other]) for other in filled)]
+    shared = [name for name in filled if any(name != other and steps[name] & steps[other] for other in filled)]
     if options.every_annotator and shared:
         return {name: name for name in shared}
     hint = f"choose the one with the steps (--tier NAME): {join_names(sorted(filled))}"
-    if shared:
-        hint += "; `msg2 describe` shows how far they agree"
+    hint += "; `msg2 describe` shows how far they agree" if shared else ""
     raise InputError(f"has annotations on {len(filled)} tiers", where=file.path, hint=hint)
 
 
@@ -275,16 +273,13 @@ def _read_labels(file: Source, task: str, options: ReadOptions) -> SegmentsByVid
 
 def _annotations(file: Source) -> Iterator[tuple[str, str, str, Step, float, float]]:
     """Row, video, tier, value, begin and end of every annotation."""
-    layout: _Layout | None = None
+    layout = _find_layout(_first_row(file))
+    if layout is None:
+        return
     with closing(file.lines()) as lines:
-        for number, line in enumerate(lines, start=1):
+        rows = (row for row in enumerate(lines, start=1) if _is_row(row[1]))
+        for number, line in islice(rows, int(layout.has_header), None):
             cells = line.rstrip("\r\n").split("\t")
-            if not _is_row(line):
-                continue
-            if layout is None:
-                layout = _find_layout(cells)
-                if layout is None or layout.has_header:
-                    continue
             if len(cells) <= max(layout.begin, layout.end, *layout.tiers):
                 raise InputError("the row has fewer cells than the first one", where=file.row(number))
             begin, end = parse_clock(cells[layout.begin]), parse_clock(cells[layout.end])

@@ -1,14 +1,11 @@
-"""Strict JSON: no duplicate keys, no NaN, no endless numbers; errors name the file, the row and the column.
-
-Access to the values of a JSON document, so that an error names the path to the value.
-"""
+"""Strict JSON, and access to its values: errors name the file, the row and the column, or the path to the value."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -68,17 +65,11 @@ _STRICT = json.JSONDecoder(
 )
 
 
-def matching_files(source: Source, matches: Callable[[object], bool]) -> list[Source]:
-    """The files whose JSON document is of some kind."""
-    return [file for file in source.files_or_self if matches(file.document)]
-
-
-def only_matching_file(source: Source, matches: Callable[[object], bool]) -> Source:
-    """The only one of the `matching_files`, of which there is at least one."""
-    files = matching_files(source, matches)
+def only_file(files: Sequence[Source], folder: Source) -> Source:
+    """The only one of the files in a folder that are in a format, of which there is at least one."""
     if len(files) > 1:
         names = " and ".join(file.path.name for file in files)
-        raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
+        raise InputError(f"the folder holds {names}", where=folder.path, hint="choose one of these files")
     return files[0]
 
 
@@ -92,6 +83,20 @@ def list_items(items: Any, kind: type, where: str) -> Iterator[tuple[str, Any]]:
     """The items of a JSON list, each with the path to it."""
     for position in range(len(items)):
         yield f"{where}[{position}]", member(items, position, kind, where)
+
+
+def member_items(value: Any, key: str, kind: type, where: str) -> Iterator[tuple[str, Any]]:
+    """The items of the list that a JSON object has for a key, each with the path to it."""
+    return list_items(member(value, key, list, where), kind, f"{where}.{key}")
+
+
+def member_span(value: Any, keys: tuple[str, str] | tuple[int, int], where: str) -> tuple[float, float]:
+    """The times that a JSON object, or list, has for the keys of a start and an end."""
+    try:
+        start, end = (float(member(value, key, (int, float), where)) for key in keys)
+    except OverflowError:
+        raise InputError("has a time that is too large", where=where) from None
+    return start, end
 
 
 def member(value: Any, key: str | int, kind: type | UnionType | tuple[type, ...], where: str) -> Any:

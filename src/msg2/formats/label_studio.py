@@ -1,13 +1,8 @@
 """Label Studio: its JSON, JSON-MIN or CSV exports are read, pre-annotated tasks are written for its import.
 
-Reading: regions in time of videos, sound and time series are steps. Labels on the timeline of a video are frames,
-counted from 1; the rate is `--fps`, else the task's `fps` (which the `frameRate` of a labelling interface may refer
-to), else what a tracked box says (`framesCount`, `duration`). Other regions are in seconds. Where nobody has annotated
-a task, what was predicted for it is read.
-
-Writing: all labels of a video are one prediction, which annotators see and correct. Label Studio marks sound in
-seconds, and video in frames: without a frame rate the labels lie along the video's sound ("Video timeline
-segmentation"); with one they are timeline labels of its frames, the first of which is 1.
+Labels on the timeline of a video are frames, counted from 1; their rate is `--fps`, else the task's `fps`, else what a
+tracked box says. Other regions are in seconds. Where nobody has annotated a task, its predictions are read. All labels
+of a video are written as one prediction: along its sound, or with a frame rate, as timeline labels of its frames.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -26,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_files import JsonItem, list_items, member, parse_json
+from msg2.formats.json_files import JsonItem, list_items, member, member_items, member_span, only_file, parse_json
 from msg2.formats.reading import (
     FileContents,
     Reader,
@@ -41,12 +36,11 @@ from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
 from msg2.text import join_counts, short_repr
 
+_ENDS = ("start", "end")
 _MEDIA = ("video", "audio", "timeseries", "ts", "csv", "url")
 _SUFFIXES = re.compile(r"\.(mp4|m4v|webm|mkv|mov|avi|mpe?g|ogv|wav|mp3|m4a|flac|ogg|opus|csv|tsv|json)", re.IGNORECASE)
-_UPLOADED = re.compile(r"[0-9a-f]{8}-")
-"""What Label Studio puts before the name of an uploaded file."""
-_MODEL = "msg2"
-"""The `model_version` of predictions that msg2 has written."""
+_UPLOADED = re.compile(r"[0-9a-f]{8}-")  # what Label Studio puts before the name of an uploaded file
+_MODEL = "msg2"  # the `model_version` of predictions that msg2 has written
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -54,10 +48,7 @@ _log = logging.getLogger(__name__)
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
     """Read one task per `task` in the data of the items, else one, named after the file."""
-    file, *more = _exports(source)
-    if more:
-        names = " and ".join(one.path.name for one in (file, *more))
-        raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
+    file = only_file(_exports(source), source)
     labels: SegmentsByVideo = {}
     others: Counter[str] = Counter()
     for where, item in _items(file):
@@ -74,12 +65,7 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
 
 
 def _exports(source: Source) -> list[Source]:
-    return [file for file in source.files_or_self if _is_export(file.document) or _is_csv_export(file)]
-
-
-def _is_csv_export(file: Source) -> bool:
-    header = first_cells(file)
-    return "id" in header and bool({"annotator", "annotation_id"} & set(header))
+    return [file for file in source.files_or_self if _is_export(file.document) or _is_min_item(first_cells(file))]
 
 
 def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
@@ -88,11 +74,8 @@ def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
         yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
         return
     for line, row in read_records(file, ("id",)):
-        yield file.row(line), {name: _parse_cell(file, line, cell) for name, cell in row.items()}
-
-
-def _parse_cell(file: Source, line: int, cell: str) -> object:
-    return parse_json(cell, file, line) if cell.startswith("[{") else cell
+        parsed = {name: parse_json(cell, file, line) for name, cell in row.items() if cell.startswith("[{")}
+        yield file.row(line), {**row, **parsed}
 
 
 def _is_export(document: object) -> bool:
@@ -101,11 +84,13 @@ def _is_export(document: object) -> bool:
 
 def _is_item(item: object) -> bool:
     """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
-    if not isinstance(item, dict):
-        return False
-    if isinstance(item.get("data"), dict):
+    if isinstance(item, dict) and isinstance(item.get("data"), dict):
         return "annotations" in item or "predictions" in item
-    return "id" in item and ("annotator" in item or "annotation_id" in item)
+    return isinstance(item, dict) and _is_min_item(item)
+
+
+def _is_min_item(keys: Collection[str]) -> bool:
+    return "id" in keys and ("annotator" in keys or "annotation_id" in keys)
 
 
 def _video_id(data: JsonItem, item: JsonItem) -> str:
@@ -114,9 +99,9 @@ def _video_id(data: JsonItem, item: JsonItem) -> str:
         return str(data["id"])
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value and key != "task"}
     path = next((texts[key] for key in _MEDIA if key in texts), next(iter(texts.values()), ""))
-    with suppress(ValueError):  # an address that is none is a name
-        parts = urlsplit(path) if "://" in path or path.startswith("/") else None
-        if parts is not None:
+    if "://" in path or path.startswith("/"):
+        with suppress(ValueError):  # an address that is none is a name
+            parts = urlsplit(path)
             path = parse_qs(parts.query).get("d", [parts.path])[0]  # ?d= names a local file
     name = PurePosixPath(path).name
     if "/data/upload/" in path:
@@ -139,9 +124,11 @@ def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[
             if rate is None:
                 hint = "say how many frames of the videos make a second: --fps 24 (what the interface was set to)"
                 raise InputError("is labelled in frames, and does not say how long they are", where=where, hint=hint)
-            spans = [((start - 1) / rate, end / rate) for start, end in _ranges(value, f"{at}.value")]
+            ranges = member_items(value, "ranges", dict, f"{at}.value")
+            frames = [member_span(span, _ENDS, path) for path, span in ranges if span.get("enabled") is not False]
+            spans = [((start - 1) / rate, end / rate) for start, end in frames]
         else:
-            spans = [_span(value, f"{at}.value")]
+            spans = [member_span(value, _ENDS, f"{at}.value")]
         for _, step in list_items(names, str, f"{at}.value"):
             for start, end in spans:
                 yield replace(timed_segment(step, start, end, at), **predicted)
@@ -170,7 +157,7 @@ def _results(item: JsonItem, where: str, every_annotator: bool) -> Iterator[tupl
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
     for annotation in chosen:
         at = f"{where}.{'annotations' if kept else 'predictions'}"
-        for path, result in list_items(member(annotation, "result", list, at), dict, f"{at}.result"):
+        for path, result in member_items(annotation, "result", dict, at):
             made = {"source": _annotator(annotation.get("completed_by"))} if every_annotator else {}
             yield result, path, made if kept else _prediction_fields(annotation, result)
 
@@ -183,13 +170,7 @@ def _annotator(value: object) -> str | None:
 
 
 def _objects(item: JsonItem, key: str, where: str) -> list[JsonItem]:
-    values = item.get(key) or []
-    if not isinstance(values, list):
-        raise InputError("is not a list", where=f"{where}.{key}")
-    for place, value in enumerate(values):
-        if not isinstance(value, dict):
-            raise InputError("is not an object", where=f"{where}.{key}[{place}]")
-    return values
+    return [value for _, value in member_items({key: item.get(key) or []}, key, dict, where)]
 
 
 def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
@@ -201,20 +182,6 @@ def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
     notes = meta.get("text") if isinstance(meta := result.get("meta"), dict) else None
     own = next((note for note in notes if isinstance(note, str)), None) if isinstance(notes, list) else None
     return {"confidence": confidence, "source": own}
-
-
-def _ranges(value: JsonItem, where: str) -> Iterator[tuple[float, float]]:
-    for at, span in list_items(member(value, "ranges", list, where), dict, f"{where}.ranges"):
-        if span.get("enabled") is not False:
-            yield _span(span, at)
-
-
-def _span(value: JsonItem, where: str) -> tuple[float, float]:
-    start, end = member(value, "start", (int, float), where), member(value, "end", (int, float), where)
-    try:
-        return float(start), float(end)
-    except OverflowError:
-        raise InputError("has a time that is too large", where=where) from None
 
 
 def _frame_rate(item: JsonItem, results: list[JsonItem]) -> float | None:

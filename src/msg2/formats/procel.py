@@ -1,10 +1,8 @@
 """ProceL: one folder per task with `data.mat` (`grammar`, `key_steps_time`, `caption`, `caption_time`), `readme.txt`.
 
-`key_steps_time` is, per video and key-step of the grammar, an array of [start, end] rows, possibly none: the labels
-lie in the order of the grammar there, so only their times say what came first. Times are those of the trimmed videos.
-
-SciPy reads MATLAB files in a process of its own: a broken file can crash it. A cell array becomes the list of its
-cells, a matrix of numbers the list of its rows, a text a str, all else None.
+`key_steps_time` has, per video and key-step of the grammar, an array of [start, end] rows, possibly none. SciPy reads
+MATLAB files in a process of its own: a broken file can crash it. A cell array becomes the list of its cells, a matrix
+of numbers the list of its rows, a text a str, all else None.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def _step_name(cell: object, at: str) -> Step:
 
 def _cell_segments(step: Step, cell: object, at: str) -> list[Segment]:
     rows = _cells(cell)
-    if cell is None or not all(_is_span(row) for row in rows):
+    if cell is None or not all(map(_is_span, rows)):
         raise InputError("is not an array of [start, end] rows", where=at)
     return [timed_segment(step, start, end, at) for start, end in rows]
 
@@ -76,23 +74,19 @@ def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> 
     if not {"caption", "caption_time"} <= content.keys():
         return [[] for _ in range(videos)]
     texts, times = ([_cells(video) for video in content[name]] for name in ("caption", "caption_time"))
-    if not len(texts) == len(times) == videos or [len(one) for one in texts] != [len(one) for one in times]:
+    if not len(texts) == len(times) == videos or list(map(len, texts)) != list(map(len, times)):
         raise InputError("has captions and times of captions that do not match", where=file.path)
-    return [
-        [
-            _read_sentence(text, time, f"{file.path}, caption{{{number}}}")
-            for text, time in zip(of_video, at, strict=True)
-            if text and time
-        ]
-        for number, (of_video, at) in enumerate(zip(texts, times, strict=True), start=1)
-    ]
-
-
-def _read_sentence(text: object, time: object, at: str) -> Sentence:
-    numbers = [number for row in _cells(time) for number in _cells(row)]
-    if not isinstance(text, str) or not _is_span(numbers):
-        raise InputError("has a caption that is not a text with its start and end", where=at)
-    return Sentence(text.strip(), *map(float, numbers))
+    narration: list[list[Sentence]] = [[] for _ in range(videos)]
+    for number, sentences in enumerate(narration):
+        for text, time in zip(texts[number], times[number], strict=True):
+            span = [moment for row in _cells(time) for moment in _cells(row)]
+            if not text or not time:
+                continue
+            if not isinstance(text, str) or not _is_span(span):
+                what = "has a caption that is not a text with its start and end"
+                raise InputError(what, where=f"{file.path}, caption{{{number + 1}}}")
+            sentences.append(Sentence(text.strip(), *map(float, span)))
+    return narration
 
 
 def _video_ids(file: Source, count: int) -> list[str]:
@@ -124,13 +118,10 @@ READER = Reader(
 
 # -- MATLAB files -----------------------------------------------------------------------------------------------
 
-_COMPRESSED = 15
-"""The type of an element that is packed; its data is a zlib stream."""
+_COMPRESSED = 15  # the type of an element that is packed; its data is a zlib stream
 _CHUNK = 64 * 1024
-_SECONDS = 120
-"""A file takes a few."""
-_ADDRESS_SPACE = 4 << 30
-"""Bytes of the process that reads: what a broken file claims to hold is not to be made room for."""
+_SECONDS = 120  # a file takes a few
+_ADDRESS_SPACE = 4 << 30  # bytes of the process that reads: what a broken file claims to hold is not made room for
 _READER = "from msg2.formats.procel import print_variables; print_variables()"
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from msg2.errors import InputError, require
 from msg2.files import FileContent
 from msg2.formats.columns import parse_columns
+from msg2.formats.json_files import only_file
 from msg2.formats.source import FileKind, Source
 from msg2.options import Probability, options_class
 from msg2.task import Absent, Segment, Step, Task, Video
@@ -66,6 +67,20 @@ class Reader:
     """Reads the tasks in a source that `can_read` accepts, every label kept."""
     kinds: tuple[FileKind, ...] = ()
     """The kinds of single files in which the format may come; folders may always."""
+
+
+def json_reader(
+    description: str, matches: Callable[[object], bool], read: Callable[[Source, ReadOptions], ReadResult]
+) -> Reader:
+    """The reader of a format that is one JSON document, in a file or as the only one of its kind in a folder."""
+
+    def files(source: Source) -> list[Source]:
+        return [file for file in source.files_or_self if matches(file.document)]
+
+    return Reader(
+        description, lambda source: bool(files(source)),
+        lambda source, options: read(only_file(files(source), source), options), ("JSON",),
+    )  # fmt: skip
 
 
 INSTANTS = "a label with a start and no end is an instant: labels are in the order of their starts"

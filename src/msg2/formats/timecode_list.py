@@ -1,7 +1,4 @@
-"""Lists of timecodes: a line per step, `00:05 whisk` or `00:05 - 00:20 whisk`, as people note them down.
-
-A file is a video, a folder of files a task. A line without an end is an instant.
-"""
+"""Lists of timecodes: a line per step, `00:05 whisk` or `00:05 - 00:20 whisk`; a file is a video, a folder a task."""
 
 from __future__ import annotations
 

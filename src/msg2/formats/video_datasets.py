@@ -1,19 +1,4 @@
-"""Public sets of labelled videos: COIN, EPIC-Tent, EgoProceL, Ego-Exo4D keysteps and Assembly101.
-
-- COIN: `{"database": {video: {"class": task, "annotation": [{"label": step, "segment": [start, end]}]}}}`. The steps of
-  a task are those that occur.
-- EPIC-Tent: `Synchronised_action_label.txt`, a CSV with the times of three cameras for each action of a subject, who is
-  a video. The camera with the eye tracker (`SMI_w`) saw everything: every row gives its time as
-  hours:minutes:seconds:frames and as the number of the frame, which are 30 to a second.
-- EgoProceL: one table per video without a header, `start second, end second, key-step`, or the same rows as JSON. A
-  file is a video and its folder the task; folders of a subject (`S07_Brownie_Video`) belong to the task around them.
-- Ego-Exo4D: `{"annotations": {take: {"take_name", "scenario", "segments": [...]}}, "taxonomy": {...}}`. A scenario is a
-  task, a take a video; steps are the leaves of the scenario's taxonomy and all that occur.
-- Assembly101, with 30 frames per second. Fine-grained: a CSV with the columns `video` (sequence/view), `start_frame`,
-  `end_frame`, `action_cls`, `toy_name`; the toy is the task, and a sequence a video, whose views show the same. Coarse:
-  tabs between start, end and action, in a file called `assembly_` or `disassembly_`, which is the task, and the
-  sequence. Mistakes: start, end, verb, this, that, whether it is correct, a remark; the step is the verb and this.
-"""
+"""Public sets of labelled videos: COIN, EPIC-Tent, EgoProceL, Ego-Exo4D keysteps and Assembly101."""
 
 from __future__ import annotations
 
@@ -22,42 +7,50 @@ import re
 from collections.abc import Callable, Iterator
 
 from msg2.errors import InputError
-from msg2.formats.json_files import keys_of_first, list_items, matching_files, member, only_matching_file
-from msg2.formats.reading import Reader, ReadOptions, ReadResult, SegmentsByVideo, parse_frame, timed_segment
+from msg2.formats.json_files import keys_of_first, list_items, member, member_items, member_span
+from msg2.formats.reading import (
+    Reader,
+    ReadOptions,
+    ReadResult,
+    SegmentsByVideo,
+    json_reader,
+    parse_frame,
+    timed_segment,
+)
 from msg2.formats.source import Source
 from msg2.formats.tables import first_cells, read_headerless_rows, read_records
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
-_RATE = 30
-"""Frames per second of EPIC-Tent and Assembly101."""
+_RATE = 30  # frames per second of EPIC-Tent and Assembly101
 _log = logging.getLogger(__name__)
 
-# -- COIN -------------------------------------------------------------------------------------------------------
+# -- COIN: {"database": {video: {"class": task, "annotation": [{"label": step, "segment": [start, end]}]}}} ------
 
 
 def _is_coin(document: object) -> bool:
     return isinstance(document, dict) and {"class", "annotation"} <= keys_of_first(document.get("database"))
 
 
-def _read_coin(source: Source, options: ReadOptions) -> ReadResult:
-    file = only_matching_file(source, _is_coin)
+def _read_coin(file: Source, options: ReadOptions) -> ReadResult:
     labels: SegmentsByVideo = {}
     for video, value in file.document["database"].items():
         at = f"{file.path}, $.database.{video}"
         segments = labels[member(value, "class", str, at), video] = []
-        for where, row in list_items(member(value, "annotation", list, at), dict, f"{at}.annotation"):
+        for where, row in member_items(value, "annotation", dict, at):
             times = member(row, "segment", list, where)
             if len(times) != 2:
                 raise InputError("is not a pair of a start and an end", where=f"{where}.segment")
-            start, end = (member(times, index, (int, float), f"{where}.segment") for index in (0, 1))
+            start, end = member_span(times, (0, 1), f"{where}.segment")
             segments.append(timed_segment(member(row, "label", str, where), start, end, where))
     return ReadResult.from_labels(labels, file.path.name)
 
 
-COIN = Reader("COIN (JSON)", lambda source: bool(matching_files(source, _is_coin)), _read_coin, ("JSON",))
+COIN = json_reader("COIN (JSON)", _is_coin, _read_coin)
 
 # -- EPIC-Tent --------------------------------------------------------------------------------------------------
+# A CSV with the times of three cameras for each action of a subject, who is a video; that with the eye tracker (SMI_w)
+# saw everything. Times are hours:minutes:seconds:frames, and the number of the frame.
 
 _TENT = "EPIC-Tent"
 _TENT_COLUMNS = ("subject_id", "str_SMI_w_ts", "end_SMI_w_ts", "str_SMI_w_frame", "end_SMI_w_frame", "action_label")
@@ -115,12 +108,13 @@ EPIC_TENT = Reader(
 )
 
 # -- EgoProceL --------------------------------------------------------------------------------------------------
+# A table per video without a header, or the same rows as JSON. Its folder is the task; folders of a subject
+# (S07_Brownie_Video) belong to the task around them.
 
 _SUBJECT = re.compile(r"S\d+_\w+_Video")
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 _JSON_ROWS = re.compile(rb'\s*\[\s*\[\s*[\d.]+\s*,\s*[\d.]+\s*,\s*"')
-_LEVELS = 3
-"""Folders within folders in the release: dataset, category, subject."""
+_LEVELS = 3  # folders within folders in the release: dataset, category, subject
 
 
 def _egoprocel_files(source: Source, task: str, levels: int = _LEVELS) -> Iterator[tuple[str, Source]]:
@@ -153,8 +147,7 @@ def _egoprocel_segments(file: Source) -> Iterator[Segment]:
             yield timed_segment(step.strip(), float(start), float(end), file.row(line))
         return
     for where, row in list_items(file.document, list, f"{file.path}, $"):
-        first, last = (member(row, place, (int, float), where) for place in (0, 1))
-        yield timed_segment(member(row, 2, str, where), first, last, where)
+        yield timed_segment(member(row, 2, str, where), *member_span(row, (0, 1), where), where)
 
 
 EGOPROCEL = Reader(
@@ -162,7 +155,7 @@ EGOPROCEL = Reader(
     lambda source: any(True for _ in _egoprocel_files(source, source.stem)), _read_egoprocel, ("text", "JSON"),
 )  # fmt: skip
 
-# -- Ego-Exo4D --------------------------------------------------------------------------------------------------
+# -- Ego-Exo4D: a scenario is a task, a take a video; steps are the leaves of its taxonomy and all that occur --------
 
 
 def _is_keysteps(document: object) -> bool:
@@ -170,16 +163,15 @@ def _is_keysteps(document: object) -> bool:
     return isinstance(document, dict) and needed <= keys_of_first(document.get("annotations"))
 
 
-def _read_keysteps(source: Source, options: ReadOptions) -> ReadResult:
-    file = only_matching_file(source, _is_keysteps)
+def _read_keysteps(file: Source, options: ReadOptions) -> ReadResult:
     root = f"{file.path}, $"
     labels: SegmentsByVideo = {}
     for take, value in file.document["annotations"].items():
         at = f"{root}.annotations.{take}"
         key = (member(value, "scenario", str, at), member(value, "take_name", str, at))
         segments = labels.setdefault(key, [])
-        for where, row in list_items(member(value, "segments", list, at), dict, f"{at}.segments"):
-            start, end = (member(row, name, (int, float), where) for name in ("start_time", "end_time"))
+        for where, row in member_items(value, "segments", dict, at):
+            start, end = member_span(row, ("start_time", "end_time"), where)
             segments.append(timed_segment(member(row, "step_name", str, where), start, end, where))
     steps = {task: _leaves(file.document.get("taxonomy"), task, root) for task, _ in labels}
     return ReadResult.from_labels(labels, file.path.name, steps)
@@ -193,11 +185,12 @@ def _leaves(taxonomy: object, task: str, root: str) -> set[Step]:
     return {member(nodes[key], "name", str, f"{at}.{key}") for key in leaves}
 
 
-EGO_EXO4D = Reader(
-    "Ego-Exo4D keysteps (JSON)", lambda source: bool(matching_files(source, _is_keysteps)), _read_keysteps, ("JSON",)
-)
+EGO_EXO4D = json_reader("Ego-Exo4D keysteps (JSON)", _is_keysteps, _read_keysteps)
 
 # -- Assembly101 ------------------------------------------------------------------------------------------------
+# Fine-grained: the toy is the task, and a sequence a video, whose views show the same. Coarse: tabs between start, end
+# and action, in a file named after the task and the sequence. Mistakes: start, end, verb, this, that, whether it is
+# correct, a remark; the step is the verb and this.
 
 _FINE = ("video", "start_frame", "end_frame", "action_cls", "toy_name")
 _SEQUENCE = re.compile(r"(assembly|disassembly)_nusar-.+")
@@ -248,8 +241,7 @@ def _read_mistakes(file: Source) -> SegmentsByVideo:
 
 
 def _frame_segment(step: str, first: str, last: str, where: str) -> Segment:
-    start, end = (parse_frame(frame, where) / _RATE for frame in (first, last))
-    return timed_segment(step, start, end, where)
+    return timed_segment(step, parse_frame(first, where) / _RATE, parse_frame(last, where) / _RATE, where)
 
 
 ASSEMBLY101 = Reader(

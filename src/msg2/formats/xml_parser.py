@@ -1,7 +1,6 @@
 """XML, read once and in small pieces: nothing in it is fetched or expanded, and nothing grows without end.
 
-Documents that define entities are refused (they are how a small file becomes a large one, or reads another file), as
-are values and nesting beyond any use.
+Documents that define entities are refused: they are how a small file becomes a large one, or reads another file.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from msg2.formats.source import Source
 from msg2.text import short_repr
 
 CHUNK = 64 * 1024
-MAX_DEPTH = 100
-"""Elements within elements; the formats that we read have up to ten."""
+MAX_DEPTH = 100  # elements within elements; the formats that we read have up to ten
 _TOO_LONG = "has a value of more than {:,} characters"
 
-StartHandler: TypeAlias = Callable[[str, dict[str, str]], None]
+StartHandler: TypeAlias = Callable[[str, dict[str, str]], object]
 """Is called with the name and the attributes of an element that begins."""
-TextHandler: TypeAlias = Callable[[str], None]
+TextHandler: TypeAlias = Callable[[str], object]
 """Is called with a text: the name of an element that ends, or what stands between elements."""
 
 

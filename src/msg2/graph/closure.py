@@ -21,17 +21,12 @@ from msg2.task import Step
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
-Relation: TypeAlias = NDArray[np.bool_]
-"""Shape (steps, steps): [a, b] for a before b."""
+Relation: TypeAlias = NDArray[np.bool_]  # shape (steps, steps): [a, b] for a before b
 _Item = TypeVar("_Item", str, int)
 
 
 def transitive_closure(relation: Relation) -> Relation:
-    """Transitive closure: [a, b] where a path leads from a to b.
-
-    >>> transitive_closure(np.eye(4, k=1, dtype=np.bool_))[0].tolist()
-    [False, True, True, True]
-    """
+    """Transitive closure: [a, b] where a path leads from a to b."""
     reach, pairs = relation, -1
     while pairs != (pairs := int(np.count_nonzero(reach))):  # each round doubles the length of the paths
         steps = reach.astype(np.float32)
@@ -146,7 +141,7 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
     carrier = kinds.before & (kinds.needs | always[:, None])  # [x, c]: every run with c has x, before it
     carried = kinds.needs | (kinds.before.astype(np.float32) @ carrier.astype(np.float32) > 0)
     kept = tuple(pair for pair in graph.order if not carried[index[pair[0]], index[pair[1]]])
-    with_or = any("any" in formula.kinds for formula in graph.preconditions.values())
+    with_or = kept and any("any" in formula.kinds for formula in graph.preconditions.values())
     for pair in kept if with_or else ():  # the other branches of an OR may be ruled out
         fewer = tuple(other for other in kept if other != pair)
         if replace(graph, order=fewer).kind(*pair) != "free":

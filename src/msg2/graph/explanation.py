@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,7 @@ from msg2.task import Step, demonstrations_noun
 if TYPE_CHECKING:
     from msg2.graph.graph import SubtaskGraph
 
-NAMED_VIDEOS = 8
-"""Videos that are named one by one; of the others only the number is given."""
+NAMED_VIDEOS = 8  # videos that are named one by one; of the others only the number is given
 
 
 def demonstrations(graph: SubtaskGraph) -> str:
@@ -22,7 +21,7 @@ def demonstrations(graph: SubtaskGraph) -> str:
     return demonstrations_noun(options.get("absent") if isinstance(options, Mapping) else None)
 
 
-def rules(graph: SubtaskGraph) -> list[str]:
+def rules(graph: SubtaskGraph) -> Iterator[str]:
     """Say all that a graph says: what needs what, what comes after what, what excludes what, what may be left out.
 
     With bootstrap samples, each rule has the percentage of them that say the same.
@@ -38,10 +37,6 @@ def rules(graph: SubtaskGraph) -> list[str]:
     flip  comes after  'butter' (80 %), if done
     may be left out:  butter
     """
-    return list(_rules(graph))
-
-
-def _rules(graph: SubtaskGraph) -> Iterator[str]:
     for name, formula in graph.preconditions.items():
         yield f"{name}  needs  {formula.to_english()}{_percent(graph.step_evidence(name).confidence)}"
     for name in graph.steps:
@@ -64,12 +59,8 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f" ({100 * share:.0f} %)"
 
 
-def explain(graph: SubtaskGraph, step: Step) -> str:
+def sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
     """Say what a step needs, what it comes after, and what the videos say about it."""
-    return "\n".join(_sentences(graph, step))
-
-
-def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
     precondition, evidence, videos = graph.precondition(step), graph.step_evidence(step), demonstrations(graph)
     yield f"'{step}' needs {_in_words(precondition)}."
     if earlier := graph.order_predecessors(step):
@@ -97,9 +88,9 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
         share = round(100 * evidence.holds / evidence.videos)
         yield f"It held in {evidence.holds} of the {evidence.videos} {videos} with this step ({share} %)."
     if evidence.examples:
-        yield f"It held, for instance, in: {_name_videos(evidence.examples)}."
+        yield f"It held, for instance, in: {name_some(evidence.examples)}."
     if evidence.violations:
-        yield f"It did not hold in: {_name_videos(evidence.violations)}."
+        yield f"It did not hold in: {name_some(evidence.violations)}."
     for before, support in sorted(evidence.edges.items()):
         if support.weak and support.together is not None:
             yield f"Little support: '{before}' and '{step}' are ordered in only {support.together} {videos}."
@@ -109,7 +100,8 @@ def _sentences(graph: SubtaskGraph, step: Step) -> Iterator[str]:
         yield f"Next best: {_in_words(second.precondition)} ({scores})."
 
 
-def _name_videos(videos: tuple[str, ...]) -> str:
+def name_some(videos: Sequence[str]) -> str:
+    """Name the first few videos, and say how many more there are."""
     more = f" and {len(videos) - NAMED_VIDEOS} more" if len(videos) > NAMED_VIDEOS else ""
     return ", ".join(videos[:NAMED_VIDEOS]) + more
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msg2.errors import InputError, errors_at, optional_dependency
-from msg2.graph import explanation
 from msg2.graph.closure import (
     Relation,
     drop_implied,
@@ -30,6 +29,7 @@ from msg2.graph.closure import (
     transitive_reduction,
 )
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
+from msg2.graph.explanation import rules, sentences
 from msg2.graph.formula import TRUE, Formula, formula_from_json
 from msg2.graph.pair_kinds import PairKinds, pair_kinds
 from msg2.task import Step
@@ -59,9 +59,6 @@ class SubtaskGraph:
     >>> g = SubtaskGraph("coffee", ["pour", "grind", "open"], {"pour": any_of([step("grind"), step("open")])})
     >>> g.steps, sorted(g.eligible({"open"}))
     (('grind', 'open', 'pour'), ['grind', 'open', 'pour'])
-    >>> sugar = SubtaskGraph("tea", ["pour", "sugar", "stir"], {"stir": step("pour")}, order=[("sugar", "stir")])
-    >>> sorted(sugar.eligible({"pour", "stir"})), sugar.kind("sugar", "stir")
-    (['pour', 'stir'], 'after')
     """
 
     task: str
@@ -204,8 +201,7 @@ class SubtaskGraph:
         Returns
         -------
         PairKind
-            "needs" where `after` needs `before`, "after" where it comes after it if both are done, "exclusive" where a
-            run never does both, else "free".
+            "needs", "after", "exclusive" or "free".
         """
         return self.pair_kinds.kind(before, after)
 
@@ -250,12 +246,6 @@ class SubtaskGraph:
         """Every edge with its kind and support: what a step needs, and what it comes after if both are done.
 
         They are sorted by the place of `after` in `steps`, then by the name of `before`.
-
-        >>> from msg2.graph.formula import step
-        >>> evidence = {"pour": {"edges": {"boil": {"before": 9, "together": 10}}}}
-        >>> (edge,) = SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}, evidence=evidence).edges()
-        >>> edge.before, edge.after, edge.kind, edge.support.share
-        ('boil', 'pour', 'needs', 0.9)
         """
         edges = []
         for after in self.steps:
@@ -281,14 +271,10 @@ class SubtaskGraph:
 
     def step_evidence(self, step: Step) -> StepEvidence:
         """What the videos say about the precondition of the step."""
-        if step not in self._parsed_evidence:
-            self._parsed_evidence[step] = StepEvidence.from_json(self.evidence.get(step))
-        return self._parsed_evidence[step]
-
-    @cached_property
-    def _parsed_evidence(self) -> dict[Step, StepEvidence]:
-        """Of the steps that were asked about: evidence is parsed once."""
-        return {}
+        parsed: dict[Step, StepEvidence] = self.__dict__.setdefault("_parsed_evidence", {})  # each entry once
+        if step not in parsed:
+            parsed[step] = StepEvidence.from_json(self.evidence.get(step))
+        return parsed[step]
 
     def edge_pairs(self, ends: bool = False) -> frozenset[tuple[Step, Step]]:
         """The pairs (before, after) of the edges of both kinds, without their support.
@@ -304,8 +290,8 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = transitive_reduction(self.relation(self.edge_pairs()))
-        inner = frozenset((self.steps[a], self.steps[b]) for a, b in np.argwhere(kept).tolist())
+        kept = np.argwhere(transitive_reduction(self.relation(self.edge_pairs())))
+        inner = frozenset((self.steps[before], self.steps[after]) for before, after in kept.tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
     def _end_pairs(self, inner: frozenset[tuple[Step, Step]]) -> frozenset[tuple[Step, Step]]:
@@ -319,11 +305,6 @@ class SubtaskGraph:
         """The transitive reduction: what the other conditions already imply is dropped.
 
         It keeps the reachable states (what can be done in which order), not the function on all 2^N vectors.
-
-        >>> from msg2.graph.formula import all_of, step
-        >>> g = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
-        >>> sorted(g.transitive_reduction().edge_pairs())
-        [('a', 'b'), ('b', 'c')]
         """
         required = necessary_steps(self.steps, self.preconditions)
         formulas = {name: drop_implied(formula, required) for name, formula in self.preconditions.items()}
@@ -392,7 +373,7 @@ class SubtaskGraph:
 
         See `msg2.graph.explanation`.
         """
-        return "\n".join(explanation.rules(self)) if step is None else explanation.explain(self, step)
+        return "\n".join(rules(self) if step is None else sentences(self, step))
 
     def show(self, path: str | Path, compare: SubtaskGraph | None = None, **options: Any) -> Path:
         """Draw the graph into a file.

@@ -54,15 +54,7 @@ class PairKinds:
 
 
 def pair_kinds(graph: SubtaskGraph) -> PairKinds:
-    """Derive the kind of every pair of steps from a graph.
-
-    >>> from msg2.graph import SubtaskGraph, any_of, step
-    >>> coffee = {"pour": any_of([step("grind"), step("open")])}
-    >>> graph = SubtaskGraph("coffee", ["grind", "open", "pour"], coffee, exclusive=[["grind", "open"]])
-    >>> kinds = pair_kinds(graph)
-    >>> kinds.kind("grind", "pour"), kinds.kind("grind", "open"), kinds.kind("pour", "grind")
-    ('after', 'exclusive', 'free')
-    """
+    """Derive the kind of every pair of steps from a graph."""
     different = ~np.eye(len(graph.steps), dtype=np.bool_)
     exclusive = graph.relation(pair for group in graph.exclusive for pair in permutations(group, 2))
     while exclusive.any():

@@ -7,17 +7,13 @@ counts, from 0 to the last label of either in that video; it is computed exactly
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
-
-_Spans: TypeAlias = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +21,11 @@ class StepAgreement:
     """Agreement on one step, or on all; a kappa is None where chance alone would make both agree on everything."""
 
     step: Step
-    first: int
-    """Videos in which the first person has it, as `second` in which the second has, and `both` both."""
+    first: int  # videos in which the first person has it, as `second` in which the second has, and `both` both
     second: int
     both: int
     presence_kappa: float | None
-    time_kappa: float | None
-    """None also where labels have no times."""
+    time_kappa: float | None  # none also where labels have no times
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +77,31 @@ def annotator_agreement(first: Task, second: Task) -> AnnotatorAgreement:
     steps = sorted({*first.steps, *second.steps})
     longest = max((segment.end or 0.0 for pair in pairs for video in pair for segment in video.segments), default=0.0)
     timed = longest > 0 and all(a.is_timed and b.is_timed for a, b in pairs)
-    presence = [_total(_presence_table(a, b, name) for a, b in pairs) for name in steps]
-    time = [_total(_time_table(a, b, name, longest) for a, b in pairs) for name in steps] if timed else []
-    rows = (_agreement(name, presence[i], time[i] if timed else None) for i, name in enumerate(steps))
-    overall = _agreement("", _total(presence), _total(time) if timed else None)
-    return AnnotatorAgreement(len(pairs), overall, tuple(rows))
+    presence, time = np.zeros((2, len(steps), 2, 2))
+    for a, b in pairs:
+        for number, name in enumerate(steps):
+            presence[number, int(name in a.sequence()), int(name in b.sequence())] += 1
+            if timed:
+                time[number] += _time_table(a, b, name, longest)
+    overall = _agreement("", presence.sum(axis=0), time.sum(axis=0))
+    return AnnotatorAgreement(len(pairs), overall, tuple(map(_agreement, steps, presence, time)))
 
 
-def _total(tables: Iterable[FloatArray]) -> FloatArray:
-    return sum(tables, np.zeros((2, 2)))
-
-
-def _agreement(name: Step, presence: FloatArray, time: FloatArray | None) -> StepAgreement:
+def _agreement(name: Step, presence: FloatArray, time: FloatArray) -> StepAgreement:
     first, second, both = (int(number) for number in (presence[1].sum(), presence[:, 1].sum(), presence[1, 1]))
-    return StepAgreement(name, first, second, both, cohen_kappa(presence), None if time is None else cohen_kappa(time))
-
-
-def _presence_table(first: Video, second: Video, name: Step) -> FloatArray:
-    table = np.zeros((2, 2))
-    table[int(bool(_spans(first, name))), int(bool(_spans(second, name)))] = 1
-    return table
+    return StepAgreement(name, first, second, both, cohen_kappa(presence), cohen_kappa(time))
 
 
 def _time_table(first: Video, second: Video, name: Step, unit: float) -> FloatArray:
     """The time, in units of so many seconds, in which the step goes on for neither, one or both of the two."""
     table = np.zeros((2, 2))
     ends = [segment.end or 0.0 for video in (first, second) for segment in video.segments]
-    spans = [_spans(video, name) for video in (first, second)]
+    spans = [
+        [(segment.start or 0.0, segment.end or 0.0) for segment in video.segments if segment.step == name]
+        for video in (first, second)
+    ]
     for begin, end in pairwise(sorted({0.0, *ends, *(bound for each in spans for span in each for bound in span)})):
         middle = begin / 2 + end / 2
         cell = [int(any(start <= middle < stop for start, stop in each)) for each in spans]
         table[cell[0], cell[1]] += end / unit - begin / unit
     return table
-
-
-def _spans(video: Video, name: Step) -> _Spans:
-    return [(segment.start or 0.0, segment.end or 0.0) for segment in video.segments if segment.step == name]

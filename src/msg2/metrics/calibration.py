@@ -18,12 +18,9 @@ LEAST_PROBABILITY = 1e-9
 class NextStepPrediction:
     """One prediction of the next step, beside what happened."""
 
-    confidence: float
-    """The probability of the most probable step."""
-    correct: float
-    """Whether that step came: 1 or 0, and 1/k where k steps are equally probable and one of them came."""
-    actual_probability: float
-    """The probability of the step that came."""
+    confidence: float  # the probability of the most probable step
+    correct: float  # whether that step came: 1 or 0, and 1/k where k steps are equally probable and one of them came
+    actual_probability: float  # the probability of the step that came
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +30,8 @@ class CalibrationBin:
     low: float
     high: float
     count: int
-    confidence: float
-    """Their mean confidence."""
-    accuracy: float
-    """The share of them that is correct."""
+    confidence: float  # their mean confidence
+    accuracy: float  # the share of them that is correct
 
 
 @dataclass(frozen=True, slots=True)

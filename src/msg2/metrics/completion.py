@@ -18,8 +18,7 @@ from msg2.text import short_repr
 class Completion:
     """How well scores tell completed steps from others; None where there is nothing to divide by."""
 
-    asked: int
-    """Pairs of a border and a step."""
+    asked: int  # pairs of a border and a step
     accuracy: float | None
     """Share of them where ŝ ≥ b says rightly whether the step is completed (App. A, Ablation Study)."""
     auc: float | None
@@ -41,10 +40,8 @@ class Additions:
     """Labels that were added, against what was really performed; the unit is a step in a video."""
 
     added: int
-    right: int
-    """Added, and performed in that video."""
-    missing: int
-    """Performed, and absent from the annotated labels of that video."""
+    right: int  # added, and performed in that video
+    missing: int  # performed, and absent from the annotated labels of that video
 
     @property
     def precision(self) -> float | None:
@@ -58,10 +55,7 @@ class Additions:
 
     def to_json(self) -> dict[str, float | int | None]:
         """Plain numbers; N/A is None."""
-        return {
-            "added": self.added, "right": self.right, "missing": self.missing,
-            "precision": self.precision, "recall": self.recall,
-        }  # fmt: skip
+        return asdict(self) | {"precision": self.precision, "recall": self.recall}
 
 
 def additions(filled: Iterable[Video], performed: Task) -> Additions:

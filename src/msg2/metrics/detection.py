@@ -121,5 +121,5 @@ def detection_auc(steps: Iterable[ScoredStep]) -> float | None:
     >>> detection_auc([ScoredStep(0.9, True), ScoredStep(0.9, False), ScoredStep(0.1, False)])
     0.75
     """
-    pairs = [(step.probability, step.mistake) for step in steps]
-    return roc_auc([probability for probability, _ in pairs], [mistake for _, mistake in pairs])
+    scored = list(steps)
+    return roc_auc([step.probability for step in scored], [step.mistake for step in scored])

@@ -126,8 +126,9 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
         ]
         right[0] += all(each.first == each.truth for each in both_ways)
         right[1] += all(each.second == each.truth for each in both_ways)
-        of_first = _unordered_kind(*(each.first for each in both_ways))
-        of_second = _unordered_kind(*(each.second for each in both_ways))
+        there, back = both_ways
+        of_first = back.first if there.first == "free" else there.first
+        of_second = back.second if there.second == "free" else there.second
         same = all(each.first == each.second for each in both_ways)
         counts[of_first][0] += 1
         counts[of_second][1] += 1
@@ -177,8 +178,3 @@ def _full_preconditions(graph: SubtaskGraph) -> dict[Step, Formula]:
     """What each step needs, with what it needs only through other steps."""
     needed = necessary_steps(graph.steps, graph.preconditions)
     return {name: all_of([graph.precondition(name), *map(step, sorted(needed[name]))]) for name in graph.steps}
-
-
-def _unordered_kind(forward: PairKind, backward: PairKind) -> PairKind:
-    """The kind of two steps, whichever comes first."""
-    return backward if forward == "free" else forward

@@ -24,8 +24,7 @@ from msg2.sequences import Sequences
 from msg2.task import Step, Task, Video
 from msg2.text import short_repr
 
-_CHUNK = 1000
-"""Videos scored at once by `compatibility`, so that memory does not grow with their number."""
+_CHUNK = 1000  # videos scored at once by `compatibility`, so that memory does not grow with their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,8 @@ def accuracy(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
 
     Parameters
     ----------
-    graph : SubtaskGraph
-        The graph to score, as it stands.
-    truth : SubtaskGraph
-        The true graph; its steps have the same names, see `match_step_names`.
+    graph, truth : SubtaskGraph
+        The graph to score, as it stands, and the true one, see `match_step_names`.
 
     Returns
     -------
@@ -89,10 +86,8 @@ def spoc(graph: SubtaskGraph, truth: SubtaskGraph) -> float:
 
     Parameters
     ----------
-    graph : SubtaskGraph
-        The graph to score, as it stands.
-    truth : SubtaskGraph
-        The true graph; its steps have the same names, see `match_step_names`.
+    graph, truth : SubtaskGraph
+        The graph to score, as it stands, and the true one, see `match_step_names`.
 
     Returns
     -------
@@ -162,10 +157,8 @@ def edge_scores(graph: SubtaskGraph, truth: SubtaskGraph, *, ends: bool) -> Edge
 
     Parameters
     ----------
-    graph : SubtaskGraph
-        The graph to score.
-    truth : SubtaskGraph
-        The true graph; its steps have the same names, see `match_step_names`.
+    graph, truth : SubtaskGraph
+        The graph to score and the true one, see `match_step_names`.
     ends : bool
         Whether the edges from START and to END count too.
 
@@ -202,17 +195,11 @@ class GraphScores:
 
     def to_json(self) -> dict[str, float | None]:
         """Plain numbers; N/A is None."""
-        return {
-            "accuracy": self.accuracy,
-            "spoc": self.spoc,
-            "compatibility": self.compatibility,
-            "precision": self.edges.precision,
-            "recall": self.edges.recall,
-            "f1": self.edges.f1,
-            "inner_precision": self.inner.precision,
-            "inner_recall": self.inner.recall,
-            "inner_f1": self.inner.f1,
-        }
+        values = {"accuracy": self.accuracy, "spoc": self.spoc, "compatibility": self.compatibility}
+        for prefix, edges in (("", self.edges), ("inner_", self.inner)):
+            scores = {"precision": edges.precision, "recall": edges.recall, "f1": edges.f1}
+            values |= {prefix + name: score for name, score in scores.items()}
+        return values
 
 
 def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video] = ()) -> GraphScores:
@@ -220,17 +207,14 @@ def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video
 
     Parameters
     ----------
-    graph : SubtaskGraph
-        The graph to score, as it stands.
-    truth : SubtaskGraph
-        The true graph; its steps have the same names, see `match_step_names`.
+    graph, truth : SubtaskGraph
+        The graph to score, as it stands, and the true one, see `match_step_names`.
     videos : Task or iterable of Video
         For the compatibility; without any, it is None.
 
     Returns
     -------
     GraphScores
-        All metrics.
 
     Raises
     ------

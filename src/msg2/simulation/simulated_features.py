@@ -1,12 +1,11 @@
-"""The storyboard of a simulated video: what it shows and says, and when, before that becomes vectors or frames.
+"""Simulated videos: their storyboard (what they show and say, and when), and their features.
 
 What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not. Some shots and
 sentences are about what is performed at another time, and mislead. Rates are those of `StoryboardOptions`.
 
-Simulated features: what an encoder might make of the videos of a world, with a difficulty that is known.
-
-Every step has a prototype per modality, the same in all videos of its world. A frame is what it shows by its
-storyboard, what completed steps left behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
+Simulated features are what an encoder might make of it, with a difficulty that is known. Every step has a prototype per
+modality, the same in all videos of its world. A frame is what it shows by its storyboard, what completed steps left
+behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
 
     x ∝ Σ_n shown_n · p_n + trace · Σ_n done_n · d_n + clutter · c
     c = √scene · (of the video) + √shot · (of the shot) + √(1 − scene − shot) · (of the frame)
@@ -78,26 +77,6 @@ class Storyboard:
     mentioned: FloatArray
 
 
-def draw_storyboard(
-    demonstration: Demonstration, steps: Sequence[Step], options: StoryboardOptions, rng: np.random.Generator
-) -> Storyboard:
-    """Draw the storyboard of a demonstration."""
-    which = np.eye(len(steps))[[steps.index(segment.step) for segment in demonstration.performed]]
-    spans = np.array([(segment.start, segment.end) for segment in demonstration.performed], float).reshape(-1, 2)
-    seconds = spans.max(initial=0) + options.after_seconds
-    frame_times = np.arange(np.floor(seconds * options.frames_per_second) + 1) / options.frames_per_second
-    shots = (frame_times // options.shot_seconds).astype(np.int64)
-    (starts, ends), at = spans.T, frame_times[:, None]
-    visible = rng.random(len(at)) >= options.blank
-    performed = ((starts <= at) & (at < ends) & visible[:, None]) @ which > 0
-    distractors = _draw_distractors(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
-    shown = np.maximum(performed, options.distractor_strength * distractors)
-    done = ((ends <= at) @ which > 0).astype(np.float64)
-    sentence_times = _sentence_times(seconds, options)
-    mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
-    return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
-
-
 def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Shape (count, N): with probability `rate` a row has one of the performed occurrences, any of them.
 
@@ -106,11 +85,6 @@ def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random
     places = np.floor(len(which) * rng.random(count)).astype(np.int64)
     chosen = rng.random((count, 1)) < rate
     return np.where(chosen, which[places], 0.0) if len(which) else np.zeros((count, which.shape[1]))
-
-
-def _sentence_times(seconds: float, options: StoryboardOptions) -> FloatArray:
-    starts = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
-    return np.stack([starts, starts + options.sentence_seconds], axis=1)
 
 
 def _draw_mentions(
@@ -234,7 +208,22 @@ def video_storyboard(
         Its columns are the steps, in the order of the graph.
     """
     rng = random_stream(seed, simulation.task.name, "script", demonstration.video)
-    return draw_storyboard(demonstration, simulation.graph.steps, options, rng)
+    steps = simulation.graph.steps
+    which = np.eye(len(steps))[[steps.index(segment.step) for segment in demonstration.performed]]
+    spans = np.array([(segment.start, segment.end) for segment in demonstration.performed], float).reshape(-1, 2)
+    seconds = spans.max(initial=0) + options.after_seconds
+    frame_times = np.arange(np.floor(seconds * options.frames_per_second) + 1) / options.frames_per_second
+    shots = (frame_times // options.shot_seconds).astype(np.int64)
+    (starts, ends), at = spans.T, frame_times[:, None]
+    visible = rng.random(len(at)) >= options.blank
+    performed = ((starts <= at) & (at < ends) & visible[:, None]) @ which > 0
+    distractors = _draw_distractors(options.distractors, 1 + int(shots[-1]), which, rng)[shots]
+    shown = np.maximum(performed, options.distractor_strength * distractors)
+    done = ((ends <= at) @ which > 0).astype(np.float64)
+    sentences = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
+    sentence_times = np.stack([sentences, sentences + options.sentence_seconds], axis=1)
+    mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
+    return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
 
 
 def draw_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) -> Prototypes:
@@ -269,11 +258,7 @@ def content_words(step: Step) -> list[str]:
 
 
 def common_words(steps: Sequence[Step]) -> list[frozenset[str]]:
-    """Return for each step the words of its name that another one has too, in lower case, without plural s.
-
-    >>> [sorted(words) for words in common_words(["fill kettle", "boil water in kettle", "pour in milk"])]
-    [['kettle'], ['kettle'], []]
-    """
+    """Return for each step the words of its name that another one has too, in lower case, without plural s."""
     words = [set(content_words(step)) for step in steps]
     counts = Counter(word for some in words for word in some)
     return [frozenset(word for word in some if counts[word] > 1) for some in words]
@@ -287,9 +272,9 @@ def _encode_storyboard(
     shots = _draw_clutter(1 + int(storyboard.shots[-1]), width, rng)[storyboard.shots]
     moments = _draw_clutter(len(storyboard.frame_times), width, rng)
     utterances = _draw_clutter(len(storyboard.sentence_times), width, rng)
-    rest = _remaining_weight(options.scene + options.shot)
+    rest = np.sqrt(max(0.0, 1 - (options.scene + options.shot)))  # shares may add up to a hair more than 1
     frame_clutter = steady * place + np.sqrt(options.shot) * shots + rest * moments
-    sentence_clutter = steady * speaker + _remaining_weight(options.scene) * utterances
+    sentence_clutter = steady * speaker + np.sqrt(1 - options.scene) * utterances
     visible = storyboard.shown @ prototypes.vision + options.trace * (storyboard.done @ prototypes.done)
     spoken = storyboard.mentioned @ prototypes.text
     frames = l2_normalize(visible + options.clutter * frame_clutter).astype(np.float32)
@@ -300,10 +285,6 @@ def _encode_storyboard(
 def _draw_clutter(count: int, width: int, rng: np.random.Generator) -> FloatArray:
     """Shape (count, width): random directions whose squared length is 1 on average."""
     return np.asarray(rng.standard_normal((count, width)) / np.sqrt(width))
-
-
-def _remaining_weight(share: float) -> float:
-    return float(np.sqrt(max(0.0, 1 - share)))  # shares may add up to a hair more than 1
 
 
 def _draw_directions(rng: np.random.Generator, width: int) -> FloatArray:

@@ -60,11 +60,7 @@ _Needs: TypeAlias = Sequence[Step | Formula]
 
 
 def either(*steps: Step) -> Formula:
-    """Return the formula that any one of `steps` makes true.
-
-    >>> str(either("grind beans", "open ground coffee"))
-    'grind beans | open ground coffee'
-    """
+    """Return the formula that any one of `steps` makes true."""
     return any_of(step(name) for name in steps)
 
 

@@ -13,7 +13,7 @@ from experiments.forecasting import horizon_forecasts, next_step_labels, next_st
 from experiments.forecasting.logistic_ranker import logistic_ranker
 from experiments.forecasting.next_step_transfer import TransferOptions
 from experiments.result_tables import Result
-from msg2.assist import evaluate_ranker, train_test_split
+from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
 from msg2.formats import read_all
 from msg2.media.encoders import HashedWords
 from msg2.progress import no_progress

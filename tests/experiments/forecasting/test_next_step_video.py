@@ -36,7 +36,8 @@ from experiments.hidden_steps.narration_models import (
     read_narrated_tasks,
 )
 from experiments.result_cache import Measurement
-from msg2.assist import bigram, evaluate_ranker, recency, train_test_split
+from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
+from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.media.encoders import HashedWords

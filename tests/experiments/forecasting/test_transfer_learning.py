@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from experiments.forecasting.transfer_learning import fit_transfer_prior, sharpened_similarity
-from msg2.assist import (
-    fit_forecaster,
-)
 from msg2.assist.learned_forecaster import (
     COUNT_FEATURES,
     FEATURES,
     count_transitions,
+    fit_forecaster,
     step_indices,
 )
 from msg2.errors import InputError

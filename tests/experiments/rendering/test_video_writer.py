@@ -20,10 +20,9 @@ from experiments.rendering.video_writer import VideoRenderer, encode_mp4, write_
 from msg2.errors import InputError, MissingExtraError
 from msg2.formats.captions import read_captions
 from msg2.simulation import household_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import StoryboardOptions
 from msg2.simulation.simulation_files import write_simulation
-from msg2.simulation.simulator import SimulationOptions
+from msg2.simulation.simulator import NoiseOptions, SimulationOptions
 
 av = pytest.importorskip("av")
 
