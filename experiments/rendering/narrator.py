@@ -5,6 +5,7 @@ Every sentence of the storyboard is said: about the step that it mentions, or ab
 
 from __future__ import annotations
 
+import html
 import io
 import logging
 import re
@@ -99,6 +100,21 @@ def participle(verb: str) -> str:
         return verb[:-1] + "ied"
     doubled = verb[-1] if re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", verb) else ""
     return f"{verb}{doubled}ed"
+
+
+def to_webvtt(sentences: Sequence[Sentence]) -> str:
+    """The sentences as a WebVTT file, with times to the millisecond."""
+    cues = (
+        f"\n{_format_timestamp(sentence.start)} --> {_format_timestamp(sentence.end)}\n"
+        f"{html.escape(sentence.text, quote=False)}\n"
+        for sentence in sentences
+    )
+    return "WEBVTT\n" + "".join(cues)
+
+
+def _format_timestamp(seconds: float) -> str:
+    minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
 
 
 # -- sound ------------------------------------------------------------------------------------------------------

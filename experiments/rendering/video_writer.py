@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.rendering.narrator import SAMPLE_RATE, Waveform, find_espeak, soundtrack, write_narration
+from experiments.rendering.narrator import SAMPLE_RATE, Waveform, find_espeak, soundtrack, to_webvtt, write_narration
 from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
 from msg2.errors import InputError, optional_dependency, require
 from msg2.files import write_together
-from msg2.formats.captions import to_webvtt
 from msg2.media.encoders import Image
 from msg2.parallel import WorkerDied, process_engine
 from msg2.progress import Progress, no_progress

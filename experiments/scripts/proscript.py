@@ -122,7 +122,7 @@ def _read_rows(source: Source) -> Iterator[tuple[str, Any]]:
     """(where, value) of every script."""
     if source.is_folder:
         raise InputError("is a folder", where=source.path, hint="name the files in it")
-    if source.is_json and not source.is_json_lines:  # a list, or a single line
+    if source.kind == "JSON":  # a list, or a single line
         document = source.document
         rows = document if isinstance(document, list) else [document]
         yield from ((f"{source.path}, script {number}", row) for number, row in enumerate(rows, start=1))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from msg2.formats.captions import to_webvtt
+from experiments.rendering.narrator import to_webvtt
 from msg2.formats.step_table import to_csv
 from tests.labelling.planted_narration import STEPS, planted_task, planted_truth
 

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats.captions import Cue, name_finder, read_captions, read_fragments, read_sentences, remove_repeated_lines
+from msg2.formats.captions import (
+    Cue,
+    caption_files,
+    name_finder,
+    read_fragments,
+    read_sentences,
+    remove_repeated_lines,
+)
 from msg2.formats.source import Source
 from msg2.task import Sentence
 
@@ -59,6 +66,10 @@ SENTENCES = (
     Sentence("two in", 6.0, 7.0),
     Sentence("one block", 6.5, 8.0),
 )
+
+
+def read_captions(path: Path) -> dict[str, tuple[Sentence, ...]]:
+    return {name: read_sentences(file) for name, file in caption_files(path).items()}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.xes import write_log
 from msg2.errors import InputError
 from msg2.formats import read, read_all, summarize
-from msg2.formats.event_log import events_to_segments, make_event
+from msg2.formats.event_log import COMPLETE, START, Event, pair_events
 from msg2.formats.times import parse_timestamp
 
 HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
@@ -106,16 +106,9 @@ def test_start_and_complete_become_segments(tmp_path: Path, caplog: pytest.LogCa
 
 
 def test_instances_tell_apart_what_runs_at_the_same_time() -> None:
-    events = [
-        make_event(0, "a", "start", "1"),
-        make_event(1_000_000, "a", "start", "2"),
-        make_event(2_000_000, "a", "complete", "2"),
-    ]
-    assert [(s.start, s.end) for s in events_to_segments(events, True)] == [(0, 0), (1, 2)]
-    assert [(s.start, s.end) for s in events_to_segments([e._replace(instance="") for e in events], True)] == [
-        (0, 2),
-        (1, 1),
-    ]
+    events = [Event(0, START, "a", "1"), Event(1, START, "a", "2"), Event(2, COMPLETE, "a", "2")]
+    assert sorted(pair_events(events)) == [(0, 0, "a"), (1, 2, "a")]
+    assert sorted(pair_events([event._replace(instance="") for event in events])) == [(0, 2, "a"), (1, 1, "a")]
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])

@@ -35,12 +35,12 @@ def test_what_is_no_clock_time(text: str) -> None:
     ],
 )  # fmt: skip
 def test_numbers(separator: str, text: str, expected: float | None) -> None:
-    assert NumberParser(separator).parse_seconds("start", text, False) == expected
+    assert NumberParser(separator).parse("start", text) == expected
 
 
 def test_nothing_is_nothing_in_any_notation() -> None:
     parser = NumberParser(",")
-    assert [parser.parse_seconds("start", text, False) for text in ("0", "0:05", "0:00", "0.0")] == [0, 5, 0, 0]
+    assert [parser.parse("start", text) for text in ("0", "0:05", "0:00", "0.0")] == [0, 5, 0, 0]
     with pytest.raises(InputError, match=r"'7' is written in seconds, the times above with colons"):
-        parser.parse_seconds("start", "7", False)
-    assert NumberParser(",").parse_seconds("start", "1500", True) == 1.5
+        parser.parse("start", "7")
+    assert NumberParser(",", {"start"}).parse("start", "1500") == 1.5

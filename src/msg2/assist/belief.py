@@ -48,12 +48,9 @@ class Hypothesis:
     """What may have been done, and how probably."""
 
     probability: float
-    done: tuple[Step, ...]
-    """In order, each step once, mistakes included."""
-    monitor: OnlineMonitor
-    """Stands where the hypothesis does."""
-    assessment: StepAssessment | None = None
-    """Of the last step; None where nothing was done last."""
+    done: tuple[Step, ...]  # in order, each step once, mistakes included
+    monitor: OnlineMonitor  # stands where the hypothesis does
+    assessment: StepAssessment | None = None  # of the last step; None where nothing was done last
 
     @property
     def progress(self) -> tuple[Step, ...]:

@@ -33,12 +33,9 @@ _TRIAL_TOLERANCE = 1e-6
 class ChoiceSets:
     """What is known before each of n choices among N candidates, with K numbers of context and F features."""
 
-    context: FloatArray
-    """x, shape (n, K)."""
-    features: FloatArray
-    """φ, shape (n, N, F)."""
-    available: NDArray[np.bool_]
-    """Which candidates can be chosen, shape (n, N)."""
+    context: FloatArray  # x, shape (n, K)
+    features: FloatArray  # φ, shape (n, N, F)
+    available: NDArray[np.bool_]  # which candidates can be chosen, shape (n, N)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

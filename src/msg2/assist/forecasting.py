@@ -53,14 +53,10 @@ class Lookahead:
     """What comes within `horizon` steps."""
 
     horizon: int
-    within: dict[Step, float]
-    """The probability of each step that is left, the most probable first."""
-    end_probability: float
-    """That fewer steps come (and not all are done)."""
-    path: tuple[Step, ...]
-    """The most probable next steps, in order, if so many come."""
-    path_probability: float
-    """How probable they then are."""
+    within: dict[Step, float]  # the probability of each step that is left, the most probable first
+    end_probability: float  # that fewer steps come (and not all are done)
+    path: tuple[Step, ...]  # the most probable next steps, in order, if so many come
+    path_probability: float  # how probable they then are
 
 
 def look_ahead(

@@ -335,8 +335,7 @@ class CountProbabilities:
 
     counts: DeviationCounts
     model: RequirementModel
-    believes_graph: bool
-    """Whether what the counts say nothing about is a mistake, because the graph says so."""
+    believes_graph: bool  # whether what the counts say nothing about is a mistake, because the graph says so
 
     @staticmethod
     def fit(graph: SubtaskGraph, training: Task | DeviationCounts | None) -> CountProbabilities:

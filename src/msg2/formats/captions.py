@@ -1,19 +1,7 @@
-"""Subtitle files: WebVTT and SubRip (SRT) are read, recognised by their content; WebVTT is written.
+"""Captions of videos: WebVTT and SubRip (SRT) files, recognised by their content, and which belong to which video.
 
-Automatic captions roll: two lines are on the screen, and when a new one comes the last one moves up, so that every line
-is in the file two or three times, once in a cue of 10 ms. A file counts as rolling if more than half of its cues do,
-counted from the second one. A cue rolls if it begins with the last lines of the cue before and then says more, or if it
-repeats them for no longer than a blink. A rolling file has at least two such cues, or times within its lines, which
-only machines write. In such a file, lines that a cue repeats from the one before are dropped; a file that is not
-rolling keeps every word, so that "stir, stir" stays there twice.
-
-Captions of videos: WebVTT or SRT files, one per video (or one per language), named after it.
-
-A name without its suffix belongs to a video if it is the video's id, maybe with variants such as `.en`, `.en.auto` or
-`.f137` after it; if not, a name that ends in ` [id]` (as yt-dlp writes it), in `_id` (as CrossTask does) or in `-id`
-(youtube-dl), maybe with variants too. The first of these kinds that occurs counts. Of the variants of one name, the
-wanted language is taken, else the name without variants, else English; names that differ otherwise are an error.
-`name_finder` is that rule, here and for videos and all that is made from them.
+Automatic captions roll: the last line moves up when a new one comes, so that it is in the file two or three times.
+A file rolls if more than half of its cues do; then, lines that a cue repeats from the one before are dropped.
 """
 
 from __future__ import annotations
@@ -31,8 +19,7 @@ from msg2.formats.source import Source
 from msg2.task import Sentence
 from msg2.text import short_repr
 
-BLINK = 0.05
-"""Seconds of the longest cue that nobody could read, and of the longest pause that nobody sees."""
+BLINK = 0.05  # seconds of the longest cue that nobody could read, and of the longest pause that nobody sees
 
 _SIGNATURE = re.compile(r"WEBVTT(?:[ \t].*)?")
 _NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
@@ -53,26 +40,13 @@ class Cue(NamedTuple):
     lines: tuple[str, ...]
 
     @property
-    def plain_lines(self) -> tuple[str, ...]:
-        """The lines as they are shown, without tags."""
-        return tuple(map(_plain_text, self.lines))
-
-    @property
     def sentence(self) -> Sentence:
-        """The whole text of the cue.
-
-        >>> Cue(1.0, 3.0, ("now <i>flip</i>", "the bread &amp; wait")).sentence
-        Sentence(text='now flip the bread & wait', start=1.0, end=3.0)
-        """
+        """The whole text of the cue."""
         return Sentence(_plain_text(" ".join(self.lines)), self.start, self.end)
 
     @property
     def fragments(self) -> tuple[Sentence, ...]:
-        """The same words, split wherever a time within the cue stands between two of them.
-
-        >>> Cue(1.0, 3.0, ("flip<00:01.500><c> the</c><00:01.700><c> bread</c>",)).fragments[1]
-        Sentence(text='the', start=1.5, end=1.7)
-        """
+        """The same words, split wherever a time within the cue stands between two of them."""
         first, *others = _INLINE.split(" ".join(self.lines))  # text, four numbers of a time, text, …
         starts, texts = [self.start], [_TAG.sub("", first)]
         for index in range(0, len(others), 5):
@@ -88,10 +62,7 @@ class Cue(NamedTuple):
 
 
 def read_cues(file: Source) -> tuple[Cue, ...]:
-    """Read the cues of a file in its order, every line once; cues without text are left out.
-
-    Comments, styles, names and numbers of cues and their settings are skipped.
-    """
+    """Read the cues of a file in its order, every line once; cues without text are left out."""
     lines = [_NumberedLine(row, line.rstrip("\r\n")) for row, line in enumerate(file.lines(), start=1)]
     if lines and _SIGNATURE.fullmatch(lines[0].text):
         cues = [*_vtt_cues(lines, file)]
@@ -100,7 +71,7 @@ def read_cues(file: Source) -> tuple[Cue, ...]:
     else:
         hint = "captions are WebVTT files, whose first line is WEBVTT, or SRT files of numbered cues"
         raise InputError("is not a file of captions", where=file.row(1), hint=hint)
-    return tuple(cue for cue in remove_repeated_lines(cues) if any(cue.plain_lines))
+    return tuple(cue for cue in remove_repeated_lines(cues) if any(map(_plain_text, cue.lines)))
 
 
 # -- rolling captions -------------------------------------------------------------------------------------------
@@ -109,11 +80,8 @@ def read_cues(file: Source) -> tuple[Cue, ...]:
 def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
     """The cues without the lines that they repeat, if they are rolling captions; else as they are.
 
-    >>> cues = [Cue(0, 2, ("crack",)), Cue(2, 4, ("crack", "the eggs")), Cue(4, 6, ("the eggs", "and stir"))]
-    >>> remove_repeated_lines(cues)[1:]
-    [Cue(start=2, end=4, lines=('the eggs',)), Cue(start=4, end=6, lines=('and stir',))]
-    >>> len(remove_repeated_lines([Cue(0, 2, ("stir",)), Cue(2, 4, ("stir",)), Cue(4, 6, ("stir",))]))
-    3
+    A cue rolls if it begins with the last lines of the cue before and says more, or repeats them for a blink. Two such
+    cues are needed, or one where lines have times within, which only machines write.
     """
     full = [Cue(cue.start, cue.end, tuple(line for line in cue.lines if _plain_text(line))) for cue in cues]
     repeats = [_count_repeated_lines(before, cue) for before, cue in pairwise(full)]
@@ -128,11 +96,8 @@ def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
 
 
 def _count_repeated_lines(before: Cue, cue: Cue) -> int:
-    """With how many of the last lines of the cue before it a cue begins.
-
-    A line with times within is new. A cue with nothing but known lines, after a pause, repeats them on purpose.
-    """
-    old, new = before.plain_lines, cue.plain_lines
+    """With how many of the last lines of the cue before it a cue begins; after a pause, it repeats them on purpose."""
+    old, new = ([_plain_text(line) for line in lines] for lines in (before.lines, cue.lines))
     new_from = next((index for index, line in enumerate(cue.lines) if _INLINE.search(line)), len(new))
     most = next((n for n in range(min(len(old), new_from), 0, -1) if old[-n:] == new[:n]), 0)
     follows = cue.start <= before.end + BLINK
@@ -148,7 +113,8 @@ class _NumberedLine(NamedTuple):
 
 
 def _vtt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
-    header, *blocks = _blocks(lines)
+    # A line of spaces is not empty, as the format has it.
+    header, *blocks = (list(block) for is_text, block in groupby(lines, lambda line: line.text != "") if is_text)
     if any("-->" in line.text for line in header):
         blocks.insert(0, header[1:])  # the empty line after the header was forgotten
     for block in blocks:
@@ -162,11 +128,6 @@ def _vtt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
             raise InputError("the lines have no times", where=file.row(block[0].row), hint=hint)
         for index, following in pairwise([*timings, len(block)]):
             yield _parse_cue(block[index], _VTT_TIMING, block[index + 1 : following], file)
-
-
-def _blocks(lines: Sequence[_NumberedLine]) -> list[list[_NumberedLine]]:
-    """The runs of lines between empty ones; a line of spaces is not empty, as the format has it."""
-    return [list(block) for is_text, block in groupby(lines, key=lambda line: line.text != "") if is_text]
 
 
 def _srt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
@@ -204,50 +165,9 @@ def _plain_text(text: str) -> str:
     return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
-# -- writing ----------------------------------------------------------------------------------------------------
-
-
-def to_webvtt(sentences: Iterable[Sentence]) -> str:
-    """The sentences as a WebVTT file, with times to the millisecond.
-
-    >>> print(to_webvtt([Sentence("now flip it", 3.5, 7.0)]), end="")
-    WEBVTT
-    <BLANKLINE>
-    00:00:03.500 --> 00:00:07.000
-    now flip it
-    """
-    cues = (
-        f"\n{_format_timestamp(sentence.start)} --> {_format_timestamp(sentence.end)}\n"
-        f"{html.escape(sentence.text, quote=False)}\n"
-        for sentence in sentences
-    )
-    return "WEBVTT\n" + "".join(cues)
-
-
-def _format_timestamp(seconds: float) -> str:
-    minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
-
-
-LANGUAGE = "en"
-"""Of the captions of a video that has them in several languages and none without a language in its name."""
+LANGUAGE = "en"  # of the captions of a video that has them in several languages and none without a language in its name
 
 CAPTION_SUFFIXES = (".vtt", ".vtt.gz", ".srt", ".srt.gz")
-
-
-# -- files ------------------------------------------------------------------------------------------------------
-
-
-def read_captions(path: str | Path) -> dict[str, tuple[Sentence, ...]]:
-    """Read every caption file of a folder, or one file: the sentences by the file's name without its suffix.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "v1.vtt").write_text("WEBVTT\\n\\n00:01.500 --> 00:03.000\\nnow <i>flip</i> it\\n")
-    ...     read_captions(folder)
-    {'v1': (Sentence(text='now flip it', start=1.5, end=3.0),)}
-    """
-    return {name: read_sentences(file) for name, file in caption_files(path).items()}
 
 
 def caption_files(path: str | Path) -> dict[str, Source]:
@@ -282,7 +202,12 @@ def read_fragments(file: Source) -> tuple[Sentence, ...]:
 
 
 def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[str], str | None]:
-    """A function that finds the name that belongs to a video, by the rule of this module."""
+    """A function that finds the name, without suffix, of the file that belongs to a video.
+
+    It is the video's id, maybe with variants such as `.en`, `.en.auto` or `.f137` after it; else a name that ends in
+    ` [id]` (yt-dlp), `_id` (CrossTask) or `-id` (youtube-dl), maybe with variants. Of the variants, the wanted language
+    is taken, else the name without any, else English; names that differ otherwise are an error.
+    """
     matches: dict[str, list[_NameMatch]] = defaultdict(list)
     for name in set(names):
         for video, match in _name_matches(name, language):
@@ -302,8 +227,7 @@ def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[
     return find
 
 
-_VARIANT = re.compile(r"[A-Za-z0-9+-]+")
-"""What may stand between dots at the end of a name: languages, formats, `auto`."""
+_VARIANT = re.compile(r"[A-Za-z0-9+-]+")  # what may stand between dots at the end of a name: languages, formats, `auto`
 _OTHER_VARIANT = 3
 
 
@@ -311,12 +235,10 @@ class _NameMatch(NamedTuple):
     """How a name fits a video; the smallest is the best."""
 
     kind: int
-    rank: int
-    """By language, see `_language_rank`."""
+    rank: int  # by language, see `_language_rank`
     variants: int
     name: str
-    base: str
-    """The name without its variants."""
+    base: str  # the name without its variants
 
 
 def _name_matches(name: str, language: str | None) -> Iterator[tuple[str, _NameMatch]]:
@@ -335,12 +257,9 @@ def _name_matches(name: str, language: str | None) -> Iterator[tuple[str, _NameM
 
 def _language_rank(variants: Sequence[str], language: str | None) -> int:
     """The wanted language first, then a name without variants, then English, then anything."""
-    if language and _is_in_language(variants, language):
+    begins = [f"{variant.lower()}-" for variant in variants]
+    if language and any(begin.startswith(f"{language.lower()}-") for begin in begins):
         return 0
     if not variants:
         return 1
-    return 2 if _is_in_language(variants, LANGUAGE) else _OTHER_VARIANT
-
-
-def _is_in_language(variants: Sequence[str], language: str) -> bool:
-    return any(f"{variant.lower()}-".startswith(f"{language.lower()}-") for variant in variants)
+    return 2 if any(begin.startswith(f"{LANGUAGE}-") for begin in begins) else _OTHER_VARIANT

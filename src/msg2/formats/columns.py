@@ -1,22 +1,20 @@
 """Which column of a table is which: as the user says, else by its exact name, else by a name that means nothing else.
 
-Names are compared without case, spaces and punctuation, so that `Step name`, `step_name` and `StepName` are one.
-A table is a table of steps (video, step, start, end, …) or an event log (case, activity, time, …).
+Names are compared without case, spaces and punctuation. A table is one of steps, or an event log.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from msg2.errors import InputError, errors_at
 from msg2.text import join_names, short_repr
 
-RoleNames: TypeAlias = Mapping[str, Sequence[str]]
-"""What a column is -> names that mean it, in lower case and without spaces or punctuation."""
+RoleNames: TypeAlias = Mapping[str, Sequence[str]]  # what a column is -> names that mean it, see `normalize_name`
 
 STEP_NAMES: RoleNames = {
     "task": ("task", "taskname"),
@@ -59,33 +57,20 @@ COLUMNS_HINT = 'say which is which: --columns "video=…,step=…", of an event 
 class ColumnMapping:
     """What every column that is used is."""
 
-    columns: Mapping[str, str]
-    """What it is -> the column, as the file names it."""
+    columns: Mapping[str, str]  # what it is -> the column, as the file names it
     unused: tuple[str, ...]
-    guessed: tuple[str, ...]
-    """What of `columns` was neither given nor called exactly so."""
-
-    @property
-    def assumptions(self) -> list[str]:
-        """What was guessed, in words; that `Step` is the step goes without saying."""
-        named = {role: self.columns[role] for role in self.guessed if normalize_name(self.columns[role]) != role}
-        words = ", ".join(f"{short_repr(column)} is the {role}" for role, column in named.items())
-        return [f"the column {words}"] if named else []
+    assumptions: tuple[str, ...] = ()  # what was guessed, in words; that `Step` is the step goes without saying
 
 
 def normalize_name(column: str) -> str:
-    """A column's name without case, spaces and punctuation.
-
-    >>> normalize_name("Start (ms)"), normalize_name("Case ID")
-    ('startms', 'caseid')
-    """
+    """A column's name without case, spaces and punctuation."""
     return re.sub(r"[\W_]+", "", column).casefold()
 
 
 def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, str]) -> ColumnMapping:
     """Find out which column is which."""
     found: dict[str, str] = {}
-    guessed = []
+    guesses = []
     for role in names:
         wanted = given.get(role, role)
         if not wanted:
@@ -94,7 +79,8 @@ def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, s
         if not fitting:
             known = [normalize_name(wanted)] if role in given else names[role]
             fitting = [column for column in header if normalize_name(column) in known and column not in given.values()]
-            guessed += [role] * (role not in given and bool(fitting))
+            if role not in given and fitting and normalize_name(fitting[0]) != role:
+                guesses.append(f"{short_repr(fitting[0])} is the {role}")
         if role in given and not fitting:
             what = f"there is no column {short_repr(wanted)}"
             raise InputError(what, hint=f"the columns are {join_names(header, limit=30)}")
@@ -109,7 +95,7 @@ def match_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, s
         if times > 1:
             raise InputError(f"the column {short_repr(column)} is given twice", hint="name a column once in --columns")
     unused = tuple(dict.fromkeys(column for column in header if column and column not in found.values()))
-    return ColumnMapping(found, unused, tuple(guessed))
+    return ColumnMapping(found, unused, (f"the column {', '.join(guesses)}",) if guesses else ())
 
 
 def is_step_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
@@ -126,17 +112,15 @@ def is_log_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
 
 
 def match_step_columns(
-    header: Sequence[str], given: Mapping[str, str], where: str, required: Sequence[str] = ()
+    header: Sequence[str], given: Mapping[str, str], where: str, required: Sequence[str] = ("video", "step")
 ) -> ColumnMapping:
     """Which column of a table of steps is which; refuse a table without those that are required."""
     with errors_at(where):
         mapping = match_columns(header, STEP_NAMES, given)
-    for role in required:
-        if role not in mapping.columns:
-            raise missing_column_error(role, header, where)
-    if required and "end" in mapping.columns and "start" not in mapping.columns:
-        what = "there is a column 'end', but no column 'start'"
-        raise InputError(what, where=where, hint="give both, in seconds, or only the start, or neither")
+        require_columns(required, mapping.columns, header)
+        if required and "end" in mapping.columns and "start" not in mapping.columns:
+            what = "there is a column 'end', but no column 'start'"
+            raise InputError(what, hint="give both, in seconds, or only the start, or neither")
     return mapping
 
 
@@ -145,50 +129,33 @@ def match_event_columns(header: Sequence[str], given: Mapping[str, str], where: 
     standard = {role: name for role, name in XES_NAMES.items() if name in header}
     with errors_at(where):
         mapping = match_columns(header, EVENT_NAMES, {**standard, **given})
-    for role in ("case", "activity"):
-        if role not in mapping.columns:
-            raise missing_column_error(role, header, where)
+        require_columns(("case", "activity"), mapping.columns, header)
     return mapping
 
 
-def missing_column_error(name: str, header: Sequence[str], where: str) -> InputError:
-    """The error for a column that is not there."""
-    columns = ", ".join(short_repr(column, 30) for column in header[:10])
-    hint = f"the columns are {columns}; {COLUMNS_HINT}"
-    return InputError(f"the column {name!r} is missing", where=where, hint=hint)
-
-
-def is_in_milliseconds(column: str) -> bool:
-    """Whether a column of times says that they are milliseconds."""
-    return normalize_name(column).endswith(("ms", "msec", "milliseconds"))
+def require_columns(required: Sequence[str], found: Container[str], header: Sequence[str]) -> None:
+    """Refuse a table without a column that has to be there."""
+    for name in required:
+        if name not in found:
+            columns = ", ".join(short_repr(column, 30) for column in header[:10])
+            raise InputError(f"the column {name!r} is missing", hint=f"the columns are {columns}; {COLUMNS_HINT}")
 
 
 def format_columns(columns: str | Mapping[str, str] | None) -> str | None:
-    """Write what the user says about columns as the command line takes it; Python may say it as a mapping.
-
-    >>> format_columns({"case": "Order", "activity": "Task"})
-    'case=Order,activity=Task'
-    """
-    if columns is None or isinstance(columns, str):
-        return columns
-    return ",".join(f"{role}={column}" for role, column in columns.items())
+    """Write what the user says about columns as the command line takes it; Python may say it as a mapping."""
+    if isinstance(columns, Mapping):
+        return ",".join(f"{role}={column}" for role, column in columns.items())
+    return columns
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
-    """Parse what the user says about columns: ``case=Order,activity=Task``.
-
-    >>> parse_columns("case=Order no., activity=What, really")
-    {'case': 'Order no.', 'activity': 'What, really'}
-    >>> parse_columns("step=Action,start=")  # no column is the start, whatever it is called
-    {'step': 'Action', 'start': ''}
-    """
+    """Parse what the user says about columns: ``case=Order,activity=Task``."""
     if text is None:
         return {}
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
     given = {role.strip().casefold(): column.strip() for role, _, column in pairs}
-    known = {*STEP_NAMES, *EVENT_NAMES}
     for role in given:
-        if role not in known or "=" not in text:
+        if role not in {*STEP_NAMES, *EVENT_NAMES} or "=" not in text:
             hint = "write video=…,step=…,start=…,end=… for a table of steps, case=…,activity=…,time=…,end=… for a log"
             raise InputError(f"columns is {short_repr(text)}, {short_repr(role)} is no column that is used", hint=hint)
     if len(given) < len(pairs):
@@ -200,9 +167,5 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def is_event_log(given: Mapping[str, str]) -> bool:
-    """Whether the columns that the user named are those of an event log.
-
-    >>> is_event_log({"case": "Order"}), is_event_log({"step": "What"})
-    (True, False)
-    """
+    """Whether the columns that the user named are those of an event log."""
     return bool(given.keys() - STEP_NAMES.keys())

@@ -1,8 +1,7 @@
 """Tasks from whatever a user hands over: a path, a data frame, sequences of step names, videos, tasks.
 
-Everything else is refused with a sentence that names its type and what is accepted. Folders that are larger than the
-memory, or read by many machines, are read file by file: of each file only its runs are kept (`msg2.sequences`), which
-are few where runs repeat. The result is the same as that of reading everything at once.
+Folders that are larger than the memory, or read by many machines, are read file by file: of each file only its runs
+are kept (`msg2.sequences`). The result is the same as that of reading everything at once.
 """
 
 from __future__ import annotations
@@ -10,18 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.formats import event_log, step_table
 from msg2.formats.columns import match_step_columns, parse_columns
 from msg2.formats.label_arrays import make_tasks
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, apply_options, choose_task
+from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, apply_options, choose_task
 from msg2.formats.registry import find_reader, log_notes, make_read_options, read_all
 from msg2.formats.source import Source
 from msg2.formats.step_table import read_labels, table_cells
@@ -30,7 +29,7 @@ from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import RepeatedVideoError, Sequences
 from msg2.task import Segment, Step, Task, Video
-from msg2.text import join_names, short_repr
+from msg2.text import short_repr
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -47,23 +46,17 @@ class ArrowTable(Protocol):
 _Steps: TypeAlias = Iterable[Step | Segment]
 Demonstrations: TypeAlias = (
     Task | str | PathLike[str] | ArrowTable | Iterable[Task | Video | _Steps] | Mapping[str, _Steps]
-)
-"""What `to_task` accepts: tasks, a file or folder, a data frame, videos or the steps of each, video id -> its steps."""
+)  # what `to_task` accepts: tasks, a file or folder, a data frame, videos or the steps of each, video id -> its steps
 
-DEFAULT_NAME = "task"
-"""Name of a task whose data does not name it."""
+DEFAULT_NAME = "task"  # name of a task whose data does not name it
 ACCEPTED = (
     "a path, a Task, a pandas.DataFrame, a list of sequences of step names, or a mapping of video ids to sequences of "
     "step names"
 )
-_PLACE = Source(Path("data frame"), b"")
-"""Only its name is used, to say where something is wrong; rows are counted from 1, whatever the index is."""
-_DEFAULT = ReadOptions()
-_FEW_LABELS = 1_000_000
-"""Labels of runs that are not compared with others yet."""
+_PLACE = Source(Path("data frame"), b"")  # only its name is used; rows are counted from 1, whatever the index is
+_FEW_LABELS = 1_000_000  # labels of runs that are not compared with others yet
 _log = logging.getLogger(__name__)
 _TEXTS = (str, bytes, bytearray)
-_GENERAL_OPTIONS = ("repeats", "overlap")
 _EXAMPLE = 'give a list of lists of steps, such as [["whisk", "fry"], ["whisk", "flip", "fry"]]'
 
 
@@ -78,7 +71,8 @@ def to_task(data: Demonstrations, task: str | None = None, **options: Any) -> Ta
     task : str, optional
         Which task, where the data holds several; the name of the task, where the data names none.
     **options
-        Those of `msg2.formats.reading.ReadOptions`; other data than a path takes `repeats` and `overlap` only.
+        Those of `msg2.formats.reading.ReadOptions`; other data than a path takes `repeats` and `overlap`, a data frame
+        `columns` as well.
 
     Returns
     -------
@@ -137,25 +131,24 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
         if data == "":
             raise InputError("the path is empty", hint="name a file or folder")
         return read_all(Path(data), **options)
+    is_frame = is_pandas(data) or isinstance(data, ArrowTable)
+    known = ["repeats", "overlap", *["columns"] * is_frame]
     for name in options:
-        if name not in _GENERAL_OPTIONS:
-            hint = f"there are: {', '.join(_GENERAL_OPTIONS)}; a file may have others"
+        if name not in known:
+            hint = f"there are: {', '.join(known)}; a file may have others"
             raise InputError(f"{name} is no option for data of type {type(data).__name__}", hint=hint)
-    chosen = ReadOptions(**options)
+    chosen = make_read_options(options)
     if isinstance(data, Task):
         if options:
             raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
         return [data]
-    if is_table(data):
-        return read_frame(data, task, DEFAULT_NAME, chosen)
+    if is_frame:
+        return _read_frame(data, task, DEFAULT_NAME, chosen)
     if isinstance(data, Iterator):
         data = list(data)
     if isinstance(data, list | tuple) and any(isinstance(item, Task) for item in data):
-        for item in data:
-            if not isinstance(item, Task):
-                raise InputError(
-                    f"the data is a list of tasks, with something of type {type(item).__name__} among them"
-                )
+        if others := [type(item).__name__ for item in data if not isinstance(item, Task)]:
+            raise InputError(f"the data is a list of tasks, with something of type {others[0]} among them")
         return list(data)
     videos = _to_videos(data, chosen.repeats)
     if chosen.overlap == "start":
@@ -208,8 +201,8 @@ def from_dataframe(
     frame: ArrowTable,
     task: str | None = None,
     *,
-    repeats: Literal["first", "keep"] = _DEFAULT.repeats,
-    overlap: Literal["unordered", "start"] = _DEFAULT.overlap,
+    repeats: Literal["first", "keep"] = "first",
+    overlap: Literal["unordered", "start"] = "unordered",
 ) -> list[Task]:
     """The tasks of a data frame with the columns of a table of steps.
 
@@ -243,13 +236,18 @@ def from_dataframe(
     >>> [(task.name, task.steps, task.videos[0].sequence()) for task in from_dataframe(frame, "toast")]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
-    return read_frame(frame, task, None, ReadOptions(repeats=repeats, overlap=overlap))
+    return _read_frame(frame, task, None, ReadOptions(repeats=repeats, overlap=overlap))
 
 
-def read_frame(frame: object, task: str | None, default: str | None, options: ReadOptions) -> list[Task]:
+def _read_frame(frame: object, task: str | None, default: str | None, options: ReadOptions) -> list[Task]:
     """The tasks of a data frame; `default` is the name of the task where the frame and `task` name none."""
-    table = _open_frame(frame)
-    mapping = match_step_columns(table.header, {}, table.where, ("video", "step"))
+    if is_pandas(frame) and hasattr(frame, "columns"):
+        table = _open_pandas(frame)
+    elif isinstance(frame, ArrowTable) and not is_pandas(frame):
+        table = open_arrow(frame, _PLACE)
+    else:
+        raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame or another table", where=_PLACE.path)
+    mapping = match_step_columns(table.header, parse_columns(options.columns), table.where)
     name = task or default
     if "task" not in mapping.columns and name is None:
         hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
@@ -258,30 +256,14 @@ def read_frame(frame: object, task: str | None, default: str | None, options: Re
     labels = read_labels(table, mapping, name or "", None, notes)
     if not len(labels.step.code):
         raise InputError("has no rows", where=_PLACE.path, hint="give one row per labelled step")
-    if mapping.unused:
-        _log.warning("%s: columns that are not used: %s", _PLACE.path, join_names(sorted(mapping.unused)))
-    if notes.assumptions:
-        _log.warning("%s: assumed: %s", _PLACE.path, "; ".join(notes.assumptions))
+    log_notes(_PLACE, tuple(notes.assumptions), sorted(mapping.unused))
     tasks = sorted((apply_options(own, options) for own in make_tasks([(_PLACE, labels)])), key=lambda own: own.name)
     return tasks if task is None else [choose_task(tasks, task, _PLACE.path)]
-
-
-def is_table(data: object) -> bool:
-    """Whether this is a data frame or another table in memory; no library is imported for it."""
-    return is_pandas(data) or isinstance(data, ArrowTable)
 
 
 def is_pandas(data: object) -> bool:
     """Whether this is an object of pandas, which is not imported for it."""
     return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(data).__mro__)
-
-
-def _open_frame(frame: object) -> Table:
-    if is_pandas(frame) and hasattr(frame, "columns"):
-        return _open_pandas(frame)
-    if is_pandas(frame) or not isinstance(frame, ArrowTable):
-        raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame or another table", where=_PLACE.path)
-    return open_arrow(frame, _PLACE)
 
 
 def _open_pandas(frame: pandas.DataFrame) -> Table:
@@ -323,13 +305,11 @@ def to_dataframe(tasks: Task | Iterable[Task]) -> pandas.DataFrame:
 # -- file by file ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """What was read of one file."""
 
     sequences: Sequence[Sequences]
-    assumptions: tuple[str, ...]
-    unused: tuple[str, ...]
+    result: ReadResult  # without its tasks
     messages: Sequence[tuple[int, str]]
 
 
@@ -392,23 +372,21 @@ def _join_parts(
 ) -> list[Sequences]:
     """The runs of all parts, in whatever order they come."""
     found: dict[str, list[Sequences]] = {}
-    assumptions: dict[str, None] = {}
-    unused: set[str] = set()
+    notes = ReadNotes()
     for number, (path, part) in enumerate(results, start=1):
         if isinstance(part, WorkerDied):
             hint = "it may have run out of memory: take fewer --jobs, or smaller files"
             raise InputError("the process that read this has been ended from outside", where=path, hint=hint)
         for level, message in part.messages:
             LOGGER.log(level, message)
-        assumptions |= dict.fromkeys(part.assumptions)
-        unused |= set(part.unused)
+        notes.add(part.result.assumptions, part.result.unused)
         for sequences in part.sequences:
             own = found.setdefault(sequences.name, [])
             own.append(sequences)
-            if sum(len(one.step) for one in own[1:]) > _FEW_LABELS + len(own[0].step):
+            if sum(len(other.step) for other in own[1:]) > _FEW_LABELS + len(own[0].step):
                 own[:] = [Sequences.join(own)]
         progress(number, count, path.name)
-    log_notes(source, sorted(assumptions), sorted(unused))
+    log_notes(source, sorted(notes.assumptions), sorted(notes.unused))
     return [Sequences.join(found[name]) for name in sorted(found)]
 
 
@@ -419,4 +397,4 @@ def _read_part(path: Path, folder: Path, options: ReadOptions) -> _Part:
     with collect_logs() as logs, errors_at(path):
         result = reader.read(part, options)
     own = [Sequences.from_task(apply_options(task, options)) for task in result.tasks]
-    return _Part(own, result.assumptions, result.unused, logs.messages)
+    return _Part(own, replace(result, tasks=()), logs.messages)

@@ -20,7 +20,7 @@ from msg2.formats.reading import (
     timed_segment,
 )
 from msg2.formats.source import Source
-from msg2.formats.tables import read_headerless_rows
+from msg2.formats.tables import read_rows
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
@@ -94,7 +94,7 @@ def _read_tasks(file: Source) -> dict[str, tuple[str, list[Step]]]:
 
 
 def _read_segments(file: Source, task: str, steps: list[Step]) -> Iterator[Segment]:
-    for row, cells in read_headerless_rows(file, ",", None):
+    for row, cells in read_rows(file, ",", None):
         if len(cells) != 3:
             hint = "a row is: number of the step, start, end"
             raise InputError(f"the row has {len(cells)} fields, not three", where=file.row(row), hint=hint)
@@ -115,7 +115,7 @@ def _log_missing(release: Source, tasks: dict[str, str], labels: SegmentsByVideo
     if file is None:
         return
     listed: set[tuple[str, str]] = set()
-    for row, cells in read_headerless_rows(file, ",", None):
+    for row, cells in read_rows(file, ",", None):
         if len(cells) >= 2 and cells[0] in tasks:
             video = (tasks[cells[0]], cells[1])
             if video in listed:

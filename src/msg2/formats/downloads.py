@@ -1,14 +1,8 @@
 """The public annotation sets that msg2 reads, and their download from their home pages.
 
-The catalogue says where the home of a set is, under which licence it is, and what is fetched of it. A transfer that
-broke off is resumed: what has come lies in a hidden file beside the target, and beside that the server's name for this
-version of the file (its ETag, or the date of its last change). The rest is asked for under that condition, so that no
-file is ever made of two versions.
-
-The SHA-256 of every file is recorded at its first download and holds from then on: a set that its authors have changed,
-or that has been damaged, is not taken for the one that earlier results are from. A file that was put in its place by
-hand counts as downloaded. Zip archives are unpacked beside themselves: nothing outside the folder is written, and
-nothing endless unpacked.
+A transfer that broke off is resumed, if the server still has the same version of the file (its ETag, or the date of its
+last change). The SHA-256 of every file is recorded at its first download and holds from then on. Zip archives are
+unpacked beside themselves: nothing outside the folder is written, and nothing endless unpacked.
 """
 
 from __future__ import annotations
@@ -19,9 +13,9 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msg2.errors import InputError
@@ -42,39 +36,25 @@ _RECIPES = (
 
 @dataclass(frozen=True, slots=True)
 class PublicDataset:
-    """An annotation set. `files` is path: URL; a zip archive among them is unpacked beside itself.
-
-    Where there are no `files`, the set has to be fetched by hand from its `home`.
-    """
+    """An annotation set; zip archives among its files are unpacked beside themselves."""
 
     title: str
     home: str
     licence: str
     size: str
-    entry: str
-    """What is to be given to the other commands, within the set's folder."""
-    files: Mapping[str, str]
-
-
-def _fetched_by_hand(title: str, home: str, licence: str, entry: str) -> PublicDataset:
-    return PublicDataset(title, home, licence, "by hand", entry, {})
+    entry: str  # what is to be given to the other commands, within the set's folder
+    files: Mapping[str, str] = field(default_factory=dict)  # path: URL; none, where people have to fetch them by hand
 
 
 PUBLIC_DATASETS: Mapping[str, PublicDataset] = {
     "crosstask": PublicDataset(
-        "CrossTask",
-        "https://github.com/DmZhukov/CrossTask",
-        "BSD 3-Clause (the repository)",
-        "1 MB",
+        "CrossTask", "https://github.com/DmZhukov/CrossTask", "BSD 3-Clause (the repository)", "1 MB",
         "crosstask_release",
         {"crosstask_release.zip": "https://www.di.ens.fr/~dzhukov/crosstask/crosstask_release.zip"},
     ),
     "captaincook4d": PublicDataset(
-        "CaptainCook4D, with its task graphs",
-        "https://github.com/CaptainCook4D/annotations",
-        "CC BY-NC-SA 4.0",
-        "1.5 MB",
-        "complete_step_annotations.json",
+        "CaptainCook4D, with its task graphs", "https://github.com/CaptainCook4D/annotations", "CC BY-NC-SA 4.0",
+        "1.5 MB", "complete_step_annotations.json",
         {
             "complete_step_annotations.json": f"{_GITHUB}/CaptainCook4D/annotations/HEAD/annotation_json/"
             "complete_step_annotations.json",
@@ -83,48 +63,40 @@ PUBLIC_DATASETS: Mapping[str, PublicDataset] = {
         },
     ),
     "coin": PublicDataset(
-        "COIN",
-        "https://github.com/coin-dataset/annotations",
-        "for research only",
-        "some MB",
-        "COIN.json",
+        "COIN", "https://github.com/coin-dataset/annotations", "for research only", "some MB", "COIN.json",
         {"COIN.json": f"{_GITHUB}/coin-dataset/annotations/master/COIN.json"},
     ),
     "epic-tent": PublicDataset(
-        "EPIC-Tent",
-        "https://github.com/youngkyoonjang/EPIC_Tent2019",
-        "not stated; ask the authors",
-        "some 100 kB",
+        "EPIC-Tent", "https://github.com/youngkyoonjang/EPIC_Tent2019", "not stated; ask the authors", "some 100 kB",
         "Synchronised_action_label.txt",
         {
             name: f"{_GITHUB}/youngkyoonjang/EPIC_Tent2019/HEAD/{name}"
             for name in ("Synchronised_action_label.txt", "Synchronised_error_label.txt", "README.md")
         },
     ),
-    "assembly101": _fetched_by_hand(
-        "Assembly101", "https://github.com/assembly-101/assembly101-annotations", "CC BY-NC 4.0", "coarse-annotations"
+    "assembly101": PublicDataset(
+        "Assembly101", "https://github.com/assembly-101/assembly101-annotations", "CC BY-NC 4.0", "by hand",
+        "coarse-annotations",
     ),
-    "egoprocel": _fetched_by_hand("EgoProceL", "https://sid2697.github.io/egoprocel", "see its page", "annotations"),
-    "ego-exo4d": _fetched_by_hand(
-        "Ego-Exo4D keysteps", "https://ego-exo4d-data.org", "a licence to be signed", "annotations"
+    "egoprocel": PublicDataset(
+        "EgoProceL", "https://sid2697.github.io/egoprocel", "see its page", "by hand", "annotations",
     ),
-    "procel": _fetched_by_hand(
-        "ProceL", "https://www.khoury.northeastern.edu/home/eelhami/procel.htm", "see its page", "ProceL_dataset"
+    "ego-exo4d": PublicDataset(
+        "Ego-Exo4D keysteps", "https://ego-exo4d-data.org", "a licence to be signed", "by hand", "annotations",
     ),
-}
+    "procel": PublicDataset(
+        "ProceL", "https://www.khoury.northeastern.edu/home/eelhami/procel.htm", "see its page", "by hand",
+        "ProceL_dataset",
+    ),
+}  # fmt: skip
 
-MAX_BYTES = 1_000_000_000
-"""Bytes of the largest file that is downloaded."""
-MAX_FILES = 100_000
-"""Files in an archive."""
+MAX_BYTES = 1_000_000_000  # bytes of the largest file that is downloaded
+MAX_FILES = 100_000  # files in an archive
 _CHUNK = 64 * 1024
 
 
 def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> None:
-    """Extract an archive to a folder, which appears whole or not at all.
-
-    An outermost folder that holds all is left out.
-    """
+    """Extract an archive to a folder, which appears whole or not at all."""
     staging = temporary_path(folder.parent)
     content = staging / "content"
     try:
@@ -137,7 +109,12 @@ def extract_zip(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES, max_
             for member in members:
                 target = content / _safe_member_path(member, archive)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                remaining -= _extract_member(packed, member, target, remaining, archive)
+                with packed.open(member) as stream, target.open("xb") as file:
+                    while chunk := stream.read(_CHUNK):
+                        remaining -= len(chunk)  # counted as it comes: the sizes in an archive are mere claims
+                        if remaining < 0:
+                            raise InputError("unpacks to more bytes than are allowed", where=archive)
+                        file.write(chunk)
         entries = list(content.iterdir())
         (entries[0] if len(entries) == 1 and entries[0].is_dir() else content).rename(folder)
     except (BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
@@ -158,26 +135,10 @@ def _safe_member_path(member: ZipInfo, archive: Path) -> PurePosixPath:
     return path
 
 
-def _extract_member(packed: ZipFile, member: ZipInfo, target: Path, remaining: int, archive: Path) -> int:
-    """Write one file and return its size. What comes is counted: the sizes in an archive are mere claims."""
-    size = 0
-    with packed.open(member) as stream, target.open("xb") as file:
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            if size > remaining:
-                raise InputError("unpacks to more bytes than are allowed", where=archive)
-            file.write(chunk)
-    return size
-
-
-TIMEOUT_SECONDS = 30.0
-"""Seconds without an answer after which a connection is given up."""
-ATTEMPTS = 4
-"""Connections that are tried for a file; each goes on where the one before it broke off."""
-PAUSE_SECONDS = 2.0
-"""Seconds before the next one."""
-_PASSING = (408, 429, 500, 502, 503, 504)
-"""Answers of a server that may be another one a little later."""
+TIMEOUT_SECONDS = 30.0  # seconds without an answer after which a connection is given up
+ATTEMPTS = 4  # connections that are tried for a file; each goes on where the one before it broke off
+PAUSE_SECONDS = 2.0  # seconds before the next one
+_PASSING = (408, 429, 500, 502, 503, 504)  # answers of a server that may be another one a little later
 
 
 class PartialFile(NamedTuple):
@@ -269,25 +230,12 @@ def _version(headers: Mapping[str, str]) -> str:
     return version if version.isascii() else ""
 
 
-class _FileRecord(TypedDict, total=False):
-    """What is recorded of a downloaded file."""
-
-    url: str
-    bytes: int
-    sha256: str
-
-
-RECORD = ".download.json"
-"""In the folder of a set: where its files are from, their sizes and hashes."""
+RECORD = ".download.json"  # in the folder of a set: where its files are from, their sizes and hashes
 _FORMAT = "msg2.download/1"
 
 
 def find_dataset(name: str) -> PublicDataset:
-    """The public dataset of this name.
-
-    >>> find_dataset("coin").title
-    'COIN'
-    """
+    """The public dataset of this name."""
     if name not in PUBLIC_DATASETS:
         raise InputError(f"there is no public set {short_repr(name)}", hint=f"there are {', '.join(PUBLIC_DATASETS)}")
     return PUBLIC_DATASETS[name]
@@ -337,7 +285,7 @@ def _download(url: str, target: Path, home: str, progress: Progress) -> PartialF
     return partial
 
 
-def _read_record(folder: Path) -> dict[str, _FileRecord]:
+def _read_record(folder: Path) -> dict[str, dict[str, str | int]]:
     """What was recorded of the files in `folder`."""
     path = folder / RECORD
     if not path.exists():

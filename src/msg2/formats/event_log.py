@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
@@ -19,30 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, errors_at
+from msg2.formats import tables
 from msg2.formats.columns import XES_NAMES, ColumnMapping, is_log_header, match_event_columns, parse_columns
 from msg2.formats.label_arrays import LabelArrays, Names, join_tasks
 from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, task_of_file
 from msg2.formats.source import Source
-from msg2.formats.tables import CodedColumn, Column, Table, TimeColumn, Wanted, open_table, read_header
+from msg2.formats.tables import CodedColumn, Column, NumberColumn, Table, TimeColumn, Wanted
 from msg2.formats.times import find_day_first, parse_timestamp
 from msg2.formats.xml_parser import parse_xml, root_name
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import join_counts, join_names, name_fault, short_repr
 
-STEP, TIME = XES_NAMES["activity"], XES_NAMES["time"]
-PHASE, INSTANCE = XES_NAMES["transition"], XES_NAMES["instance"]
-"""The names that the XES standard gives to what is read of an event."""
-_TIMES = ("end", "time", "start")
-"""The columns that may say when an event happened, the best first."""
-_START, _COMPLETE, _OTHER = 0, 1, 2
-_PHASES = {"start": _START, "complete": _COMPLETE}
+STEP, TIME, PHASE, INSTANCE = (XES_NAMES[role] for role in ("activity", "time", "transition", "instance"))
+_TIMES = ("end", "time", "start")  # the columns that may say when an event happened, the best first
+START, COMPLETE, _OTHER = 0, 1, 2
+_PHASES = {"start": START, "complete": COMPLETE}
 _BEFORE_OR_INSTEAD = {
     "schedule", "assign", "reassign", "suspend", "resume", "withdraw", "manualskip", "autoskip", "ate_abort",
     "pi_abort",
 }  # fmt: skip
 """Transitions of the standard life cycle at which a step is neither begun nor done."""
-_MAX_NAMES = 1000
-"""Names of attributes that are remembered, to say which of them are not used."""
+_MAX_NAMES = 1000  # names of attributes that are remembered, to say which of them are not used
 _log = logging.getLogger(__name__)
 
 
@@ -52,20 +50,11 @@ _log = logging.getLogger(__name__)
 class Event(NamedTuple):
     """Something that happened in a case; the order is that of pairing: by time, and what starts first."""
 
-    time: int
-    """Microseconds since 1970; where the log has no times, its place in the case."""
+    time: int  # microseconds since 1970; where the log has no times, its place in the case
     phase: int
     step: Step
     instance: str
-    began: int | None = None
-    """When it started, where the log says it in the same row."""
-
-
-def make_event(time: int, step: Step, transition: str = "", instance: str = "", began: int | None = None) -> Event:
-    """An event of a case."""
-    if fault := name_fault(step):
-        raise InputError(f"an event has {fault}")
-    return Event(time, _PHASES.get(transition.casefold(), _OTHER), step, instance, began)
+    began: int | None = None  # when it started, where the log says it in the same row
 
 
 def pair_events(events: Sequence[Event]) -> list[tuple[int, int, Step]]:
@@ -79,43 +68,26 @@ def pair_events(events: Sequence[Event]) -> list[tuple[int, int, Step]]:
     for event in sorted(events, key=itemgetter(0, 1, 2, 3)):
         if event.began is not None:
             spans.append((event.began, event.time, event.step))
-        elif event.phase == _START:
+        elif event.phase == START:
             waiting.setdefault((event.step, event.instance), deque()).append(event.time)
-        elif event.phase == _COMPLETE and waiting.get((event.step, event.instance)):
+        elif event.phase == COMPLETE and waiting.get((event.step, event.instance)):
             spans.append((waiting[event.step, event.instance].popleft(), event.time, event.step))
         else:
             spans.append((event.time, event.time, event.step))
     return spans + [(time, time, step) for (step, _), times in waiting.items() for time in times]
 
 
-def events_to_segments(events: Sequence[Event], timed: bool) -> list[Segment]:
-    """The segments of one case, in seconds since its first event."""
-    spans = pair_events(events)
-    if not timed:
-        return [Segment(step) for _, _, step in sorted(spans, key=itemgetter(1))]
-    origin = min((start for start, _, _ in spans), default=0)
-    return [_segment(step, start - origin, end - origin) for start, end, step in sorted(spans)]
-
-
-def _segment(step: Step, start: int, end: int) -> Segment:
-    began = start / 1e6
-    return Segment(step, began, began if end == start else end / 1e6)  # one number for an instant: there are many
-
-
 class EventParser:
     """Parses the events of one log, all with times or all without, and notes what of them is not used."""
 
     def __init__(self, day_first: bool | None = None) -> None:
-        self.day_first = day_first
-        """Of dates such as 5/6/2024; see `find_day_first`."""
-        self.timed: bool | None = None
-        """Whether the events have times; None before the first one."""
-        self._kind_of_times: str | None = None
-        """In words, see `parse_timestamp`."""
+        self.day_first = day_first  # of dates such as 5/6/2024; see `find_day_first`
+        self.timed: bool | None = None  # whether the events have times; None before the first one
+        self._kind_of_times: str | None = None  # in words, see `parse_timestamp`
         self._names: set[str] = set()
         self._skipped: Counter[str] = Counter()
 
-    def add(self, events: list[Event], attributes: Mapping[str, str], began: str = "") -> None:
+    def add(self, events: list[Event], attributes: Mapping[str, str]) -> None:
         """Add an event to those of its case; events at which no step is done are left out."""
         if not self._names.issuperset(attributes) and len(self._names) < _MAX_NAMES:
             self._names.update(attributes)
@@ -127,13 +99,15 @@ class EventParser:
             here, above = ("no time", "some") if self.timed else ("a time", "none")
             raise InputError(f"the event has {here}, those above have {above}", hint="give every event a time, or none")
         self.timed = timed
-        time = self._parse_time(attributes[TIME]) if timed else len(events)
-        start = self._parse_time(began) if timed and began else None
-        if start is not None and start > time:
-            raise InputError(f"the event starts after its {TIME!r}")
-        events.append(make_event(time, intern(attributes[STEP]), transition, attributes.get(INSTANCE, ""), start))
+        time = self.parse_time(attributes[TIME]) if timed else len(events)
+        step = intern(attributes[STEP])
+        if fault := name_fault(step):
+            raise InputError(f"an event has {fault}")
+        phase = _PHASES.get(transition.casefold(), _OTHER)
+        events.append(Event(time, phase, step, attributes.get(INSTANCE, "")))
 
-    def _parse_time(self, text: str) -> int:
+    def parse_time(self, text: str) -> int:
+        """Microseconds since 1970; all times of a log are written in the same way."""
         kind, time = parse_timestamp(text, self.day_first)
         if self._kind_of_times not in (None, kind):
             what = f"the time {short_repr(text)} is one of {kind}, those above are {self._kind_of_times}"
@@ -154,19 +128,13 @@ class EventParser:
 
 def find_logs(source: Source, given: Mapping[str, str]) -> list[Source]:
     """The file, or the files of the folder, that are logs."""
-    return [file for file in source.files_or_self if _has_log_header(file, given)]
-
-
-def _has_log_header(file: Source, given: Mapping[str, str]) -> bool:
-    try:
-        header = read_header(file, lambda cells: is_log_header(cells, given))
-    except InputError:
-        return False
-    return is_log_header(header, given) and not {"video", "step"} <= set(header)
-
-
-def _open(file: Source, given: Mapping[str, str]) -> Table:
-    return open_table(file, lambda cells: is_log_header(cells, given))
+    logs = []
+    for file in source.files_or_self:
+        with suppress(InputError):
+            header = tables.read_header(file, lambda cells: is_log_header(cells, given))
+            if is_log_header(header, given) and not {"video", "step"} <= set(header):
+                logs.append(file)
+    return logs
 
 
 def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
@@ -175,7 +143,7 @@ def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
     parts: dict[str, list[LabelArrays]] = {}
     unsorted, notes = {}, ReadNotes()
     for file in find_logs(source, given) or source.files_or_self:
-        table = _open(file, given)
+        table = tables.open_table(file, lambda cells: is_log_header(cells, given))
         task = task_of_file(file, source)
         mapping = match_event_columns(table.header, given, table.where)
         labels, unsorted[file.path.name] = read_log(table, mapping, task, notes)
@@ -189,7 +157,7 @@ def _require_fit(file: Source, labels: LabelArrays, others: Sequence[LabelArrays
     """Refuse a part with times after parts without, and a case that goes on from one part without times to another."""
     is_timed = labels.start is not None
     if others and (others[0].start is not None) != is_timed:
-        what = f"{'has' if is_timed else 'has no'} times, the parts before it have {'none' if is_timed else 'some'}"
+        what = "has times, the parts before it have none" if is_timed else "has no times, the parts before it have some"
         raise InputError(what, where=file.path, hint="write all parts with the same columns")
     shared = set(labels.video.names).intersection(name for part in others for name in part.video.names)
     if shared and not is_timed:
@@ -238,13 +206,13 @@ def _to_labels(
         skipped = Counter(str(transitions.values[code]) for code in transitions.code[~rows].tolist())
     case = Names(cases.names, cases.code[rows])
     step = Names.of(_select(columns["activity"], rows))
-    labels = LabelArrays(Names.repeat(task, len(case.code)), case, step)
+    labels = LabelArrays(Names((task,), np.zeros(len(case.code), np.int32)), case, step)
     began = np.zeros(len(case.code), np.bool_)
     if columns.keys() & set(_TIMES):
         start, end, began = _moments({r: _select(columns[r], rows) for r in _TIMES if r in columns}, day_first)
         labels = replace(labels, start=start, end=end)
     unsorted = replace(labels, start=labels.end).count_unsorted()
-    if (phase[~began] == _START).any():
+    if (phase[~began] == START).any():
         labels = _pair_rows(labels, phase, began, _select(columns["instance"], rows) if "instance" in columns else None)
     return labels, unsorted, skipped
 
@@ -255,8 +223,8 @@ def _select(column: Column, rows: NDArray[np.bool_]) -> Column:
         return column
     if isinstance(column, TimeColumn):
         return TimeColumn(column.values[rows])
-    if not isinstance(column, CodedColumn):
-        return column  # of numbers, which nothing in a log may be
+    if isinstance(column, NumberColumn):
+        return NumberColumn(column.values[rows], None if column.missing is None else column.missing[rows])
     used, code = np.unique(column.code[rows], return_inverse=True)
     return CodedColumn([column.values[place] for place in used.tolist()], code.astype(np.int32))
 
@@ -271,15 +239,11 @@ def _moments(
         if isinstance(column, TimeColumn):
             moments[role], present[role] = column.values, np.ones(len(column.values), np.bool_)
             continue
-        if not isinstance(column, CodedColumn):
-            raise InputError("a time is a number")
-        parsed = [parse_timestamp(str(text), day_first) if text else None for text in column.values]
+        coded = column if isinstance(column, CodedColumn) else tables.code_values(column.cells())
+        parsed = [parse_timestamp(str(text), day_first) if text else None for text in coded.values]
         kinds |= {kind for kind, _ in filter(None, parsed)}
-        try:
-            moments[role] = np.array([0 if one is None else one[1] for one in parsed], np.int64)[column.code]
-        except OverflowError:
-            raise InputError("a time is too far from 1970") from None
-        present[role] = np.array([one is not None for one in parsed], np.bool_)[column.code]
+        moments[role] = np.array([0 if moment is None else moment[1] for moment in parsed], np.int64)[coded.code]
+        present[role] = np.array([moment is not None for moment in parsed], np.bool_)[coded.code]
     if len(kinds) > 1:
         raise InputError("times are written in several ways")
     nothing = np.zeros(len(next(iter(present.values()))), np.bool_)
@@ -309,19 +273,17 @@ def _pair_rows(
     instance = [""] * rows if instances is None else [str(cell) for cell in instances.cells()]
     start, end = (np.arange(rows) if times is None else times for times in (labels.start, labels.end))
     arrays = (labels.video.code, labels.step.code, start, end, phase, began)
-    for case, step, first, last, own, has_begun, which in zip(*map(np.ndarray.tolist, arrays), instance, strict=True):
-        event = Event(last, own, labels.step.names[step], which, first if has_begun else None)
+    for case, name, first, last, own, has_begun, which in zip(*map(np.ndarray.tolist, arrays), instance, strict=True):
+        event = Event(last, own, labels.step.names[name], which, first if has_begun else None)
         cases.setdefault(case, []).append(event)
+    code = {name: number for number, name in enumerate(labels.step.names)}
     spans = {case: sorted(pair_events(events), key=itemgetter(1)) for case, events in cases.items()}
-    paired = [(case, *span) for case, own in spans.items() for span in own]
-    place = {name: code for code, name in enumerate(labels.step.names)}
-    task = Names.repeat(labels.task.names[0], len(paired))
-    video = Names(labels.video.names, np.array([row[0] for row in paired], np.int32))
-    names = Names(labels.step.names, np.array([place[row[3]] for row in paired], np.int32))
-    if labels.start is None:
-        return LabelArrays(task, video, names)
-    start, end = (np.array([row[field] for row in paired], np.int64) for field in (1, 2))
-    return LabelArrays(task, video, names, start, end)
+    paired = [(case, code[step], start, end) for case, own in spans.items() for start, end, step in own]
+    case_code, step_code, start, end = np.array(paired, np.int64).T
+    task = Names(labels.task.names, np.zeros(len(paired), np.int32))
+    video = Names(labels.video.names, case_code.astype(np.int32))
+    step = Names(labels.step.names, step_code.astype(np.int32))
+    return LabelArrays(task, video, step, *(() if labels.start is None else (start, end)))
 
 
 def _raise_for_row(table: Table, columns: Mapping[str, Column], day_first: bool | None) -> NoReturn:
@@ -337,21 +299,17 @@ def _raise_for_row(table: Table, columns: Mapping[str, Column], day_first: bool 
             texts = {role: cell if isinstance(cell, str) else str(cell or "") for role, cell in row.items()}
             if fault := name_fault(texts["case"]):
                 raise InputError(f"the case has {fault}" if texts["case"] else "the case is empty")
-            parser.add(cases.setdefault(texts["case"], []), _to_attributes(texts), _began(texts))
+            attributes = {XES_NAMES[role]: texts[role] for role in ("activity", "transition") if role in texts}
+            times = [texts[role] for role in _TIMES if role in texts]
+            events = cases.setdefault(texts["case"], [])
+            count = len(events)
+            parser.add(events, attributes | ({TIME: next(filter(None, times), "")} if times else {}))
+            if len(events) > count:
+                moments = {role: parser.parse_time(texts[role]) for role in _TIMES if texts.get(role)}
+                began = moments.get("start", moments.get("time") if "end" in moments else None)
+                if began is not None and began > events[-1].time:
+                    raise InputError(f"the event starts after its {TIME!r}")
     raise InputError("cannot be read as an event log", where=table.source.path)
-
-
-def _to_attributes(row: Mapping[str, str]) -> dict[str, str]:
-    """A row by the names of the XES standard; its time is that of completion, where there is one."""
-    attributes = {STEP: row["activity"]}
-    attributes |= {XES_NAMES[role]: row[role] for role in ("transition", "instance") if role in row}
-    times = [row[role] for role in _TIMES if role in row]
-    return attributes | ({TIME: next(filter(None, times), "")} if times else {})
-
-
-def _began(row: Mapping[str, str]) -> str:
-    """When an event started, where its row says that beside when it was completed."""
-    return row.get("start") or (row.get("time", "") if row.get("end") else "")
 
 
 EVENT_TABLES = Reader(
@@ -395,16 +353,12 @@ class _XesLog:
         self.unsorted = 0
         self.parser = EventParser()
         self._depth = 0
-        self._trace: str | None = None
-        """Name of the trace that is being read, empty until it is known."""
+        self._trace: str | None = None  # name of the trace that is being read, empty until it is known
         self._event: dict[str, str] | None = None
         self._events: list[Event] = []
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element.
-
-        Attributes of the log are at depth 2, of a trace at 3, of an event at 4; deeper ones describe attributes.
-        """
+        """Handle the start of an element: depth 2 has attributes of the log, 3 of a trace, 4 of an event."""
         self._depth += 1
         if self._depth == 4 and self._event is not None:
             self._event[attributes.get("key", "")] = attributes.get("value", "")
@@ -428,7 +382,13 @@ class _XesLog:
             self.parser.add(self._events, self._event)
             self._event = None
         elif self._depth == 1 and self._trace is not None:
-            segments = events_to_segments(self._events, bool(self.parser.timed))
+            spans = pair_events(self._events)
+            if self.parser.timed:
+                origin = min((start for start, _, _ in spans), default=0)
+                moments = ((step, (start - origin) / 1e6, (end - origin) / 1e6) for start, end, step in sorted(spans))
+                segments = [Segment(*moment) for moment in moments]
+            else:
+                segments = [Segment(step) for _, _, step in sorted(spans, key=itemgetter(1))]
             self.unsorted += sum(below.time < above.time for above, below in pairwise(self._events))
             self.steps.update(segment.step for segment in segments)
             self.videos.append(Video(self._trace or str(len(self.videos) + 1), segments))

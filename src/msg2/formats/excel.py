@@ -17,12 +17,10 @@ from zipfile import ZipFile
 from msg2.errors import InputError
 from msg2.formats.source import Source
 
-SheetRows: TypeAlias = list[tuple[int, list[str]]]
-"""The rows of a sheet that are not blank: number, from 1, and cells."""
+SheetRows: TypeAlias = list[tuple[int, list[str]]]  # the rows of a sheet that are not blank: number, from 1, and cells
 
 _FIRST_DAY = datetime(1899, 12, 30)
-_HOURS_AND_MINUTES = {"18", "20"}
-"""Number formats of Excel's own that show hours and minutes only."""
+_HOURS_AND_MINUTES = {"18", "20"}  # number formats of Excel's own that show hours and minutes only
 _LITERAL = re.compile(r'"[^"]*"|\\.|\[(?!h+\]|m+\])[^\]]*\]|[_*].|&quot;.*?&quot;', re.IGNORECASE)
 """What a number format shows as it is, and colours and conditions; `[h]` is a duration in hours."""
 _ROOT = (
@@ -30,10 +28,8 @@ _ROOT = (
     b'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
     b'Target="xl/workbook.xml"/></Relationships>'
 )
-_MAX_COLUMNS = 16_384
-"""Of a sheet, by the format."""
-_MAX_CELLS = 20_000_000
-"""Cells of a sheet, empty ones between others included: so many take memory."""
+_MAX_COLUMNS = 16_384  # of a sheet, by the format
+_MAX_CELLS = 20_000_000  # cells of a sheet, empty ones between others included: so many take memory
 
 
 def read_sheets(source: Source) -> Iterator[tuple[str, SheetRows]]:

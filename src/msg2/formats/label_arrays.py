@@ -47,11 +47,6 @@ class Names:
         return Names(tuple(names[place] for place in order), rank[code])
 
     @staticmethod
-    def repeat(name: str, rows: int) -> Names:
-        """The same name on every row."""
-        return Names((name,), np.zeros(rows, np.int32))
-
-    @staticmethod
     def join(parts: Sequence[Names]) -> Names:
         """The names of several parts as one column."""
         place: dict[str, int] = {}
@@ -75,8 +70,7 @@ class LabelArrays:
     step: Names
     start: Times | None = None
     end: Times | None = None
-    confidence: NDArray[np.float64] | None = None
-    """NaN where there is none."""
+    confidence: NDArray[np.float64] | None = None  # NaN where there is none
     source: CodedColumn | None = None
 
     def count_unsorted(self) -> int:
@@ -122,9 +116,8 @@ def _refuse_shared_videos(parts: Sequence[tuple[Source, LabelArrays]]) -> None:
     seen: set[tuple[str, str]] = set()
     for file, labels in parts:
         pairs = np.unique(labels.task.code.astype(np.int64) * len(labels.video.names) + labels.video.code).tolist()
-        keys = [divmod(pair, len(labels.video.names)) for pair in pairs]
+        keys = [divmod(pair, len(labels.video.names)) for pair in pairs or [0]]
         own = {(labels.task.names[task], labels.video.names[video]) for task, video in keys}
-        own = own or {(labels.task.names[0], labels.video.names[0])}
         for task, video in sorted(own & seen):
             what = f"the video {short_repr(video)} of task {short_repr(task)} is in another file as well"
             hint = "give every video one file, or put all rows in one table"
@@ -137,11 +130,10 @@ def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_s
 
     `since_start`: times are microseconds, and become seconds since the first label of each video.
     """
+    task, video, step = parts[0].task, parts[0].video, parts[0].step
     if len(parts) > 1:
         columns = ([getattr(part, field) for part in parts] for field in ("task", "video", "step"))
         task, video, step = map(Names.join, columns)
-    else:
-        task, video, step = parts[0].task, parts[0].video, parts[0].step
     starts = [part.start for part in parts if part.start is not None and len(part.start)]
     ends = [part.end for part in parts if part.end is not None and len(part.end)]
     is_timed = bool(starts)

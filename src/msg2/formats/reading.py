@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from msg2.errors import InputError, require
+from msg2.errors import InputError, errors_at, require
 from msg2.files import FileContent
 from msg2.formats.columns import parse_columns
 from msg2.formats.json_files import only_file
@@ -59,14 +59,11 @@ def task_of_file(file: Source, source: Source) -> str:
 class Reader:
     """A format of labels that can be read."""
 
-    description: str
-    """What it reads, in words."""
-    can_read: Callable[[Source], bool]
-    """Whether a source is in the format, by its content."""
+    description: str  # what it reads, in words
+    can_read: Callable[[Source], bool]  # whether a source is in the format, by its content
     read: Callable[[Source, ReadOptions], ReadResult]
     """Reads the tasks in a source that `can_read` accepts, every label kept."""
-    kinds: tuple[FileKind, ...] = ()
-    """The kinds of single files in which the format may come; folders may always."""
+    kinds: tuple[FileKind, ...] = ()  # the kinds of single files in which the format may come; folders may always
 
 
 def json_reader(
@@ -115,10 +112,8 @@ class ReadResult:
     tasks: Sequence[Task]
     unsorted: Mapping[str, int]
     """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
-    assumptions: tuple[str, ...] = ()
-    """What was assumed where the data leaves it open, in words."""
-    unused: tuple[str, ...] = ()
-    """Columns that were not used."""
+    assumptions: tuple[str, ...] = ()  # what was assumed where the data leaves it open, in words
+    unused: tuple[str, ...] = ()  # columns that were not used
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))
@@ -126,22 +121,7 @@ class ReadResult:
 
     @staticmethod
     def from_labels(labels: SegmentsByVideo, file: str, steps: StepsByTask = _NO_STEPS) -> ReadResult:
-        """The result of a reader that reads one file.
-
-        Parameters
-        ----------
-        labels : mapping of (str, str) to list of Segment
-            (task, video) -> its segments in the order of the file.
-        file : str
-            Its name.
-        steps : mapping of str to iterable of str, optional
-            As in `build_tasks`.
-
-        Returns
-        -------
-        ReadResult
-            Its tasks, and how many of its rows were not in time order.
-        """
+        """The result of a reader that reads one file."""
         return ReadResult(build_tasks(labels, steps), {file: count_unsorted(labels)})
 
     @staticmethod
@@ -157,12 +137,11 @@ class ReadResult:
 
 def timed_segment(step: Step, start: float, end: float, where: str, source: str | None = None) -> Segment:
     """A segment with times."""
-    try:
-        return Segment(step, float(start), float(end), None, source)
-    except OverflowError:
-        raise InputError("has a time that is too large", where=where) from None
-    except InputError as error:
-        raise error.at(where) from None
+    with errors_at(where):
+        try:
+            return Segment(step, float(start), float(end), None, source)
+        except OverflowError:
+            raise InputError("has a time that is too large") from None
 
 
 def parse_frame(text: str, where: str | None = None) -> int:
@@ -173,11 +152,7 @@ def parse_frame(text: str, where: str | None = None) -> int:
 
 
 def count_unsorted(labels: SegmentsByVideo) -> int:
-    """How many timed segments start before the one above them of the same video.
-
-    >>> count_unsorted({("toast", "v1"): [Segment("a", 5, 6), Segment("b", 1, 2), Segment("c", 3, 4)]})
-    1
-    """
+    """How many timed segments start before the one above them of the same video."""
     return sum(
         above.start is not None
         and below.start is not None
@@ -189,22 +164,7 @@ def count_unsorted(labels: SegmentsByVideo) -> int:
 
 
 def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS, absent: Absent = "unknown") -> list[Task]:
-    """The tasks to which some labels belong.
-
-    Parameters
-    ----------
-    labels : mapping of (str, str) to list of Segment
-        (task, video) -> its segments.
-    steps : mapping of str to iterable of str, optional
-        Task -> steps that it has beside those that occur in its labels.
-    absent : "unknown" or "skipped"
-        What a missing label means in these data.
-
-    Returns
-    -------
-    list of Task
-        In the order in which `labels` names them first.
-    """
+    """The tasks to which some labels belong."""
     videos: dict[str, list[Video]] = {}
     seen: dict[str, set[Step]] = {}
     for (task, video), segments in labels.items():
@@ -239,9 +199,9 @@ NamedT = TypeVar("NamedT", bound=_Named)
 
 def choose_task(tasks: Sequence[NamedT], name: str | None, where: str | Path) -> NamedT:
     """The task of that name (exactly, else case-folded and stripped), or the only one."""
-    fitting = [task for task in tasks if name in (None, task.name)] or [
-        task for task in tasks if name is not None and task.name.strip().casefold() == name.strip().casefold()
-    ]
+    fitting = [task for task in tasks if name in (None, task.name)]
+    if name is not None and not fitting:
+        fitting = [task for task in tasks if task.name.strip().casefold() == name.strip().casefold()]
     if len(fitting) == 1:
         return fitting[0]
     hint = "choose one of: " + join_names((task.name for task in (fitting or tasks)), most=20, limit=30)
@@ -286,12 +246,7 @@ class WriteOptions:
 
 
 def guard_names(task: Task) -> Task:
-    """The task with an apostrophe before every name that a spreadsheet would take for a formula.
-
-    >>> from msg2.task import Segment, Video
-    >>> guard_names(Task("t", ["=1+1", "fry"], [Video("v", [Segment("=1+1"), Segment("fry")])])).steps
-    ("'=1+1", 'fry')
-    """
+    """The task with an apostrophe before every name that a spreadsheet would take for a formula."""
     videos = [
         Video(
             _guard(video.id),
@@ -307,7 +262,6 @@ def _guard(name: str) -> str:
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
-FileContents: TypeAlias = Mapping[Path, FileContent]
-"""File -> what is to be written to it."""
+FileContents: TypeAlias = Mapping[Path, FileContent]  # file -> what is to be written to it
 Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], FileContents]
 """Makes the files of some tasks; the path is that of the first or only one."""

@@ -1,7 +1,4 @@
-"""All formats of labels: which module reads what, and which one writes which suffix.
-
-A new format is one module beside this one and one line here: its reader in `READERS`, its writers in `WRITERS`.
-"""
+"""All formats of labels: a new one is a module beside this one and a line here, in `READERS` or `WRITERS`."""
 
 from __future__ import annotations
 
@@ -13,20 +10,21 @@ from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
-from msg2.formats import captaincook4d, crosstask, cvat, elan_writer, label_studio, procel, step_table, timecode_list
+from msg2.formats import (
+    captaincook4d,
+    crosstask,
+    cvat,
+    elan_writer,
+    label_studio,
+    procel,
+    reading,
+    step_table,
+    timecode_list,
+)
 from msg2.formats.columns import STEP_NAMES, format_columns, is_event_log, parse_columns
 from msg2.formats.elan import EAF, ELAN_TEXT
 from msg2.formats.event_log import EVENT_TABLES, XES
-from msg2.formats.reading import (
-    Reader,
-    ReadOptions,
-    ReadResult,
-    WriteOptions,
-    Writer,
-    apply_options,
-    choose_task,
-    guard_names,
-)
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, WriteOptions, Writer
 from msg2.formats.source import ZIP, Source
 from msg2.formats.tables import first_cells
 from msg2.formats.video_datasets import ASSEMBLY101, COIN, EGO_EXO4D, EGOPROCEL, EPIC_TENT
@@ -40,8 +38,7 @@ FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
     "tier": (EAF, ELAN_TEXT),
     "fps": (cvat.READER, label_studio.READER),
     "columns": (EVENT_TABLES, step_table.READER),
-}
-"""Options of `ReadOptions` that mean something to some formats only -> the readers of these formats."""
+}  # options of `ReadOptions` that mean something to some formats only -> the readers of these formats
 READERS: tuple[Reader, ...] = (
     crosstask.READER, procel.READER, captaincook4d.READER, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
     EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, timecode_list.READER, step_table.READER,
@@ -49,8 +46,7 @@ READERS: tuple[Reader, ...] = (
 """In the order of asking: `step_table` takes every file that is left."""
 WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan_writer.WRITERS, **label_studio.WRITERS}
 """Suffix of a file -> what writes it."""
-WRITE_SUFFIXES = tuple(WRITERS)
-"""The formats of labels that can be written, by the end of the file's name."""
+WRITE_SUFFIXES = tuple(WRITERS)  # the formats of labels that can be written, by the end of the file's name
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _log = logging.getLogger(__name__)
 
@@ -85,7 +81,7 @@ def read(path: str | Path | Source, task: str | None = None, **options: Any) -> 
     msg2.errors.InputError: nowhere.csv: is not there
       check the path
     """
-    return choose_task(read_all(path, **options), task, path.path if isinstance(path, Source) else path)
+    return reading.choose_task(read_all(path, **options), task, path.path if isinstance(path, Source) else path)
 
 
 def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
@@ -118,7 +114,7 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     chosen = make_read_options(options)
     source = path if isinstance(path, Source) else Source.of_data(path)
     reader = find_reader(source, chosen.columns)
-    return [apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
+    return [reading.apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
 
 
 def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
@@ -134,12 +130,8 @@ def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
 
 def find_reader(source: Source, columns: str | None = None) -> Reader:
     """The reader of the format of the source, which is recognised by its content."""
-    if (
-        columns is None
-        and not source.is_folder
-        and source.kind == "text"
-        and ({"video", "step"} <= set(first_cells(source)) <= STEP_NAMES.keys())
-    ):
+    is_text = columns is None and not source.is_folder and source.kind == "text"
+    if is_text and {"video", "step"} <= set(first_cells(source)) <= STEP_NAMES.keys():
         return step_table.READER
     is_other = source.is_folder and source.member("mimetype") and source.member("content.xml")
     if is_other or source.head.startswith(_OLD_EXCEL):
@@ -159,8 +151,7 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
     if isinstance(source.document, dict) and source.document.get("format") in (FORMAT, OLD_FORMAT):
         hint = "give the data that it was learnt from; `msg2 show`, `next`, `check`, `explain` and others take graphs"
         raise InputError("is a graph, not data", where=source.path, hint=hint)
-    kind = "JSON" if source.is_json else "XML"
-    raise InputError(f"is {kind}, but in no layout that msg2 reads", where=source.path, hint=hint)
+    raise InputError(f"is {source.kind}, but in no layout that msg2 reads", where=source.path, hint=hint)
 
 
 def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadResult:
@@ -232,31 +223,25 @@ def write(
     if options is not None and options.guard:
         if suffix not in (".csv", ".tsv"):
             raise InputError("is no table of text, whose names could be guarded", where=path, hint="leave out --guard")
-        tasks = [*map(guard_names, tasks)]
-    try:
+        tasks = [*map(reading.guard_names, tasks)]
+    with errors_at(path):
         contents = WRITERS[suffix](tasks, path, options or WriteOptions())
-    except InputError as error:
-        raise error.at(path) from None
     labels = sum(task.labels for task in tasks)
+
+    def report_rows(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for number, piece in enumerate(pieces, start=1):
+            yield piece
+            progress(min(number * step_table.ROWS_AT_ONCE, labels), labels, "")
+
     write_together({
-        file: content if isinstance(content, str | bytes) else _tell_rows(content, labels, progress)
+        file: content if isinstance(content, str | bytes) else report_rows(content)
         for file, content in contents.items()
     })  # fmt: skip
     return list(contents)
 
 
-def _tell_rows(pieces: Iterable[bytes], labels: int, progress: Progress) -> Iterator[bytes]:
-    for number, piece in enumerate(pieces, start=1):
-        yield piece
-        progress(min(number * step_table.ROWS_AT_ONCE, labels), labels, "")
-
-
 def match_suffix(path: Path) -> str:
-    """The one of `WRITE_SUFFIXES` that `path` ends in; any other is refused, best before there is anything to write.
-
-    >>> match_suffix(Path("toast.label-studio.json"))
-    '.label-studio.json'
-    """
+    """The one of `WRITE_SUFFIXES` that `path` ends in; any other is refused, best before there is anything to write."""
     suffix = next((known for known in WRITERS if path.name.lower().endswith(known)), None)
     if suffix is None:
         hint = f"use one of {' '.join(WRITE_SUFFIXES)}; `msg2 show` writes graphs"

@@ -1,16 +1,8 @@
-"""How much a packed file may hold: a small file must not become a large one in memory.
+"""A file or folder that somebody points at, on the disk, in a zip archive or from standard input: bytes, lines, JSON.
 
-What is packed (gzip, Parquet, MATLAB) may unpack to `RATIO` times its size in bytes, and to a row per byte: real logs
-reach 60 times, and a row or event takes several bytes. Small files may always hold `LEAST_BYTES` and `LEAST_ROWS`.
-
-The files and folders of a zip archive, read where they are: nothing is unpacked to the disk.
-
-What an archive claims to hold is checked when it is opened, and no more than that is ever read of it.
-
-A file or folder that somebody points at: its first bytes, its lines, its JSON.
-
-It may lie on the disk or in a zip archive, or come from standard input.
-Everything that can be wrong with bytes (missing, unreadable, a pipe, cut off, not text, endless) is checked here, once.
+Everything that can be wrong with bytes (missing, unreadable, cut off, not text, endless) is checked here, once. What is
+packed may unpack to `RATIO` times its size in bytes, and to a row per byte: real logs reach 60 times, and a row takes
+several bytes. Small files may always hold `LEAST_BYTES` and `LEAST_ROWS`.
 """
 
 from __future__ import annotations
@@ -43,12 +35,10 @@ if TYPE_CHECKING:
 RATIO = 100
 LEAST_BYTES = 64_000_000
 LEAST_ROWS = 2_000_000
-JSON_VALUES_PER_ROW = 4
-"""A value of a JSON document takes a quarter of the memory that a row of a table does."""
+JSON_VALUES_PER_ROW = 4  # a value of a JSON document takes a quarter of the memory that a row of a table does
 COLUMN_ROWS_PER_ROW = 4
 """Read in columns, a row takes a quarter of the memory; and Parquet packs rows of real labels to half a byte."""
-VARIABLE = "MSG2_UNPACK"
-"""Variable of the environment: packed files may hold so many times as much."""
+VARIABLE = "MSG2_UNPACK"  # variable of the environment: packed files may hold so many times as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +108,9 @@ class ZipEntry:
     """A file or folder in an archive."""
 
     archive: Path | bytes
-    shown: Path
-    """The archive, for errors."""
-    members: Mapping[str, ZipInfo]
-    """All files in the archive."""
-    name: str = ""
-    """Of this entry: its path in the archive; of the outermost folder, nothing."""
+    shown: Path  # the archive, for errors
+    members: Mapping[str, ZipInfo]  # all files in the archive
+    name: str = ""  # of this entry: its path in the archive; of the outermost folder, nothing
 
     @staticmethod
     def open_root(archive: Path | bytes, shown: Path) -> ZipEntry:
@@ -185,24 +172,19 @@ def _broken_at(shown: Path) -> Iterator[None]:
 
 FileKind: TypeAlias = Literal["text", "JSON", "JSON lines", "XML", "workbook", "parquet"]
 """What a file is by its first bytes; everything that is nothing else is taken for text."""
-HEAD_BYTES = 64 * 1024
-"""What is looked at to recognise a format."""
+HEAD_BYTES = 64 * 1024  # what is looked at to recognise a format
 MANY_FILES, SHORT_HEAD_BYTES = 1000, 2 * 1024
 """Of the files of a folder that has more than so many, the heads are shorter: they all are kept in memory."""
-ZIP = b"PK\x03\x04"
-"""What zip archives, and with them Excel workbooks, begin with."""
-MAX_LINE = 10_000_000
-"""Characters of the longest line; longer ones are refused before they fill the memory."""
-MAX_DOCUMENT = 256_000_000
-"""Bytes of the largest JSON document, which unlike a table is held in memory as a whole."""
+ZIP = b"PK\x03\x04"  # what zip archives, and with them Excel workbooks, begin with
+MAX_LINE = 10_000_000  # characters of the longest line; longer ones are refused before they fill the memory
+MAX_DOCUMENT = 256_000_000  # bytes of the largest JSON document, which unlike a table is held in memory as a whole
 
 
 @dataclass(frozen=True)
 class Source:
     """One existing file or folder; gzip is recognised by its magic bytes and opened transparently."""
 
-    path: Path
-    """Where it is; of what is in an archive, the path of that and the path in it."""
+    path: Path  # where it is; of what is in an archive, the path of that and the path in it
     content: bytes | ZipEntry | None = field(default=None, repr=False, compare=False)
     """What it holds, where it does not lie on the disk."""
     head_bytes: int = field(default=HEAD_BYTES, compare=False, repr=False)
@@ -392,27 +374,25 @@ class Source:
     @cached_property
     def kind(self) -> FileKind:
         """What the file is, by its first bytes."""
-        begin = self.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")[:4]
+        begin = self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:4]
         if begin == b"PAR1":
             return "parquet"
         if begin == ZIP and self.is_spreadsheet:
             return "workbook"
         if begin[:1] in (b"{", b"["):
-            return "JSON lines" if self.is_json_lines else "JSON"
-        return "XML" if begin[:1] == b"<" else "text"
+            return "JSON lines" if begin[:1] == b"{" and self._has_json_rows() else "JSON"
+        is_xml = self.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")[:1] == b"<"  # which may be UTF-16
+        return "XML" if is_xml else "text"
 
     # -- JSON ---------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def is_json(self) -> bool:
         """Whether the first character is one that starts a JSON object or list."""
-        return self._first_byte in (b"{", b"[")
+        return self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
-    @cached_property
-    def is_json_lines(self) -> bool:
+    def _has_json_rows(self) -> bool:
         """Whether the first line is a JSON object of its own, and another follows or it is a row of a table."""
-        if self._first_byte != b"{":
-            return False
         try:
             with closing(self.lines()) as lines:
                 first, *more = islice((line for line in lines if line.strip()), 2)
@@ -425,16 +405,9 @@ class Source:
         return bool(more) or "step" in value
 
     @cached_property
-    def _first_byte(self) -> bytes:
-        return self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-
-    @cached_property
     def document(self) -> Any:
-        """The JSON document that the file holds; None for a folder and for every other kind of file.
-
-        It is parsed once, and kept as long as this object is: all readers that look at it share it.
-        """
-        return self._whole_document if self.is_json and not self.is_json_lines else None
+        """The JSON document that the file holds, parsed once; None for a folder and for every other kind of file."""
+        return self._whole_document if self.kind == "JSON" else None
 
     @cached_property
     def _whole_document(self) -> Any:

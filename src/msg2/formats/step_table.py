@@ -1,10 +1,8 @@
 """The table of steps, our own format: CSV, TSV, JSON Lines or Parquet, read and written; Excel and data frames, read.
 
-A folder holds either full tables (with a column `video`), or one table per video (without it): then the file's stem is
-the video and the folder's name the task. A table without a column `task` is the task that its file is named after;
-files that are called part-0, part-1, … are parts of one table, named after the folder.
-`task`, `video` and `step` are verbatim text. Times are seconds, on every row of a file or on none.
-What is written reads back as the same tasks.
+A folder holds full tables, with a column `video`, or one table per video: then the file's stem is the video and the
+folder's name the task. A table without a column `task` is the task that its file is named after; files that are called
+part-0, part-1, … are parts of one table, named after the folder. Times are on every row of a file or on none.
 """
 
 from __future__ import annotations
@@ -12,46 +10,20 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.columns import (
-    ColumnMapping,
-    is_in_milliseconds,
-    is_step_header,
-    match_step_columns,
-    parse_columns,
-)
+from msg2.formats.columns import ColumnMapping, is_step_header, match_step_columns, normalize_name, parse_columns
 from msg2.formats.label_arrays import LabelArrays, Names, make_tasks
-from msg2.formats.reading import (
-    INSTANTS,
-    FileContents,
-    Reader,
-    ReadNotes,
-    ReadOptions,
-    ReadResult,
-    WriteOptions,
-    Writer,
-    task_of_file,
-)
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, Writer, task_of_file
 from msg2.formats.source import Source
-from msg2.formats.tables import (
-    ABSENT,
-    CodedColumn,
-    Column,
-    NumberColumn,
-    Table,
-    Wanted,
-    open_table,
-    read_header,
-)
+from msg2.formats.tables import ABSENT, CodedColumn, Column, NumberColumn, Table, Wanted, open_table, read_header
 from msg2.formats.times import NumberParser
 from msg2.formats.xml_parser import root_name
 from msg2.task import Segment, Task
@@ -62,8 +34,7 @@ DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a fold
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _NAME_COLUMNS = ("task", "video", "step")
 _NUMBER_COLUMNS = ("start", "end", "confidence")
-ROWS_AT_ONCE = 10_000
-"""Rows that are written at a time."""
+ROWS_AT_ONCE = 10_000  # rows that are written at a time
 _log = logging.getLogger(__name__)
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -117,7 +88,7 @@ def _is_table(file: Source) -> bool:
 
 def are_one_per_video(tables: Sequence[Table], given: Mapping[str, str]) -> bool:
     """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
-    is_full = ["video" in match_step_columns(table.header, given, table.where).columns for table in tables]
+    is_full = ["video" in match_step_columns(table.header, given, table.where, ()).columns for table in tables]
     if any(is_full) and not all(is_full):
         other = tables[is_full.index(False)].source.path.name
         what = f"has the column 'video', {short_repr(other)} in the same folder has not"
@@ -134,46 +105,37 @@ def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | No
     numbers = [mapping.columns[role] for role in _NUMBER_COLUMNS if role in mapping.columns]
     read = table.read(Wanted(list(mapping.columns.values()), numbers))
     columns = {role: read[column] for role, column in mapping.columns.items()}
-    if table.source.kind == "parquet" and not {"confidence", "source"}.isdisjoint(columns):
-        table.source.unpacking_budget.require(rows=_rows(columns["step"]))  # such labels take more memory
-    times = ((role, mapping.columns[role]) for role in ("start", "end") if role in mapping.columns)
-    milliseconds = {role for role, column in times if is_in_milliseconds(column)}
-    parser = NumberParser(table.separator)
+    suffixes = ("ms", "msec", "milliseconds")
+    milliseconds = {role for role, column in mapping.columns.items() if normalize_name(column).endswith(suffixes)}
+    parser = NumberParser(table.separator, milliseconds)
     try:
-        labels, open_ended = _to_labels(columns, parser, milliseconds, task, video)
+        labels, open_ended = _to_labels(columns, parser, task, video)
     except InputError:
         _raise_for_row(table, mapping, columns, milliseconds)
+    if table.source.kind == "parquet" and not {"confidence", "source"}.isdisjoint(columns):
+        table.source.unpacking_budget.require(rows=len(labels.step.code))  # such labels take more memory
     assumptions = [*table.assumptions, *mapping.assumptions, *parser.assumptions, *[INSTANTS] * open_ended]
     notes.add(assumptions, mapping.unused)
     return labels
 
 
-def _rows(column: Column) -> int:
-    return len(column.code if isinstance(column, CodedColumn) else column.values)
-
-
 def _to_labels(
-    columns: Mapping[str, Column], parser: NumberParser, milliseconds: set[str], task: str, video: str | None
+    columns: Mapping[str, Column], parser: NumberParser, task: str, video: str | None
 ) -> tuple[LabelArrays, bool]:
     """The labels, and whether some have a start and no end; an error says that some row is wrong, and not which."""
     step = Names.of(columns["step"])
     rows = len(step.code)
-    tasks = Names.of(columns["task"]) if "task" in columns else Names.repeat(task, rows)
-    videos = Names.of(columns["video"]) if video is None or "video" in columns else Names.repeat(video, rows)
+    tasks = Names.of(columns["task"]) if "task" in columns else Names((task,), np.zeros(rows, np.int32))
+    is_named = video is None or "video" in columns
+    videos = Names.of(columns["video"]) if is_named else Names((video or "",), np.zeros(rows, np.int32))
     start, end, confidence = (
-        _to_numbers(role, columns[role], parser, role in milliseconds) if role in columns else None
-        for role in _NUMBER_COLUMNS
+        _to_numbers(role, columns[role], parser) if role in columns else None for role in _NUMBER_COLUMNS
     )
     if confidence is not None and ((confidence < 0) | (confidence > 1)).any():
         raise InputError("a confidence is not in 0 … 1")
     confidence = None if confidence is None or np.isnan(confidence).all() else confidence
-    labels = LabelArrays(
-        tasks,
-        videos,
-        step,
-        confidence=confidence,
-        source=_to_sources(columns["source"]) if "source" in columns else None,
-    )
+    source = _to_sources(columns["source"]) if "source" in columns else None
+    labels = LabelArrays(tasks, videos, step, None, None, confidence, source)
     if start is None or np.isnan(start).all():
         if end is not None and not np.isnan(end).all():
             raise InputError("there is an end without a start")
@@ -195,22 +157,19 @@ def _to_sources(column: Column) -> CodedColumn | None:
     return CodedColumn(values, column.code) if any(values) else None
 
 
-def _to_numbers(role: str, column: Column, parser: NumberParser, milliseconds: bool) -> NDArray[np.float64]:
+def _to_numbers(role: str, column: Column, parser: NumberParser) -> NDArray[np.float64]:
     """The numbers of a column, times in seconds; NaN where there is none."""
     if isinstance(column, NumberColumn):
-        values = column.values.astype(np.float64)
-        if role != "confidence" and values.any():
-            parser.require_notation(role, "", "in milliseconds" if milliseconds else "in seconds")
-        numbers = values / 1000 if milliseconds else values
-        present = np.ones(len(values), np.bool_) if column.missing is None else ~column.missing
+        numbers = column.values.astype(np.float64)
+        if role != "confidence" and numbers.any():
+            parser.require_notation(role, "", parser.unit(role))
+            numbers = numbers / 1000 if role in parser.milliseconds else numbers
+        present = np.ones(len(numbers), np.bool_) if column.missing is None else ~column.missing
         code: NDArray[np.int32] | slice = slice(None)
     elif isinstance(column, CodedColumn):
-        parsed = [
-            parser.parse_number(role, cell) if role == "confidence" else parser.parse_seconds(role, cell, milliseconds)
-            for cell in (None if cell is ABSENT else cell for cell in column.values)
-        ]
+        parsed = [parser.parse(role, None if cell is ABSENT else cell) for cell in column.values]
         present = np.array([value is not None for value in parsed], np.bool_)
-        numbers = np.array([value if value is not None else np.nan for value in parsed], np.float64)
+        numbers = np.array(parsed, np.float64)
         code = column.code
     else:
         raise InputError(f"the {role} is not a number")
@@ -223,11 +182,11 @@ def _raise_for_row(
     table: Table, mapping: ColumnMapping, columns: Mapping[str, Column], milliseconds: set[str]
 ) -> NoReturn:
     """Look at every row again, to say which one is wrong."""
-    parser = NumberParser(table.separator)
+    parser = NumberParser(table.separator, milliseconds)
     is_timed: bool | None = None
     for line, *cells in zip(table.lines(), *(column.cells() for column in columns.values()), strict=False):
         with errors_at(table.source.row(line)):
-            segment = _check_row(dict(zip(columns, cells, strict=True)), mapping, parser, milliseconds)
+            segment = _check_row(dict(zip(columns, cells, strict=True)), mapping, parser)
             if is_timed not in (None, segment.is_timed):
                 here, above = ("no times", "some") if is_timed else ("times", "none")
                 hint = "give start and end on every row, or on none"
@@ -236,7 +195,7 @@ def _raise_for_row(
     raise InputError("cannot be read as a table of steps", where=table.source.path)
 
 
-def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberParser, milliseconds: set[str]) -> Segment:
+def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberParser) -> Segment:
     for role in _NAME_COLUMNS:
         if row.get(role) is ABSENT:
             raise InputError(f"the key {mapping.columns[role]!r} is missing")
@@ -248,8 +207,7 @@ def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberPar
             what = f"the {role} {short_repr(str(cell))} is not text"
             raise InputError(what, hint="names are verbatim text: put it in quotes")
         texts[role] = cell or ""
-    start, end = (parser.parse_seconds(role, row.get(role), role in milliseconds) for role in ("start", "end"))
-    confidence = parser.parse_number("confidence", row.get("confidence"))
+    start, end, confidence = (parser.parse(role, row.get(role)) for role in _NUMBER_COLUMNS)
     segment = Segment(texts["step"], start, start if end is None else end, confidence, texts["source"] or None)
     for role in ("video", "task"):
         if role in row and (fault := name_fault(texts[role])):
@@ -261,11 +219,7 @@ def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberPar
 
 
 def to_csv(tasks: Iterable[Task], separator: str = ",") -> str:
-    """The labels of tasks as CSV: columns task, video, step and, where there are times, start and end in seconds.
-
-    Numbers are written exactly; `confidence` and `source` are columns where a label has them. What has no label (a
-    video without any, a step that is never seen) has no row.
-    """
+    """The labels of tasks as CSV: columns task, video, step and, where there are times, start and end in seconds."""
     return "".join(_csv_lines(tasks, separator))
 
 
@@ -275,17 +229,8 @@ def _csv_lines(tasks: Iterable[Task], separator: str) -> Iterator[str]:
     return (line + "\n" for line in chain([separator.join(columns)], cells))
 
 
-def to_json_lines(tasks: Iterable[Task]) -> str:
-    """`tasks` as JSON Lines: an object per label, with the columns of `to_csv`; what is not known is left out.
-
-    >>> from msg2.task import Segment, Video
-    >>> print(to_json_lines([Task("toast", ["fry"], [Video("v1", [Segment("fry")])])]), end="")
-    {"task": "toast", "video": "v1", "step": "fry"}
-    """
-    return "".join(_json_lines(tasks))
-
-
 def _json_lines(tasks: Iterable[Task]) -> Iterator[str]:
+    """`tasks` as JSON Lines: an object per label, with the columns of `to_csv`; what is not known is left out."""
     columns, rows = table_cells(tasks)
     objects = ({name: cell for name, cell in zip(columns, row, strict=True) if cell is not None} for row in rows)
     return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in objects)
@@ -301,8 +246,8 @@ def to_parquet(tasks: Iterable[Task]) -> bytes:
     schema = pyarrow.schema(list(zip(columns, kinds, strict=True)))
     content = io.BytesIO()
     with parquet.ParquetWriter(content, schema) as writer:
-        for some in _batches(rows):
-            cells = [pyarrow.array(column, kind) for column, kind in zip(zip(*some, strict=True), kinds, strict=True)]
+        for batch in _batches(rows):
+            cells = [pyarrow.array(column, kind) for column, kind in zip(zip(*batch, strict=True), kinds, strict=True)]
             writer.write_table(pyarrow.table(cells, schema=schema))
     return content.getvalue()
 
@@ -322,7 +267,7 @@ def table_cells(tasks: Iterable[Task]) -> tuple[list[str], Iterator[list[str | f
     if len(timed) > 1:
         raise InputError("some of the tasks have times and some have not", hint="write them into tables of their own")
     names = ["start", "end"] if timed != {False} else []
-    names += [name for name in ("confidence", "source") if name in known]
+    names += sorted(known)
     rows = (
         [task.name, video.id, segment.step, *(_to_cell(getattr(segment, name)) for name in names)]
         for task in tasks
@@ -356,21 +301,14 @@ def _batches(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
         yield some
 
 
-def _write_lines(lines: Callable[[Iterable[Task]], Iterable[str]]) -> Writer:
-    def write(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
-        every = lines(tasks)  # what cannot be written is refused here
-        return {path: ("".join(some).encode("utf-8") for some in _batches(every))}
-
-    return write
+def _encode(lines: Iterator[str]) -> Iterator[bytes]:
+    return ("".join(batch).encode("utf-8") for batch in _batches(lines))
 
 
 WRITERS: Mapping[str, Writer] = {
-    ".csv": _write_lines(lambda tasks: _csv_lines(tasks, ",")),
-    ".tsv": _write_lines(lambda tasks: _csv_lines(tasks, "\t")),
-    ".jsonl": _write_lines(_json_lines),
+    ".csv": lambda tasks, path, options: {path: _encode(_csv_lines(tasks, ","))},
+    ".tsv": lambda tasks, path, options: {path: _encode(_csv_lines(tasks, "\t"))},
+    ".jsonl": lambda tasks, path, options: {path: _encode(_json_lines(tasks))},
     ".parquet": lambda tasks, path, options: {path: to_parquet(tasks)},
-}
-"""Suffix -> what writes it."""
-
-
+}  # suffix -> what writes it
 READER = Reader(DESCRIPTION, can_read, read, ("text", "JSON lines", "workbook", "parquet", "XML"))

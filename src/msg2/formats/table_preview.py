@@ -1,7 +1,4 @@
-"""What a table looks like before it is read: its first rows, and which column is taken for what.
-
-With it, an app can ask which column is which, and show what the answer means.
-"""
+"""What a table looks like before it is read: its first rows, and which column is taken for what."""
 
 from __future__ import annotations
 
@@ -13,24 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from msg2.errors import InputError
+from msg2.formats import columns as roles
 from msg2.formats import registry, step_table
-from msg2.formats.columns import (
-    EVENT_NAMES,
-    STEP_NAMES,
-    ColumnMapping,
-    RoleNames,
-    format_columns,
-    is_event_log,
-    is_log_header,
-    is_step_header,
-    match_columns,
-    match_event_columns,
-    match_step_columns,
-    parse_columns,
-)
+from msg2.formats.columns import EVENT_NAMES, STEP_NAMES
 from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.source import Source
-from msg2.formats.tables import Table, open_table
+from msg2.formats.tables import open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +70,37 @@ def preview_table(
     ('events', {'case': 'Case ID', 'activity': 'Activity'}, (('7', 'pack', '1.2.2024'),), None)
     """
     source = path if isinstance(path, Source) else Source.of_data(path)
-    given = parse_columns(format_columns(columns))
+    text = roles.format_columns(columns)
+    given = roles.parse_columns(text)
     if source.is_folder or source.kind in ("JSON lines", "parquet"):
         return None
-    reader = registry.find_reader(source, format_columns(columns))
+    reader = registry.find_reader(source, text)
     if reader not in (EVENT_TABLES, step_table.READER):
         return None
 
-    table = open_table(source, lambda cells: is_log_header(cells, given) or is_step_header(cells, given))
+    table = open_table(source, lambda cells: roles.is_log_header(cells, given) or roles.is_step_header(cells, given))
+    header = table.header
     shown = tuple(tuple(cells) for _, cells in islice(table.text_rows(), rows))
-    is_log = is_event_log(given) if given else reader is EVENT_TABLES or _looks_like_log(table.header)
-    names = EVENT_NAMES if is_log else STEP_NAMES
+    if given:
+        is_log = roles.is_event_log(given)
+    else:  # a log, where more of what every table needs is found as its columns
+        log, steps = _guess_columns(header, EVENT_NAMES, {}), _guess_columns(header, STEP_NAMES, {})
+        more_of_log = len(log.keys() & {"case", "activity"}) > len(steps.keys() & {"video", "step"})
+        is_log = reader is EVENT_TABLES or more_of_log
+    names, match = (EVENT_NAMES, roles.match_event_columns) if is_log else (STEP_NAMES, roles.match_step_columns)
     try:
-        mapping, problem = _match(table, given, is_log), None
+        mapping, problem = match(header, given, table.where), None
     except InputError as error:
-        mapping, problem = ColumnMapping(_guess_columns(table.header, names, given), (), ()), error.what
+        mapping, problem = roles.ColumnMapping(_guess_columns(header, names, given), ()), error.what
     assumptions = (*table.assumptions, *mapping.assumptions)
     kind: Literal["steps", "events"] = "events" if is_log else "steps"
-    return TablePreview(kind, table.header, shown, mapping.columns, tuple(names), assumptions, problem)
+    return TablePreview(kind, header, shown, mapping.columns, tuple(names), assumptions, problem)
 
 
-def _looks_like_log(header: Sequence[str]) -> bool:
-    """Whether more of what every table needs is found as columns of a log than as columns of a table of steps."""
-    log, steps = _guess_columns(header, EVENT_NAMES, {}), _guess_columns(header, STEP_NAMES, {})
-    return len(log.keys() & {"case", "activity"}) > len(steps.keys() & {"video", "step"})
-
-
-def _guess_columns(header: Sequence[str], names: RoleNames, given: Mapping[str, str]) -> dict[str, str]:
+def _guess_columns(header: Sequence[str], names: roles.RoleNames, given: Mapping[str, str]) -> dict[str, str]:
     """What can be told of the columns, each by itself, where something is wrong with others."""
     found: dict[str, str] = {}
     for role in names:
         with suppress(InputError):
-            found |= match_columns(header, {role: names[role]}, given).columns
+            found |= roles.match_columns(header, {role: names[role]}, given).columns
     return found
-
-
-def _match(table: Table, given: Mapping[str, str], is_log: bool) -> ColumnMapping:
-    if is_log:
-        return match_event_columns(table.header, given, table.where)
-    return match_step_columns(table.header, given, table.where, ("video", "step"))

@@ -1,8 +1,7 @@
 """Any table -> its columns: delimited text, Excel, JSON Lines, Parquet, and whatever has `__arrow_c_stream__`.
 
-Columns of names are kept as their distinct values and a code per row, columns of numbers as arrays. Arrow reads
-Parquet, data frames and large text files; Python's `csv` reads small text files (which saves the import of pyarrow) and
-those that Arrow refuses, to say which row is wrong.
+Arrow reads Parquet, data frames and large text files; Python's `csv` reads small text files (which saves the import of
+pyarrow) and those that Arrow refuses, to say which row is wrong.
 """
 
 from __future__ import annotations
@@ -19,32 +18,24 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
-from msg2.formats.columns import missing_column_error
+from msg2.errors import InputError, errors_at
+from msg2.formats.columns import require_columns
 from msg2.formats.json_files import parse_json
 from msg2.formats.source import COLUMN_ROWS_PER_ROW, Source, UnpackingBudget
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
-
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _NO_SEPARATORS = {" ": "spaces", ":": "colons"}
-ABSENT: Final = object()
-"""The cell of a JSON object that lacks the key."""
+ABSENT: Final = object()  # the cell of a JSON object that lacks the key
 _BOM = b"\xef\xbb\xbf"
-_FEW_LINES = 3
-"""Text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end."""
+_FEW_LINES = 3  # text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
-HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]
-"""Whether some cells could be the header of a table: the separator is the one that makes them so."""
-
-
-# -- columns ----------------------------------------------------------------------------------------------------
+HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]  # could these cells be a header? That decides the separator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +59,10 @@ class NumberColumn:
 
     def cells(self) -> Iterator[object]:
         """The value of each row, None where there is none."""
-        missing = np.zeros(len(self.values), np.bool_) if self.missing is None else self.missing
-        pairs = zip(self.values.tolist(), missing.tolist(), strict=True)
-        return (None if is_missing else value for value, is_missing in pairs)
+        cells = self.values.astype(object)
+        if self.missing is not None:
+            cells[self.missing] = None
+        return iter(cells.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,10 +86,9 @@ def code_values(values: Iterable[object]) -> CodedColumn:
     code = array("i")
     for value in values:
         key = (type(value), str(value) if isinstance(value, dict | list) else value)
-        place = seen.setdefault(key, len(seen))
-        if place == len(distinct):
+        code.append(seen.setdefault(key, len(seen)))
+        if len(seen) > len(distinct):
             distinct.append(value)
-        code.append(place)
     return CodedColumn(distinct, np.array(code, np.int32))
 
 
@@ -115,18 +106,12 @@ class Table:
 
     source: Source
     header: tuple[str, ...]
-    read: Callable[[Wanted], Mapping[str, Column]]
-    """Reads some columns."""
-    lines: Callable[[], Iterable[int]]
-    """Where each row stands in the file, which is asked for where a row is wrong."""
-    where: str
-    """Where the header stands, for errors."""
-    separator: str = ""
-    """What separates the cells of a text, spaces after it included; empty where cells have types of their own."""
-    sheet: str = ""
-    """Which sheet of several it is, in words."""
-    text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple
-    """The rows below the header, of a table of text."""
+    read: Callable[[Wanted], Mapping[str, Column]]  # reads some columns
+    lines: Callable[[], Iterable[int]]  # where each row stands in the file, which is asked for where a row is wrong
+    where: str  # where the header stands, for errors
+    separator: str = ""  # of the cells of a text, spaces after it included; empty where cells have types of their own
+    sheet: str = ""  # which sheet of several it is, in words
+    text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple  # below the header, of a table of text
 
     @property
     def assumptions(self) -> list[str]:
@@ -169,60 +154,53 @@ def _open_text(source: Source, fits: HeaderTest) -> Table:
         raise InputError("is empty", where=source.path, hint=hint)
     where = source.row(number)
     separator = _choose_separator(first, fits, where)
-    rows = partial(_read_cells, source, separator, number)
+    rows = partial(read_rows, source, separator, 0, number)
     with closing(rows()) as cells:
-        header = next(cells)[1]
+        header = tuple(next(cells)[1])
 
     def read(wanted: Wanted) -> Mapping[str, Column]:
         columns = None
         if not source.is_small and number == 1 and len(separator) == 1:
-            columns = _read_csv_by_arrow(source, tuple(header), separator, wanted)
-        return columns or _code_rows(islice(rows(), 1, None), {name: header.index(name) for name in wanted.names})
+            columns = _read_csv_by_arrow(source, header, separator, wanted)
+        return columns or _code_rows(islice(rows(), 1, None), header, wanted)
 
     def text_rows() -> Iterator[tuple[int, list[str]]]:
         return islice(rows(), 1, None)
 
-    return Table(source, tuple(header), read, lambda: (n for n, _ in text_rows()), where, separator, "", text_rows)
+    return Table(source, header, read, lambda: (line for line, _ in text_rows()), where, separator, "", text_rows)
 
 
-def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], places: Mapping[str, int]) -> dict[str, Column]:
-    """The columns at some places of rows of text."""
-    columns: list[tuple[int, dict[str, int], array[int]]] = [(place, {}, array("i")) for place in places.values()]
+def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str], wanted: Wanted) -> dict[str, Column]:
+    """The wanted columns of rows of text."""
+    columns: dict[str, tuple[int, dict[str, int], array[int]]]
+    columns = {name: (header.index(name), {}, array("i")) for name in wanted.names}
     for _, cells in rows:
-        for place, seen, code in columns:
+        for place, seen, code in columns.values():
             code.append(seen.setdefault(cells[place], len(seen)))
-    return {
-        name: CodedColumn(list(seen), np.array(code, np.int32))
-        for name, (_, seen, code) in zip(places, columns, strict=True)
-    }
+    return {name: CodedColumn(list(seen), np.array(code, np.int32)) for name, (_, seen, code) in columns.items()}
 
 
-def _read_cells(source: Source, separator: str, first: int) -> Generator[tuple[int, list[str]]]:
-    """The rows of delimited text from a line on, each with its line; blank lines are left out."""
-    with closing(source.lines()) as lines:
-        below = islice(lines, first - 1, None)
-        spaced = separator.endswith(" ")
-        table = csv.reader(below, delimiter=separator[0], skipinitialspace=spaced, strict=True)
-        yield from _number_rows(source, table, 0, first)
+def read_rows(source: Source, separator: str, width: int | None, first: int = 1) -> Generator[tuple[int, list[str]]]:
+    """The rows of delimited text from a line on, each with its line, blank ones left out.
 
-
-def _number_rows(
-    source: Source, table: CsvReader, width: int | None, first: int = 1
-) -> Generator[tuple[int, list[str]]]:
-    """The rows of a `csv.reader` with their lines; 0: all have as many cells as the first one, None: any number."""
+    All have as many cells as `width` says; 0: as the first row, None: any number.
+    """
     line = first
-    try:
-        for cells in table:
-            width = len(cells) if width == 0 else width
-            if cells and width is not None and len(cells) != width:
-                what = f"there are {width} columns, but the row has {len(cells)}"
-                raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
-            if cells:
-                yield line, cells
-            line = table.line_num + first  # a row of quoted newlines has several lines; its first one names it
-    except csv.Error as error:
-        hint = f"is a quote not closed? fields have at most {csv.field_size_limit():,} characters"
-        raise InputError(f"the row cannot be read ({error})", where=source.row(line), hint=hint) from None
+    with closing(source.lines()) as lines:
+        spaced = separator.endswith(" ")
+        table = csv.reader(islice(lines, first - 1, None), delimiter=separator[0], skipinitialspace=spaced, strict=True)
+        try:
+            for cells in table:
+                width = len(cells) if width == 0 else width
+                if cells and width is not None and len(cells) != width:
+                    what = f"there are {width} columns, but the row has {len(cells)}"
+                    raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
+                if cells:
+                    yield line, cells
+                line = table.line_num + first  # a row of quoted newlines has several lines; its first one names it
+        except csv.Error as error:
+            hint = f"is a quote not closed? fields have at most {csv.field_size_limit():,} characters"
+            raise InputError(f"the row cannot be read ({error})", where=source.row(line), hint=hint) from None
 
 
 def _choose_separator(line: str, fits: HeaderTest, where: str) -> str:
@@ -247,17 +225,10 @@ def _split(line: str, separator: str) -> list[str]:
 def read_records(source: Source, needed: Sequence[str]) -> Generator[tuple[int, dict[str, str]]]:
     """Read the rows below the header of delimited text, by column."""
     table = open_table(source, lambda cells: needed[0] in cells)
-    for name in needed:
-        if name not in table.header:
-            raise missing_column_error(name, table.header, table.where)
+    with errors_at(table.where):
+        require_columns(needed, table.header, table.header)
     for line, cells in table.text_rows():
         yield line, dict(zip(table.header, cells, strict=True))
-
-
-def read_headerless_rows(source: Source, delimiter: str, width: int | None) -> Generator[tuple[int, list[str]]]:
-    """Read the rows of delimited text without a header."""
-    with closing(source.lines()) as lines:
-        yield from _number_rows(source, csv.reader(lines, delimiter=delimiter, strict=True), width)
 
 
 def first_cells(source: Source, delimiter: str = ",") -> list[str]:
@@ -289,46 +260,25 @@ def _read_csv_by_arrow(
         return None
     begin = content.find(b"\n")
     is_quoted = content.find(b'"', begin) >= 0
+    if is_quoted and not _quotes_enclose_cells(content[begin + 1 :], separator):
+        return None
     names, numbers, times = wanted
     read = arrow_csv.ReadOptions(column_names=list(header), skip_rows=1)
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    plain = arrow_csv.ParseOptions(delimiter=separator, quote_char=False)
-    quoted = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    # As if quotes were letters, many lines are read at a time; that is safe where all columns are looked at.
-    layouts = [plain] * (not is_quoted or set(header) == set(names)) + [quoted] * is_quoted
-    for parse in layouts:
-        if parse is quoted and not _quotes_enclose_cells(content[begin + 1 :], separator):
-            return None
-        for types in (dict.fromkeys(numbers, pyarrow.float64()), dict.fromkeys((*numbers, *times), text)):
-            convert = arrow_csv.ConvertOptions(
-                column_types={name: text for name in names if name not in (*numbers, *times)} | types,
-                include_columns=list(names), null_values=[], strings_can_be_null=False,
-            )  # fmt: skip
-            with suppress(pyarrow.ArrowException, UnicodeError):
-                table = arrow_csv.read_csv(pyarrow.BufferReader(content), read, parse, convert)
-                columns = {name: arrow_column(table.column(name)) for name in names}
-                columns = {name: _unquote(column) for name, column in columns.items()} if parse is plain else columns
-                if all(isinstance(columns[name], TimeColumn) or name in types for name in times):
-                    return columns
+    parse = arrow_csv.ParseOptions(
+        delimiter=separator, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
+    )
+    for types in (dict.fromkeys(numbers, pyarrow.float64()), dict.fromkeys((*numbers, *times), text)):
+        convert = arrow_csv.ConvertOptions(
+            column_types={name: text for name in names if name not in (*numbers, *times)} | types,
+            include_columns=list(names), null_values=[], strings_can_be_null=False,
+        )  # fmt: skip
+        with suppress(pyarrow.ArrowException, UnicodeError):
+            table = arrow_csv.read_csv(pyarrow.BufferReader(content), read, parse, convert)
+            columns = {name: arrow_column(table.column(name)) for name in names}
+            if all(isinstance(columns[name], TimeColumn) or name in types for name in times):
+                return columns
     return None
-
-
-def _unquote(column: Column) -> Column:
-    """A column whose quotes were read as letters; refuse those that do not enclose a cell."""
-    import pyarrow
-
-    if not isinstance(column, CodedColumn):
-        return column
-    text = "\0".join(map(str, column.values))
-    quotes = text.count('"')
-    if not quotes:
-        return column
-    names = text[1:-1].split('"\0"')
-    if not (text[0] == text[-1] == '"' and len(names) == len(column.values) == quotes / 2):  # not all are quoted
-        names = [name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name for name in text.split("\0")]
-        if any('"' in name for name in names) or len(set(names)) < len(names):
-            raise pyarrow.ArrowInvalid
-    return CodedColumn(names, column.code)
 
 
 def _quotes_enclose_cells(content: bytes, separator: str) -> bool:
@@ -407,7 +357,7 @@ def _open_sheet(source: Source, fits: HeaderTest) -> Table:
     rows = [(number, [*cells, *[""] * width][:width]) for number, cells in below]
 
     def read(wanted: Wanted) -> Mapping[str, Column]:
-        return _code_rows(rows, {name: header.index(name) for name in wanted.names})
+        return _code_rows(rows, header, wanted)
 
     return Table(source, tuple(header), read, lambda: (n for n, _ in rows), source.row(line), "\t", note, lambda: rows)
 

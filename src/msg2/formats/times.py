@@ -1,13 +1,14 @@
 """Times and numbers as tables have them: seconds, milliseconds, `m:ss`, decimal commas, dates, numbers since 1970.
 
 What a number means must not depend on the row: a file that writes its times in two ways is refused. Points in time of
-event logs are whole microseconds since 1970; only differences within one video matter.
+event logs are whole microseconds since 1970.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -15,7 +16,6 @@ from msg2.errors import InputError
 from msg2.text import short_repr
 
 _CLOCK = re.compile(r"(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2}(?:[.,]\d{1,9})?)")
-_FRAMES = re.compile(r"\d+:\d+:\d+[:;]\d+")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d+)")
 
 _NUMBER = re.compile(r"-?\d{1,25}(?:\.\d{1,25})?")
@@ -23,13 +23,13 @@ _DATE = re.compile(
     r"(?P<a>\d{1,4})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{1,4})"
     r"(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
     r"\s*(?P<half>[AaPp][Mm])?)?"
-)
-"""A date as people and spreadsheets write it: 2024/05/13, 13.05.2024, 13/05/2024 or 5/13/2024, maybe with a time."""
+)  # a date as people and spreadsheets write it: 2024/05/13, 13.05.2024, 13/05/2024 or 5/13/2024, maybe with a time
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _UNITS = (
     (10**11, 10**6, "seconds since 1970"),
     (10**14, 10**3, "milliseconds since 1970"),
     (10**17, 1, "microseconds since 1970"),
+    (10**25, Decimal("0.001"), "nanoseconds since 1970"),
 )
 """A number below the first is that many of the second, in microseconds: seconds reach the year 5138 before they are
 taken for milliseconds, and milliseconds begin in 1973."""
@@ -39,31 +39,25 @@ taken for milliseconds, and milliseconds begin in 1973."""
 
 
 def parse_clock(text: str) -> float | None:
-    """The seconds of `m:ss`, `h:mm:ss` or either with a fraction; None where the text is something else.
-
-    >>> parse_clock("1:30"), parse_clock("0:01:30,5"), parse_clock("1:75")
-    (90.0, 90.5, None)
-    """
-    found = _CLOCK.fullmatch(text)
-    if found is None:
+    """The seconds of `m:ss`, `h:mm:ss` or either with a fraction; None where the text is something else."""
+    match = _CLOCK.fullmatch(text.replace(",", "."))
+    if match is None:
         return None
-    hours, minutes, seconds = found.groups()
-    if float(seconds.replace(",", ".")) >= 60 or (hours is not None and int(minutes) >= 60):
+    hours, minutes, seconds = match.groups()
+    if float(seconds) >= 60 or (hours is not None and int(minutes) >= 60):
         return None
     # Whole microseconds, so that 0:01:30.5 is the number that 90.5 is.
-    return round((int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds.replace(",", "."))) * 1e6) / 1e6
+    return round((int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds)) * 1e6) / 1e6
 
 
+@dataclass(slots=True)
 class NumberParser:
     """Parses the numbers of one table, and notes how they are written."""
 
-    def __init__(self, separator: str) -> None:
-        self._separator = separator
-        """What separates the cells of a text; empty where cells are numbers already."""
-        self._notation: str | None = None
-        """How the times so far are written, in words."""
-        self._mark = ""
-        """The decimal mark of the numbers so far."""
+    separator: str  # what separates the cells of a text; empty where cells are numbers already
+    milliseconds: Collection[str] = ()  # the roles whose columns are in milliseconds
+    _notation: str | None = None  # how the times so far are written, in words
+    _mark: str = ""  # the decimal mark of the numbers so far
 
     @property
     def assumptions(self) -> list[str]:
@@ -71,11 +65,33 @@ class NumberParser:
         commas = ["numbers have a decimal comma"] * (self._mark == ",")
         return [*commas, *["times with colons are m:ss or h:mm:ss"] * (self._notation == "with colons")]
 
-    def parse_number(self, name: str, cell: object) -> float | None:
-        """The number in a cell; None of an empty one."""
+    def parse(self, role: str, cell: object) -> float | None:
+        """The confidence, or the time in seconds, in a cell; None of an empty one."""
+        if role == "confidence":
+            return self._parse_number(role, cell)
+        seconds = parse_clock(cell.strip()) if isinstance(cell, str) and self.separator else None
+        notation = "with colons" if seconds is not None else self.unit(role)
+        if seconds is None:
+            seconds = self._parse_number(role, cell)
+        if seconds:  # nothing is nothing in any unit
+            self.require_notation(role, cell, notation)
+        return seconds / 1000 if seconds and notation == "in milliseconds" else seconds
+
+    def unit(self, role: str) -> str:
+        """The unit of numbers in a column of times, in words."""
+        return "in milliseconds" if role in self.milliseconds else "in seconds"
+
+    def require_notation(self, role: str, cell: object, notation: str) -> None:
+        """Refuse a time that is written in another way than those before it."""
+        if self._notation not in (None, notation):
+            what = f"the {role} {short_repr(str(cell))} is written {notation}, the times above {self._notation}"
+            raise InputError(what, hint="write all times of a file in the same way")
+        self._notation = notation
+
+    def _parse_number(self, name: str, cell: object) -> float | None:
         if cell is None:
             return None
-        if isinstance(cell, str) and self._separator:
+        if isinstance(cell, str) and self.separator:
             return self._parse_text(name, cell.strip())
         if not isinstance(cell, int | float) or isinstance(cell, bool):
             raise InputError(f"the {name} {short_repr(str(cell))} is not a number")
@@ -89,7 +105,7 @@ class NumberParser:
             return None
         comma = _DECIMAL_COMMA.fullmatch(text)
         thousands = comma is not None and len(comma[1]) == 3 and not text.lstrip("+-").startswith("0,")
-        if thousands and not self._separator.startswith(";"):
+        if thousands and not self.separator.startswith(";"):
             hint = "write 1500, or 1.5 with a decimal point"
             raise InputError(f"the {name} {short_repr(text)} has a decimal comma or is in thousands", hint=hint)
         mark = "," if comma else "." if "." in text else ""
@@ -102,33 +118,14 @@ class NumberParser:
                 return float(text.replace(",", ".") if comma else text)
         except ValueError:
             pass
-        what = f"the {name} {short_repr(text)} is not a number"
-        raise InputError(what, hint="give a number in 0 … 1" if name == "confidence" else _hint(text))
-
-    def parse_seconds(self, name: str, cell: object, milliseconds: bool) -> float | None:
-        """The time in a cell in seconds; None of an empty one."""
-        seconds = parse_clock(cell.strip()) if isinstance(cell, str) and self._separator else None
-        notation = "with colons" if seconds is not None else "in milliseconds" if milliseconds else "in seconds"
-        if seconds is None:
-            seconds = self.parse_number(name, cell)
-        if seconds:  # nothing is nothing in any unit
-            self.require_notation(name, cell, notation)
-        return seconds / 1000 if seconds and notation == "in milliseconds" else seconds
-
-    def require_notation(self, name: str, cell: object, notation: str) -> None:
-        """Refuse a time that is written in another way than those before it."""
-        if self._notation not in (None, notation):
-            what = f"the {name} {short_repr(str(cell))} is written {notation}, the times above {self._notation}"
-            raise InputError(what, hint="write all times of a file in the same way")
-        self._notation = notation
-
-
-def _hint(text: str) -> str:
-    if _FRAMES.fullmatch(text):
-        return "times with frames have no length of their own: write 0:01:30.5, or seconds such as 90.5"
-    if re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}", text):
-        return "is it an event log? then say so: --columns case=…,activity=…,time=…"
-    return "give seconds with a decimal point, such as 90.5, or 1:30.5"
+        hint = "give seconds with a decimal point, such as 90.5, or 1:30.5"
+        if name == "confidence":
+            hint = "give a number in 0 … 1"
+        elif re.fullmatch(r"\d+:\d+:\d+[:;]\d+", text):
+            hint = "times with frames have no length of their own: write 0:01:30.5, or seconds such as 90.5"
+        elif re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}", text):
+            hint = "is it an event log? then say so: --columns case=…,activity=…,time=…"
+        raise InputError(f"the {name} {short_repr(text)} is not a number", hint=hint)
 
 
 # -- points in time ---------------------------------------------------------------------------------------------
@@ -139,10 +136,10 @@ def parse_timestamp(text: str, day_first: bool | None = None) -> tuple[str, int]
     text = text.strip()
     if text[4:5] != "-" and _NUMBER.fullmatch(text):
         number = Decimal(text)
-        for limit, unit, kind in _UNITS:
-            if abs(number) < limit:
-                return kind, int(number * unit)
-        return "nanoseconds since 1970", int(number / 1000)
+        _, unit, kind = next(entry for entry in _UNITS if abs(number) < entry[0])
+        if abs(number * unit) >= 2**63:
+            raise InputError(f"the time {short_repr(text)} is too far from 1970")
+        return kind, int(number * unit)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -158,26 +155,23 @@ def parse_timestamp(text: str, day_first: bool | None = None) -> tuple[str, int]
 
 def _parse_date(text: str, day_first: bool | None) -> datetime | None:
     """The point in time of a date as a spreadsheet writes it; None where the text is something else."""
-    found = _DATE.fullmatch(text)
-    if found is None or (len(found["a"]) == 4) == (len(found["c"]) == 4):
+    date = _DATE.fullmatch(text)
+    if date is None or (len(date["a"]) == 4) == (len(date["c"]) == 4):
         return None
-    if len(found["a"]) == 4:
-        year, month, day = found["a"], found["b"], found["c"]
-    else:
-        if day_first is None and (day_first := _day_first(found)) is None:
+    year, month, day = date.group("a", "b", "c")
+    if len(year) < 4:
+        if day_first is None and (day_first := _day_first(date)) is None:
             what = f"the time {short_repr(text)} may have the day first or the month"
             raise InputError(what, hint="no row of the file tells; write times as 2024-05-01 12:00:00")
-        day, month, year = (found["a"] if day_first else found["b"]), found["b" if day_first else "a"], found["c"]
-    hour = int(found["hour"] or 0)
-    if found["half"]:
+        day, month, year = date.group("a", "b", "c") if day_first else date.group("b", "a", "c")
+    hour = int(date["hour"] or 0)
+    if date["half"]:
         if not 1 <= hour <= 12:
             return None
-        hour = hour % 12 + 12 * (found["half"].lower() == "pm")
-    fraction = int((found["fraction"] or "0")[:6].ljust(6, "0"))
+        hour = hour % 12 + 12 * (date["half"].lower() == "pm")
+    clock = (hour, int(date["minute"] or 0), int(date["second"] or 0), int((date["fraction"] or "0")[:6].ljust(6, "0")))
     try:
-        return datetime(
-            int(year), int(month), int(day), hour, int(found["minute"] or 0), int(found["second"] or 0), fraction
-        )
+        return datetime(int(year), int(month), int(day), *clock)
     except ValueError:
         return None
 
@@ -190,10 +184,6 @@ def _day_first(date: re.Match[str]) -> bool | None:
 
 
 def find_day_first(texts: Iterable[str]) -> bool | None:
-    """Whether the day comes first in dates such as 5/6/2024, by the first one that tells; None where none does.
-
-    >>> find_day_first(["1/2/2024", "1/13/2024 9:00 PM"]), find_day_first(["2024-01-02"])
-    (False, None)
-    """
+    """Whether the day comes first in dates such as 5/6/2024, by the first one that tells; None where none does."""
     dates = (date for text in texts if (date := _DATE.fullmatch(text.strip())) and len(date["a"]) < 4)
     return next((first for date in dates if (first := _day_first(date)) is not None), None)

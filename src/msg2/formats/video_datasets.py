@@ -18,7 +18,7 @@ from msg2.formats.reading import (
     timed_segment,
 )
 from msg2.formats.source import Source
-from msg2.formats.tables import first_cells, read_headerless_rows, read_records
+from msg2.formats.tables import first_cells, read_records, read_rows
 from msg2.task import Segment, Step
 from msg2.text import short_repr
 
@@ -140,7 +140,7 @@ def _read_egoprocel(source: Source, options: ReadOptions) -> ReadResult:
 
 def _egoprocel_segments(file: Source) -> Iterator[Segment]:
     if file.document is None:
-        for line, (start, end, step) in read_headerless_rows(file, ",", 3):
+        for line, (start, end, step) in read_rows(file, ",", 3):
             for text in (start, end):
                 if not _SECONDS.fullmatch(text.strip()):
                     raise InputError(f"{short_repr(text)} is not a number of seconds", where=file.row(line))
@@ -230,12 +230,12 @@ def _read_fine_labels(file: Source) -> SegmentsByVideo:
 
 def _read_coarse_labels(file: Source) -> SegmentsByVideo:
     task, _, sequence = file.stem.partition("_")
-    rows = read_headerless_rows(file, "\t", 3)
+    rows = read_rows(file, "\t", 3)
     return {(task, sequence): [_frame_segment(step, start, end, file.row(n)) for n, (start, end, step) in rows]}
 
 
 def _read_mistakes(file: Source) -> SegmentsByVideo:
-    rows = ((line, cells[:4]) for line, cells in read_headerless_rows(file, ",", 7))
+    rows = ((line, cells[:4]) for line, cells in read_rows(file, ",", 7))
     segments = [_frame_segment(f"{verb} {this}", start, end, file.row(n)) for n, (start, end, verb, this) in rows]
     return {("assembly", file.stem): segments}
 

@@ -16,12 +16,13 @@ from experiments.rendering.narrator import (
     find_espeak,
     participle,
     soundtrack,
+    to_webvtt,
     utterance,
     write_narration,
 )
 from experiments.rendering.scenes import split_step_name
 from msg2.errors import InputError
-from msg2.formats.captions import read_captions, to_webvtt
+from msg2.formats.captions import caption_files, read_sentences
 from msg2.simulation import household_world, household_worlds, simulate, video_storyboard
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import NoiseOptions, SimulationOptions
@@ -90,7 +91,7 @@ def test_captions_read_back_as_they_were_said(tmp_path: Path) -> None:
         Sentence("an hour later", 3661.25, 3664.0),
     ]
     (tmp_path / "v1.vtt").write_text(to_webvtt(said), encoding="utf-8")
-    (read,) = read_captions(tmp_path).values()
+    read = read_sentences(caption_files(tmp_path)["v1"])
     assert [sentence.text for sentence in read] == [sentence.text for sentence in said]
     for one, other in zip(read, said, strict=True):
         assert (one.start, one.end) == pytest.approx((other.start, other.end), abs=0.0006)

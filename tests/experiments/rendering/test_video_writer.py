@@ -18,7 +18,7 @@ from experiments.rendering.__main__ import read_simulation
 from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
 from experiments.rendering.video_writer import VideoRenderer, encode_mp4, write_videos
 from msg2.errors import InputError, MissingExtraError
-from msg2.formats.captions import read_captions
+from msg2.formats.captions import caption_files, read_sentences
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulated_features import StoryboardOptions
 from msg2.simulation.simulation_files import write_simulation
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_video_and_captions_for_every_demonstration(folder: Path) -> None:
     ids = [demonstration.video for demonstration in COFFEE.demonstrations]
     assert sorted(contents(folder)) == sorted([f"{video}.mp4" for video in ids] + [f"{video}.vtt" for video in ids])
-    captions = read_captions(folder)
+    captions = {name: read_sentences(file) for name, file in caption_files(folder).items()}
     for demonstration in COFFEE.demonstrations:
         assert list(captions[demonstration.video]) == VideoRenderer(COFFEE, OPTIONS, seed=2).narration(demonstration)
 
