@@ -14,7 +14,7 @@ from typer.core import TyperArgument
 from typer.main import get_command
 
 from msg2.cli.app import app
-from msg2.cli.shared_options import list_settings
+from msg2.cli.flags import list_settings
 
 FOLDER = Path(__file__).parent
 FILES = {

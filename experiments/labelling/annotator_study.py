@@ -44,7 +44,7 @@ from msg2.labelling.drafts import Aligner
 from msg2.labelling.label_drafting import LabelOptions, draft_with, make_aligner
 from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
-from msg2.server.label_workers import SAMPLES
+from msg2.server.dataset_workers import SAMPLES
 from msg2.task import Segment, Step, Task, Video
 
 RANDOM = "at random"

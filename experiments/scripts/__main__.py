@@ -14,7 +14,7 @@ import typer
 from experiments.scripts.script_options import ScriptOptions
 from msg2.cli import console
 from msg2.cli.app import main
-from msg2.cli.shared_options import Data, TaskName, read_tasks
+from msg2.cli.flags import Data, TaskName, read_tasks
 from msg2.errors import InputError, optional_dependency
 from msg2.files import safe_names, write_together
 from msg2.task import Task

@@ -1,9 +1,4 @@
-"""The one exception that means "the input is wrong": what, where, and what to do about it.
-
-Optional dependencies: packages that only some commands need, and which of them is missing or broken.
-
-Checks of options: what is not as required is an `InputError` that says how it must be.
-"""
+"""The one exception that means "the input is wrong": what, where, and what to do about it; and checks that raise it."""
 
 from __future__ import annotations
 
@@ -97,11 +92,7 @@ def _one_line(text: str, limit: int = 1000) -> str:
 
 @contextmanager
 def optional_dependency(doing: str, extra: str) -> Iterator[None]:
-    """Turn a failed import inside the ``with`` block into an error that says what to do.
-
-    A package that is *missing* is named with the ``pip install`` that gives it. A package that is installed but
-    *broken*, such as a torch that cannot load its CUDA library, shows its own error instead.
-    """
+    """Turn a failed import in the ``with`` block into an error: what to install, or what the package complains of."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -41,9 +41,7 @@ FileContent: TypeAlias = str | bytes | Iterable[bytes]
 def write_together(contents: Mapping[Path, FileContent]) -> None:
     """Write several files, all or none: they are put in place once every one of them is on the disk.
 
-    Missing folders are made; a link stays and its target is replaced; a device or pipe is written to as it is. A file
-    that is replaced passes its mode and, where that is allowed, its owner on. Temporary files that a killed process has
-    left in the same folders are removed.
+    A link stays and its target is replaced; a device or pipe is written to as it is; mode and owner are passed on.
     """
     with ExitStack() as undo:
         staged = {}

@@ -55,17 +55,7 @@ NonNegative: TypeAlias = Annotated[float, Field(ge=0)]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, Field))
 def options_class(cls: type[_T]) -> type[_T]:
-    """Make a class of options: a frozen dataclass, with slots, whose values are checked.
-
-    Parameters
-    ----------
-    cls : type
-        A class with annotated fields, each with a default and, below it, its docs as a string literal.
-
-    Returns
-    -------
-    type
-        The dataclass. Where a value does not fit its field, making one raises an `InputError`.
+    """Make a class of options: a frozen dataclass with slots; a value that does not fit its field is an `InputError`.
 
     >>> @options_class
     ... class Pace:

@@ -86,17 +86,13 @@ class TaskRun:
         return {
             "task": self.filled.name,
             "videos": len(self.filled),
-            "labels": _count_labels(self.filled) - self.added,
+            "labels": self.filled.labels - self.added,
             "added": self.added,
             "note": self.note,
             "edges": {"before": len(self.before.edges()), "after": len(self.after.edges())},
             "scores": {name: scores.to_json() for name, scores in self.scores.items()},
             "additions": None if self.additions is None else self.additions.to_json(),
         }
-
-
-def _count_labels(task: Task) -> int:
-    return sum(len(video.segments) for video in task)
 
 
 def run_task(
@@ -130,7 +126,7 @@ def run_task(
     }
     scores = {} if truth is None else {name: metrics.score_graph(graphs[name], truth, task) for name in graphs}
     result = TaskRun(
-        filled, _count_labels(filled) - _count_labels(task), graphs["before"], graphs["after"], scores,
+        filled, filled.labels - task.labels, graphs["before"], graphs["after"], scores,
         None if performed is None else additions(filled, performed), trained.note or str(trained.calibration), {},
     )  # fmt: skip
     true = None if truth is None else metrics.match_step_names(truth, result.after)
@@ -282,9 +278,8 @@ def run(
     if known is None:
         if videos is None:
             hint = "give videos with --labels, a store with --features, or captions with --captions"
-            raise InputError(
-                "there are neither features nor videos beside the labels", where=folder or where, hint=hint
-            )
+            what = "there are neither features nor videos beside the labels"
+            raise InputError(what, where=folder or where, hint=hint)
         known, labelled = out / "features", [video.id for each in tasks for video in each]
         files = require_video_files(Path(videos), None if captions is None else Path(captions), labelled, None)
         for video in extract_features(files, known, extraction, jobs=jobs, progress=progress):
@@ -314,10 +309,8 @@ def _is_narration_only(data: Path) -> bool:
 
 def _run_drafts(drafted: LabelResult, out: Path, options: RunOptions, inference: Mapping[str, Any]) -> TaskRun:
     """Learn the graph of drafted labels, and write both."""
-    LOGGER.info(
-        "there are no labels: they were drafted from %s; correct them in labels.csv, then: msg2 infer", drafted.way
-    )
-    for note in drafted.notes:
+    drafts = f"there are no labels: they were drafted from {drafted.way}"
+    for note in (f"{drafts}; correct them in labels.csv, then: msg2 infer", *drafted.notes):
         LOGGER.info("%s", note)
     graph = infer(drafted.for_graph(), options.method, seed=options.seed, **inference)
     page = drawing.html_page(graph, drafted.task)

@@ -1,7 +1,4 @@
-"""Progress of long work, told to whoever shows it: a progress bar, a log, a web page.
-
-What the library logs, collected for whoever shows it: from another process, or after a progress bar.
-"""
+"""Progress of long work and what is logged meanwhile, for whoever shows it: a progress bar, a web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen: segments of steps in videos of a task; very many labels are kept as arrays (`LabelColumns`).
+"""What was seen: segments of steps in videos of a task; of very many videos, as arrays of labels.
 
 The types validate and sort what they are given, are immutable, and never read files. Times are seconds.
 """
@@ -9,13 +9,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import name_fault, short_repr
+
+if TYPE_CHECKING:  # NumPy is imported by the methods that need it, since `import msg2` is to be quick
+    import numpy as np
+    from numpy.typing import NDArray
 
 PREDICTED = "predicted"
 """The `source` of the labels that were added."""
@@ -344,6 +345,8 @@ class LabelColumns:
     @staticmethod
     def from_videos(videos: Sequence[Video], steps: Sequence[Step]) -> LabelColumns:
         """The labels of videos."""
+        import numpy as np
+
         column = {name: index for index, name in enumerate(steps)}
         flat = [
             (row, column[s.step], *((s.start, s.end) if s.is_timed else (position, position + 1)))
@@ -356,6 +359,8 @@ class LabelColumns:
 
     def first_labels(self, steps: int) -> LabelColumns:
         """Keep the first label of each step in each video; `steps` is how many there are."""
+        import numpy as np
+
         shown = self.video * np.int64(steps) + self.step
         if np.bincount(shown, minlength=1).max() <= 1:
             return self
@@ -368,6 +373,8 @@ class LabelColumns:
 
     def select(self, places: Sequence[int]) -> LabelColumns:
         """The labels of some of the videos, whose places ascend."""
+        import numpy as np
+
         names = tuple(self.videos[place] for place in places)
         if isinstance(places, range) and places.step == 1:
             first, last = np.searchsorted(self.video, [places.start, places.stop])
@@ -382,6 +389,8 @@ class LabelColumns:
 
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:
         """Make the videos, one after the other; `steps` are the names of the steps."""
+        import numpy as np
+
         borders = np.searchsorted(self.video, np.arange(len(self.videos) + 1)).tolist()
         for name, (low, high) in zip(self.videos, pairwise(borders), strict=True):
             names = [steps[index] for index in self.step[low:high].tolist()]

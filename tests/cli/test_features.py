@@ -125,7 +125,7 @@ def test_what_cannot_be_used_is_said_before_anything_is_written(msg2, captions: 
     assert not store.exists()
     store.mkdir()
     (store / "manifest.json").write_text('{"name": "of another program"}')
-    assert "$.format: is missing" in msg2("features", captions, "-o", store).complaint
+    assert "$.format: Field required" in msg2("features", captions, "-o", store).complaint
     assert msg2("features", captions).code == 2
     assert msg2("features", captions, "-o", store, "--engine", "steam").code == 2
     assert msg2("features", captions, "-o", store, "--keep-sentences").code == 2

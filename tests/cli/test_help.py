@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from msg2.assist import RANKERS
 from msg2.cli.app import app
-from msg2.cli.shared_options import READING
+from msg2.cli.flags import READING
 from msg2.formats.downloads import PUBLIC_DATASETS
 from msg2.inference import METHODS
 from msg2.simulation import household_worlds
@@ -96,7 +96,7 @@ def test_the_help_of_infer_fits_on_a_screen(msg2, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(rich_utils, "MAX_WIDTH", 100)
     rows = msg2("infer", "--help").out.strip("\n").splitlines()
-    assert len(rows) <= 45
+    assert len(rows) <= 40
     assert max(map(len, rows)) <= 100
 
 

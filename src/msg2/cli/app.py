@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from importlib import import_module
 from itertools import pairwise
 from threading import Timer
@@ -52,7 +51,10 @@ class PlainCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name of the command in its usage."""
-        return _usage(self.get_params(ctx))
+        arguments = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, TyperArgument)]
+        names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
+        several = ["" if argument.nargs == 1 else "..." for argument in arguments]
+        return [*map("".join, zip(names, several, strict=True)), "[OPTIONS]"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; an option of a method that is given as a flag of its own is told how to be set."""
@@ -71,7 +73,7 @@ class PlainGroup(TyperGroup):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name of the program in its usage."""
-        return [*_usage(self.get_params(ctx)), "COMMAND"]
+        return ["[OPTIONS]", "COMMAND"]
 
 
 class Msg2Group(PlainGroup):
@@ -100,18 +102,15 @@ class Msg2Group(PlainGroup):
 
 def _refuse_flags_of_methods(arguments: list[str], flags: set[str]) -> None:
     """Raise a usage error for `--delta 0.8`, which is `--set delta=0.8`."""
+    from msg2.cli.flags import list_settings
+
+    names = {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
     for argument, following in pairwise([*arguments, ""]):
         flag, equals, value = argument.partition("=")
         name = flag.removeprefix("--").replace("-", "_")
-        if flag.startswith("--") and flag not in flags and name in _names_of_settings():
+        if flag.startswith("--") and flag not in flags and name in names:
             value = value if equals else "true" if not following or following.startswith("-") else following
             raise typer.BadParameter(f"{flag} is an option of a method: write --set {name}={value}")
-
-
-def _names_of_settings() -> set[str]:
-    from msg2.cli.shared_options import list_settings
-
-    return {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
 
 
 def _describe_plainly(parameters: list[Any], context: typer.Context) -> list[Any]:
@@ -123,13 +122,6 @@ def _describe_plainly(parameters: list[Any], context: typer.Context) -> list[Any
         elif parameter.metavar is None and hasattr(parameter, "display_type"):
             parameter.metavar = parameter.display_type(context).strip("<>")  # the words to choose from
     return parameters
-
-
-def _usage(parameters: Iterable[Any]) -> list[str]:
-    arguments = [parameter for parameter in parameters if isinstance(parameter, TyperArgument)]
-    names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
-    several = ["" if argument.nargs == 1 else "..." for argument in arguments]
-    return [*map("".join, zip(names, several, strict=True)), "[OPTIONS]"]
 
 
 def _leave_checks_to_readers(command: Any) -> None:
@@ -177,12 +169,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     traceback: Annotated[
-        bool,
-        typer.Option(
-            "--traceback",
-            callback=_traceback,
-            help=f"Show where in msg2 an unforeseen error came from ({_TRACEBACK}=1).",
-        ),
+        bool, typer.Option("--traceback", callback=_traceback, help=f"Trace unforeseen errors ({_TRACEBACK}=1).")
     ] = False,
 ) -> None:
     """Learn how a task works from many imperfect demonstrations of it.
@@ -251,15 +238,7 @@ class InterruptHandler:
 
 
 def main(commands: typer.Typer = app, program: str = "msg2") -> None:
-    """Run a command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted.
-
-    Parameters
-    ----------
-    commands : typer.Typer
-        What is run; by default, the commands of msg2.
-    program : str
-        The name in front of errors.
-    """
+    """Run a command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
     interrupts = InterruptHandler()
     console.accept_any_text()
     try:

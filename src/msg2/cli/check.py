@@ -10,36 +10,31 @@ import typer
 from msg2 import assist, drawing
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rule_probabilities import DeviationAssessment
-from msg2.cli import console
-from msg2.cli.shared_options import Data, EngineName, GivenOptions, GraphFile, Json, read_as_recorded, reads_data
+from msg2.cli import console, flags
+from msg2.cli.flags import option, output_option, switch
 from msg2.formats import read_graph
 from msg2.graph.explanation import demonstrations
 from msg2.task import Absent
 
 
-@reads_data("repeats", "overlap", "order")
+@flags.reads_data("repeats", "overlap", "order")
 def check(
-    graph: GraphFile,
-    data: Data,
-    json: Json = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw the mistakes on the graph.")
-    ] = None,
-    online: Annotated[
-        bool, typer.Option("--online", help="Judge every step when it comes, with the probability of a mistake.")
-    ] = False,
+    graph: flags.GraphFile,
+    data: flags.Data,
+    json: flags.Json = False,
+    output: Annotated[Path | None, output_option("FILE", "Also draw the mistakes on the graph.")] = None,
+    online: Annotated[bool, switch("--online", "Judge every step as it comes: how probably it is a mistake.")] = False,
     training: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="TRAINING", help="--online: videos to go by; else the other ones of DATA."),
+        Path | None, option("TRAINING", "--online: go by these; else by the rest of DATA.", "--data")
     ] = None,
     absent: Annotated[
         Absent | None,
         typer.Option(help="What has no label may only lack it, or was not done. Default: as the graph was learnt."),
     ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Processes that share the videos.")] = 1,
-    engine: EngineName = "local",
+    jobs: Annotated[int, option("N", "Processes that share the videos.", min=1)] = 1,
+    engine: flags.EngineName = "local",
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """What went wrong in each video: needs not met, order, both of an exclusive pair, steps left out, repetitions.
 
@@ -50,18 +45,16 @@ def check(
     """
     learned = read_graph(graph)
     if online:
-        if output is not None:
-            raise typer.BadParameter("--output draws the mistakes of whole videos, without --online")
+        flags.usage_error_if(output is not None, "--output draws the mistakes of whole videos, without --online")
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
-        usual = None if training is None else read_as_recorded(learned, training, **reading)
-        watched = read_as_recorded(learned, data, **reading)
+        usual = None if training is None else flags.read_as_recorded(learned, training, **reading)
+        watched = flags.read_as_recorded(learned, data, **reading)
         with console.progress_bar("checking"):
             assessed = assist.check_online(learned, watched, usual, absent=absent)
         _print_online(assessed, json)
         return
-    if training is not None:
-        raise typer.BadParameter("--data goes with --online")
-    videos = read_as_recorded(learned, data, **reading)
+    flags.refuse("--online", data=training)
+    videos = flags.read_as_recorded(learned, data, **reading)
     with console.progress_bar("checking") as progress:
         report = assist.check(learned, videos, absent, jobs=jobs, engine=engine, progress=progress)
     if output is not None:
@@ -76,14 +69,11 @@ def _print_report(report: assist.CheckReport, noun: str) -> None:
     sure = [mistake for mistake in report.mistakes if mistake.probability >= ACCUSED]
     for mistake in sure:
         when = "" if mistake.position is None else f"{_format_time(mistake.start, mistake.position)}: "
-        console.print_line(
-            f"{mistake.video}  {when}{mistake.to_english()} ({console.format_probability(mistake.probability)} %)"
-        )
+        percent = console.format_probability(mistake.probability)
+        console.print_line(f"{mistake.video}  {when}{mistake.to_english()} ({percent} %)")
     console.print_line("")
-    console.print_table(
-        ["step", "labels", "mistakes", "left out"],
-        [(total.step, total.occurrences, total.mistakes, total.left_out) for total in report.totals],
-    )
+    rows = [(total.step, total.occurrences, total.mistakes, total.left_out) for total in report.totals]
+    console.print_table(["step", "labels", "mistakes", "left out"], rows)
     console.print_line(
         f"\n{len(report.accused)} of {report.videos} {noun} have a mistake that is more probable than not; --json has "
         f"{len(report.mistakes) - len(sure)} less probable ones and {len(report.not_seen)} steps that were not seen."
@@ -95,15 +85,12 @@ def _print_online(report: assist.OnlineReport, json: bool) -> None:
     if json:
         console.print_json(report.to_json())
         return
-    for video, assessments in report.videos.items():
-        for assessment in assessments:
-            if assessment.mistake:
-                console.print_line(f"{video}  {_format_assessment(assessment)}")
-    steps = [assessment for assessments in report.videos.values() for assessment in assessments]
-    mistakes = sum(assessment.mistake for assessment in steps)
+    steps = [(video, assessment) for video, assessments in report.videos.items() for assessment in assessments]
+    mistakes = [f"{video}  {_format_assessment(assessment)}" for video, assessment in steps if assessment.mistake]
     console.print_line(
-        f"\n{mistakes} of {len(steps)} labels in {len(report.videos)} videos are mistakes with a probability of at "
-        f"least {report.threshold:g}; --json has all probabilities."
+        *mistakes,
+        f"\n{len(mistakes)} of {len(steps)} labels in {len(report.videos)} videos are mistakes with a probability of "
+        f"at least {report.threshold:g}; --json has all probabilities.",
     )
 
 

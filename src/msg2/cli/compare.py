@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from msg2 import drawing, metrics
-from msg2.cli import console
-from msg2.cli.shared_options import Json
+from msg2.cli import console, flags
+from msg2.cli.flags import argument, option, output_option
 from msg2.formats import read_graph
 from msg2.graph import TRUE, Formula
 from msg2.metrics import GraphComparison
@@ -17,21 +17,11 @@ from msg2.text import join_names
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A graph file.")],
-    second: Annotated[
-        Path | None,
-        typer.Argument(metavar="B", help="Another one of the same task; without it, --truth takes its place."),
-    ] = None,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="GRAPH", help="The true graph, or a CaptainCook4D task graph: who is right?")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Also draw A, with what only A has in blue and only B in red."
-        ),
-    ] = None,
-    json: Json = False,
+    first: Annotated[Path, argument("A", "A graph file.")],
+    second: Annotated[Path | None, argument("B", "Another one of the same task; by default, that of --truth.")] = None,
+    truth: Annotated[Path | None, option("GRAPH", "The true graph, or one of CaptainCook4D: who is right?")] = None,
+    output: Annotated[Path | None, output_option("FILE", "Also draw A: blue is only in A, red only in B.")] = None,
+    json: flags.Json = False,
 ) -> None:
     """Tell what two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions.
 

@@ -39,9 +39,10 @@ def accept_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def print_line(text: str) -> None:
-    """A line of the result; `text` is data, never markup or control codes."""
-    out.print(Text(escape_control_characters(text)))
+def print_line(*lines: str) -> None:
+    """Lines of the result; they are data, never markup or control codes."""
+    for line in lines:
+        out.print(Text(escape_control_characters(line)))
 
 
 def print_note(text: str) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2.cli import console
-from msg2.cli.shared_options import Data, GivenOptions, TaskName, read_tasks, reads_data, refuse_clashes
+from msg2.cli import console, flags
+from msg2.cli.flags import option, output_option, switch
 from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
@@ -16,29 +14,20 @@ from msg2.formats.source import Source
 _DEFAULT = WriteOptions()
 
 
-@reads_data("order", "tier", "fps")
+@flags.reads_data("order", "tier", "fps")
 def convert(
-    data: Data,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Its suffix decides the format: " + " ".join(WRITE_SUFFIXES)
-        ),
-    ],
-    task: TaskName = None,
-    media: Annotated[
-        str, typer.Option(metavar="PATH|URL", help="Where the tool finds a video; {video} stands for its id.")
-    ] = _DEFAULT.media,
+    data: flags.Data,
+    output: Annotated[Path, output_option("FILE", "Its suffix decides the format: " + " ".join(WRITE_SUFFIXES))],
+    task: flags.TaskName = None,
+    media: Annotated[str, option("PATH|URL", "Where the tool finds a video; {video} is its id.")] = _DEFAULT.media,
     frames: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="To Label Studio: labels in frames, X a second; default: in seconds of sound."),
+        float | None, option("X", "To Label Studio: in frames, X a second, not in seconds.")
     ] = _DEFAULT.fps,
     guard: Annotated[
-        bool,
-        typer.Option("--guard", help="To CSV, TSV: an apostrophe before names that a spreadsheet would run (= + - @)."),
+        bool, switch("--guard", "An apostrophe before what a spreadsheet would run (= + - @).")
     ] = _DEFAULT.guard,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """Write data for another tool: tables of steps, ELAN, Label Studio. Every label is kept, repeated ones too.
 
@@ -52,9 +41,9 @@ def convert(
     original = Source.of_data(data)
     with console.usage_errors():
         options = WriteOptions(media, frames, original, guard)
-    refuse_clashes([output], data)
+    flags.refuse_clashes([output], data)
     match_suffix(output)
-    tasks = read_tasks(data, task, repeats="keep", **reading)
+    tasks = flags.read_tasks(data, task, repeats="keep", **reading)
     with console.progress_bar("writing") as progress:
         written = write(tasks, output, options, progress)
     labels = sum(task.labels for task in tasks)

@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from msg2.cli import console
-from msg2.formats.downloads import PUBLIC_DATASETS
+from msg2.cli.flags import argument, output_option
+from msg2.formats.downloads import PUBLIC_DATASETS, download_dataset, find_dataset
 
 _FOLDER = Path("datasets")
 
 
 def data(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", help="A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS)
-        ),
+        str | None, argument("NAME", "A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS))
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The set is FOLDER/NAME.")] = _FOLDER,
+    output: Annotated[Path, output_option("FOLDER", "The set is FOLDER/NAME.")] = _FOLDER,
 ) -> None:
     """Fetch a public annotation set from its home page; without NAME, list them. No videos are fetched.
 
@@ -30,16 +26,9 @@ def data(
     Example: `msg2 data crosstask`, then `msg2 describe datasets/crosstask/crosstask_release`
     """
     if name is None:
-        console.print_table(
-            ["name", "set", "size", "licence", "home page"],
-            [(name, one.title, one.size, one.licence, one.home) for name, one in PUBLIC_DATASETS.items()],
-        )
+        rows = [(name, known.title, known.size, known.licence, known.home) for name, known in PUBLIC_DATASETS.items()]
+        console.print_table(["name", "set", "size", "licence", "home page"], rows)
         return
-    from msg2.formats.downloads import (  # what speaks HTTP is slow to import
-        download_dataset,
-        find_dataset,
-    )
-
     with console.usage_errors():
         wanted = find_dataset(name)
     with console.progress_bar(wanted.title) as progress:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from msg2.cli import console
-from msg2.cli.run import print_runs
+from msg2.cli.flags import output_option
+from msg2.cli.run import SCORES, format_scores, print_runs
 from msg2.pipeline import DEMO_WORLD, run_demo
 from msg2.progress import quiet_logs
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the files of the demonstration.")
-    ] = Path("msg2-demo"),
+    output: Annotated[Path, output_option("OUT", "Folder for the files of the demonstration.")] = Path("msg2-demo"),
 ) -> None:
     """The whole system on an embedded world, ending in a page that opens.
 
@@ -34,19 +31,11 @@ def demo(
         f"{made.violation_rate:.0%} of the labels violate the true graph."
     )
     console.print_line(f"\nLearnt from the labels alone ({made.graph.method['name']}, the default method):")
-    for rule in made.graph.explain().splitlines():
-        console.print_line(f"  {rule}")
+    console.print_line(*(f"  {rule}" for rule in made.graph.explain().splitlines()))
     console.print_line("\nAgainst the true graph, percent:")
-    console.print_table(
-        ["method", "accuracy", "spoc", "compatibility", "edge f1"],
-        [
-            (name, *map(console.format_percent, (s.accuracy, s.spoc, s.compatibility, s.edges.f1)))
-            for name, s in made.scores.items()
-        ],
-    )
-    console.print_line("")
-    for kind in ("labels", "graph", "truth", "compared"):
-        console.print_line(f"{kind:8} {made.files[kind]}")
+    rows = [(name, *format_scores(scores)) for name, scores in made.scores.items()]
+    console.print_table(["method", *SCORES], rows)
+    console.print_line("", *(f"{kind:8} {made.files[kind]}" for kind in ("labels", "graph", "truth", "compared")))
     if made.run is None or made.run.additions is None:
         extra = "fills in the steps that nobody labelled, and learns again"
         console.print_line(f"page     {made.files['page'].resolve()}")

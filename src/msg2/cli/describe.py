@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from msg2.cli import console
-from msg2.cli.shared_options import Data, GivenOptions, Json, reads_data
+from msg2.cli import console, flags
 from msg2.formats.data_summary import PairAgreement, TaskSummary, summarize
 from msg2.metrics.annotator_agreement import StepAgreement
 
 
-@reads_data("order", "tier", "fps")
-def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
+@flags.reads_data("order", "tier", "fps")
+def describe(data: flags.Data, json: flags.Json = False, *, reading: flags.GivenOptions) -> None:
     """What is in the data, and what looks wrong with it.
 
     Example: `msg2 describe steps.csv`
@@ -20,8 +19,7 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
         console.print_json(found.to_json())
         return
     count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
-    console.print_line(f"{data}: {found.format}; {count}")
-    console.print_line("")
+    console.print_line(f"{data}: {found.format}; {count}", "")
     noun = "runs" if "event log" in found.format else "videos"
     console.print_table(
         ["task", noun, "steps", "labels", "cover", "repeats", "overlaps", "seconds"],
@@ -40,9 +38,7 @@ def describe(data: Data, json: Json = False, *, reading: GivenOptions) -> None:
             _print_agreement(task.task, pair)
     remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
     if remarks:
-        console.print_line("\nWorth a look:")
-        for remark in remarks:
-            console.print_line(f"- {remark}")
+        console.print_line("\nWorth a look:", *(f"- {remark}" for remark in remarks))
 
 
 def _seconds(task: TaskSummary) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from msg2.cli import console
-from msg2.cli.shared_options import GraphFile, Json, as_csv
+from msg2.cli import console, flags
+from msg2.cli.flags import option, switch
 from msg2.formats import read_graph
 from msg2.graph import RelatedPair
 from msg2.graph.evidence import related_pairs
@@ -16,12 +16,10 @@ from msg2.options import fields_to_json
 
 
 def explain(
-    graph: GraphFile,
-    step: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this step: in words, and the edges from and to it.")
-    ] = None,
-    json: Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print a table as CSV and nothing else on stdout.")] = False,
+    graph: flags.GraphFile,
+    step: Annotated[str | None, option("NAME", "Only this step: in words, and the edges from and to it.")] = None,
+    json: flags.Json = False,
+    csv: Annotated[bool, switch("--csv", "Print a table as CSV and nothing else on stdout.")] = False,
 ) -> None:
     """List every edge of a graph with its kind, support and confidence, the surest first.
 
@@ -33,19 +31,17 @@ def explain(
     Examples: `msg2 explain graph.json`, `msg2 explain graph.json --step "flip bread"`,
     `msg2 explain graph.json --csv > edges.csv`
     """
-    if json and csv:
-        raise typer.BadParameter("--json and --csv are two ways to print it: choose one")
+    flags.usage_error_if(json and csv, "--json and --csv are two ways to print it: choose one")
     known = read_graph(graph)
     words = [] if step is None else known.explain(step).splitlines()
     pairs = [pair for pair in related_pairs(known) if step is None or step in (pair.before, pair.after)]
     if csv:
-        typer.echo(as_csv(RelatedPair, [(known.task, pairs)]), nl=False)
+        typer.echo(flags.fields_as_csv(RelatedPair, [(known.task, pairs)]), nl=False)
     elif json:
         of_step = {} if step is None else {"step": step, "explanation": words}
         console.print_json({"task": known.task, **of_step, "edges": [fields_to_json(pair) for pair in pairs]})
     else:
-        for line in words:
-            console.print_line(line)
+        console.print_line(*words)
         if pairs:
             columns = ["before", "after", "kind", "for", "against", "confidence", "note"]
             weak = f"few {demonstrations(known)}"

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from msg2.cli import console
-from msg2.cli.shared_options import (
-    Data,
-    EngineName,
-    GivenOptions,
-    Jobs,
-    MethodName,
-    Seed,
-    Settings,
-    TaskName,
-    as_csv,
-    parse_settings,
-    reads_data,
-    record_reading,
-    refuse_clashes,
-)
+from msg2.cli import console, flags
+from msg2.cli.flags import option, output_option
 from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.formats import read_sequences
@@ -40,59 +27,35 @@ from msg2.task import Absent
 
 MOST_RULES = 20
 """Rules of a graph that are printed; the others are counted."""
-_KNOWN, _SURE = "What you know beforehand", "How sure it is"
+_known = partial(option, rich_help_panel="What you know, and how sure it is")
 
 
-@reads_data("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
+@flags.reads_data("repeats", "overlap", "order", "tier", "fps", "draft_confidence")
 def infer(
-    data: Data,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Graph file, or folder for many tasks.")
-    ],
-    method: MethodName = DEFAULT_METHOD,
-    settings: Settings = None,
-    absent: Annotated[
-        Absent | None, typer.Option(help="Steps without a label may have been done, or were not.")
-    ] = None,
-    task: TaskName = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    require: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A<B", help="B needs A; A<<B: A comes first if both are done.", rich_help_panel=_KNOWN),
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A<B", help="B does not need A; A<<B: nor comes after it.", rich_help_panel=_KNOWN),
-    ] = None,
-    knowledge: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A table of kind,before,after[,weight] of these.", rich_help_panel=_KNOWN),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Learn again from N samples of the videos.", rich_help_panel=_SURE),
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(metavar="P", min=0, max=1, help="Keep what this share of them says.", rich_help_panel=_SURE),
-    ] = None,
-    stats: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write purities and scores as CSV.", rich_help_panel=_SURE)
-    ] = None,
+    data: flags.Data,
+    output: Annotated[Path, output_option("OUT", "Graph file, or folder for many tasks.")],
+    method: flags.MethodName = DEFAULT_METHOD,
+    settings: flags.Settings = None,
+    absent: Annotated[Absent | None, typer.Option(help="Steps without label: maybe done, or not done.")] = None,
+    task: flags.TaskName = None,
+    seed: flags.Seed = 0,
+    jobs: flags.Jobs = 1,
+    engine: flags.EngineName = "local",
+    require: Annotated[list[str] | None, _known("A<B", "B needs A; A<<B: A comes first if both are done.")] = None,
+    forbid: Annotated[list[str] | None, _known("A<B", "B does not need A; A<<B: nor comes after it.")] = None,
+    knowledge: Annotated[Path | None, _known("FILE", "A table of kind,before,after[,weight] of these.")] = None,
+    samples: Annotated[int | None, _known("N", "Learn again from N samples of the videos.", min=1)] = None,
+    confidence: Annotated[float | None, _known("P", "Keep what this share of them says.", min=0, max=1)] = None,
+    stats: Annotated[Path | None, _known("FILE", "Write purities and scores as CSV.")] = None,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
 
-    Which method? The default: it is the best or level nearly everywhere, and has no threshold.
-
-    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`,
-    `msg2 infer steps.csv -o graph.json --method msg2 --set delta=0.9`
+    Examples: `msg2 infer steps.csv -o graph.json`, `msg2 infer log.xes -o graph.json --absent skipped`
     """
     names, others = _split_names(method, settings)
-    options = parse_settings(method, others, absent=absent)
+    options = flags.parse_settings(method, others, absent=absent)
     with console.usage_errors():
         choose_samples(samples, confidence)
         for option, texts in (("--require", require), ("--forbid", forbid)):
@@ -103,7 +66,7 @@ def infer(
         tasks = read_sequences(data, engine=engine, jobs=jobs, progress=progress, **reading)
     tasks = tasks if task is None else [choose_task(tasks, task, data)]
     paths = _output_paths(tasks, output, data)
-    refuse_clashes([*paths, *([] if stats is None else [stats])], data)
+    flags.refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
         learned = run_inference_on_all(
@@ -112,10 +75,11 @@ def infer(
         )  # fmt: skip
         results = list(learned)
     contents = {
-        path: record_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)
+        path: flags.record_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)
     }
     if stats is not None:
-        contents[stats] = as_csv(Statistic, ((result.graph.task, result.statistics()) for result in results))
+        statistics = [(result.graph.task, result.statistics()) for result in results]
+        contents[stats] = flags.fields_as_csv(Statistic, statistics)
     write_together(contents)
     rows = [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)]
     console.print_table(list(rows[0]), [list(row.values()) for row in rows])
@@ -134,9 +98,7 @@ def _split_names(method: str, settings: Sequence[str] | None) -> tuple[str | Non
 
 def _print_rules(graph: SubtaskGraph, path: Path) -> None:
     rules = graph.explain().splitlines() or ["no rule: the steps may come in any order"]
-    console.print_line("")
-    for rule in rules[:MOST_RULES]:
-        console.print_line(rule)
+    console.print_line("", *rules[:MOST_RULES])
     if len(rules) > MOST_RULES:
         console.print_line(f"… and {len(rules) - MOST_RULES} more rules; every edge: msg2 explain {path}")
     if "bootstrap" in graph.method:
@@ -148,11 +110,8 @@ def _output_paths(tasks: Sequence[Sequences], output: Path, data: Path) -> list[
     if len(tasks) == 1 and not output.is_dir():
         return [output]
     if output.suffix == ".json" and not output.is_dir():
-        raise InputError(
-            f"holds {len(tasks)} tasks, {output} can hold only one graph",
-            where=data,
-            hint="give a folder as OUT, or choose one task with --task",
-        )
+        what = f"holds {len(tasks)} tasks, {output} can hold only one graph"
+        raise InputError(what, where=data, hint="give a folder as OUT, or choose one task with --task")
     return [output / f"{name}.json" for name in safe_names([task.name for task in tasks])]
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from msg2 import labelling
-from msg2.cli import console
+from msg2.cli import console, flags
 from msg2.cli.features import Captions, PhraseModel, SpeechModel, VideoJobs
-from msg2.cli.shared_options import EngineName, refuse_clashes
+from msg2.cli.flags import argument, option, output_option, switch
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats.step_table import to_csv
@@ -20,41 +18,25 @@ _OPTIONS = LabelOptions()
 
 
 def label(
-    data: Annotated[
-        Path, typer.Argument(metavar="VIDEOS", help="A folder of videos, captions (.vtt, .srt) or transcripts (.json).")
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The table (.csv); without steps or labels also .txt."),
-    ],
+    data: Annotated[Path, argument("VIDEOS", "A folder of videos, captions (.vtt, .srt) or transcripts (.json).")],
+    output: Annotated[Path, output_option("FILE", "The table (.csv); without steps or labels also .txt.")],
     steps: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Names of the steps: one per line in their usual order, or a graph."),
+        Path | None, option("FILE", "Names of the steps, one per line in their order, or a graph.")
     ] = None,
-    labels: Annotated[Path | None, typer.Option(metavar="DATA", help="The labels of some of the videos.")] = None,
+    labels: Annotated[Path | None, option("DATA", "The labels of some of the videos.")] = None,
     text_encoder: Annotated[
-        str, typer.Option(metavar="words|PATH", help="Hashed words, or a sentence encoder by its folder or name.")
+        str, option("words|PATH", "Hashed words, or a sentence encoder: folder or name.")
     ] = "words",
-    features: Annotated[
-        Path | None, typer.Option(metavar="STORE", help="The feature store of the videos: frames join what is said.")
-    ] = None,
+    features: Annotated[Path | None, option("STORE", "The features of the videos: frames join what is said.")] = None,
     captions: Captions = None,
     speech: SpeechModel = None,
     phrases: PhraseModel = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the task, or one of those in --labels.")
-    ] = None,
-    any_order: Annotated[
-        bool, typer.Option("--any-order", help="The steps are listed in no particular order.")
-    ] = _OPTIONS.any_order,
-    presence: Annotated[
-        float, typer.Option(metavar="P", min=0, max=1, help="Draft a step where it is shown with this probability.")
-    ] = _OPTIONS.presence,
-    discovered: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Steps to propose where none are named.")
-    ] = _OPTIONS.discovered,
+    task: Annotated[str | None, option("NAME", "Name of the task, or one of those in --labels.")] = None,
+    any_order: Annotated[bool, switch("--any-order", "The steps are listed in any order.")] = _OPTIONS.any_order,
+    presence: Annotated[float, option("P", "Draft steps of this probability.", min=0, max=1)] = _OPTIONS.presence,
+    discovered: Annotated[int, option("N", "Steps to propose where none are named.", min=1)] = _OPTIONS.discovered,
     jobs: VideoJobs = 1,
-    engine: EngineName = "local",
+    engine: flags.EngineName = "local",
 ) -> None:
     """A draft of the step labels of videos, from what is said in them and the names of the steps, or a few labels.
 
@@ -63,9 +45,8 @@ def label(
 
     Example: `msg2 label videos --steps steps.txt -o draft.csv`
     """
-    if output.suffix.lower() not in (".csv", ".txt"):
-        raise typer.BadParameter(f"-o {output} must end in .csv or .txt")
-    refuse_clashes([output], labels, steps)
+    flags.usage_error_if(output.suffix.lower() not in (".csv", ".txt"), f"-o {output} must end in .csv or .txt")
+    flags.refuse_clashes([output], labels, steps)
     options = LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
     with console.progress_bar("listening") as show:
         result = labelling.label(
@@ -93,9 +74,7 @@ def _print_result(result: LabelResult, data: Path, output: Path) -> None:
     if result.calibration is not None:
         error = console.format_percent(result.calibration.error)
         console.print_line(f"checked   confidences are off by {error} % on {result.calibration.videos} held-out videos")
-    for note in result.notes:
-        console.print_line(f"note      {note}")
-    console.print_line(f"written   {output}")
+    console.print_line(*(f"note      {note}" for note in result.notes), f"written   {output}")
     if output.suffix.lower() == ".txt":
         console.print_line(f"next      edit it, then: msg2 label {data} --steps {output} -o draft.csv")
     else:

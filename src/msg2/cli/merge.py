@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2.cli import console
-from msg2.cli.shared_options import Json
+from msg2.cli import console, flags
+from msg2.cli.flags import argument, output_option
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats import read_graph
@@ -18,9 +16,9 @@ _WORDS = {"needs": "needs", "after": "comes after", "exclusive": "is never done 
 
 
 def merge(
-    graphs: Annotated[list[Path], typer.Argument(metavar="GRAPH", help="Graph files of the same steps.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The merged graph file.")],
-    json: Json = False,
+    graphs: Annotated[list[Path], argument("GRAPH", "Graph files of the same steps.")],
+    output: Annotated[Path, output_option("OUT", "The merged graph file.")],
+    json: flags.Json = False,
 ) -> None:
     """Merge the graphs that several people drew of one task: what more than half of them say stays.
 

@@ -7,67 +7,47 @@ from typing import Annotated
 
 import typer
 
-from msg2.assist import RANKERS, NextStepEvaluation, NextStepForecast, RankedStep, evaluate_next_step, forecast
+from msg2 import assist
 from msg2.assist.forecasting import Lookahead
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
 from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
-from msg2.cli import console
-from msg2.cli.shared_options import (
-    GivenOptions,
-    Json,
-    Settings,
-    TaskName,
-    keep_tasks_with_two_videos,
-    parse_settings,
-    read_as_recorded,
-    read_tasks,
-    reads_data,
-    refuse,
-)
+from msg2.cli import console, flags
+from msg2.cli.flags import argument, option, switch
 from msg2.formats import read_graph
 from msg2.inference.registry import DEFAULT_METHOD
 from msg2.progress import quiet_logs
 
-_FROM_VIDEOS = tuple(name for name in RANKERS if name not in GRAPH_RANKERS)
+_FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in GRAPH_RANKERS)
 
 RankerName = Annotated[
     str | None,
     typer.Option(
         "--ranker",
         metavar="NAME",
-        autocompletion=lambda: list(RANKERS),
-        help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. "
-        f"By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
+        autocompletion=lambda: list(assist.RANKERS),
+        help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: "
+        f"{', '.join(_FROM_VIDEOS)}. By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
     ),
 ]
 
 
-@reads_data("repeats", "overlap", "order")
+@flags.reads_data("repeats", "overlap", "order")
 def next_(
-    source: Annotated[Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; with --evaluate, data.")],
-    done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
+    source: Annotated[Path, argument("GRAPH|DATA", "A graph file; with --evaluate, data.")],
+    done: Annotated[list[str] | None, option("STEP", "A step that is done, in order.")] = None,
     evaluate: Annotated[
-        bool,
-        typer.Option("--evaluate", help=f"Accuracy on held-out videos of DATA: {TEST_SHARE:.0%} test, seeded splits."),
+        bool, switch("--evaluate", f"Accuracy on {TEST_SHARE:.0%} of DATA, held out, by seeded splits.")
     ] = False,
     ranker: RankerName = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="With a graph: videos to learn from; how long until they come.")
-    ] = None,
-    horizon: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="With a graph: also what comes within the next N steps.")
-    ] = None,
-    json: Json = False,
-    task: TaskName = None,
-    method: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"--evaluate: how graphs are learned; default: {DEFAULT_METHOD}.")
-    ] = None,
-    settings: Settings = None,
-    splits: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help=f"--evaluate: seeded splits; default: {SPLITS}.")
-    ] = None,
+    data: Annotated[Path | None, option("DATA", "With a graph: videos to learn from, times too.")] = None,
+    horizon: Annotated[int | None, option("N", "With a graph: also what comes within the next N steps.", min=1)] = None,
+    json: flags.Json = False,
+    task: flags.TaskName = None,
+    method: Annotated[str | None, option("NAME", f"--evaluate: how graphs are learned; {DEFAULT_METHOD}.")] = None,
+    settings: flags.Settings = None,
+    splits: Annotated[int | None, option("N", f"--evaluate: seeded splits; default: {SPLITS}.", min=1)] = None,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """What comes next after the steps that are done; or how often that is right on held-out videos.
 
@@ -77,33 +57,35 @@ def next_(
     Examples: `msg2 next graph.json --done "boil water" --done "grind beans"`, `msg2 next steps.csv --evaluate`,
     `msg2 next graph.json --data steps.csv --done "boil water" --horizon 3`
     """
-    if ranker is not None and ranker not in RANKERS:
-        raise typer.BadParameter(f"--ranker is {ranker!r}, it must be {', '.join(RANKERS)}")
+    known = ranker is None or ranker in assist.RANKERS
+    flags.usage_error_if(not known, f"--ranker is {ranker!r}, it must be {', '.join(assist.RANKERS)}")
     if not evaluate:
-        refuse("--evaluate", set=settings, method=method, task=task, splits=splits)
+        flags.refuse("--evaluate", set=settings, method=method, task=task, splits=splits)
         if data is None:
-            refuse("--data or --evaluate", **reading)
-            if ranker is not None and ranker not in GRAPH_RANKERS:
-                raise typer.BadParameter(f"--ranker {ranker} learns from videos: give them with --data")
+            flags.refuse("--data or --evaluate", **reading)
+            learns = ranker is not None and ranker not in GRAPH_RANKERS
+            flags.usage_error_if(learns, f"--ranker {ranker} learns from videos: give them with --data")
         graph = read_graph(source)
-        seen = None if data is None else read_as_recorded(graph, data, **reading)
+        seen = None if data is None else flags.read_as_recorded(graph, data, **reading)
         with console.progress_bar("learning"):
-            found = forecast(graph, done or [], ranker, seen, horizon)
+            found = assist.forecast(graph, done or [], ranker, seen, horizon)
         _print_forecast(found, json)
         return
-    refuse("a graph, --evaluate with data", done=done, data=data, horizon=horizon)
+    flags.refuse("a graph, --evaluate with data", done=done, data=data, horizon=horizon)
     ranker = ranker or DEFAULT_RANKER
-    if not RANKERS[ranker].needs_graph:
-        refuse("a ranker that uses a graph", set=settings, method=method)
+    if not assist.RANKERS[ranker].needs_graph:
+        flags.refuse("a ranker that uses a graph", set=settings, method=method)
     method = method or DEFAULT_METHOD
-    options = parse_settings(method, settings)
-    tasks = [*map(limit_videos, keep_tasks_with_two_videos(read_tasks(source, task, **reading), source))]
+    options = flags.parse_settings(method, settings)
+    tasks = [*map(limit_videos, flags.keep_tasks_with_two_videos(flags.read_tasks(source, task, **reading), source))]
     with quiet_logs(), console.progress_bar("evaluating") as progress:
-        evaluation = evaluate_next_step(tasks, ranker, method, splits=splits or SPLITS, progress=progress, **options)
+        evaluation = assist.evaluate_next_step(
+            tasks, ranker, method, splits=splits or SPLITS, progress=progress, **options
+        )
     _print_evaluation(evaluation, json)
 
 
-def _print_forecast(found: NextStepForecast, json: bool) -> None:
+def _print_forecast(found: assist.NextStepForecast, json: bool) -> None:
     if json:
         console.print_json(found.to_json())
         return
@@ -130,7 +112,7 @@ def _print_forecast(found: NextStepForecast, json: bool) -> None:
         _print_lookahead(found.lookahead, found.calibrated)
 
 
-def _still_needs(ranked: RankedStep) -> str:
+def _still_needs(ranked: assist.RankedStep) -> str:
     """What keeps a step from being next: what it needs, what rules it out, what should come first."""
     if ranked.ruled_out_by:
         return f"ruled out by {' and '.join(map(repr, ranked.ruled_out_by))}"
@@ -140,21 +122,17 @@ def _still_needs(ranked: RankedStep) -> str:
 
 
 def _print_lookahead(ahead: Lookahead, calibrated: bool) -> None:
-    path = ", then ".join(ahead.path)
-    if not calibrated:
-        console.print_line(f"\nMost probable: {path}.")
-        return
-    console.print_line(f"\nMost probable: {path} ({console.format_probability(ahead.path_probability)} %).")
-    if ahead.end_probability:
+    sure = f" ({console.format_probability(ahead.path_probability)} %)" if calibrated else ""
+    console.print_line(f"\nMost probable: {', then '.join(ahead.path)}{sure}.")
+    if calibrated and ahead.end_probability:
         percent = console.format_probability(ahead.end_probability)
         console.print_line(f"Fewer than {len(ahead.path)} more steps come: {percent} %.")
 
 
-def _print_evaluation(evaluation: NextStepEvaluation, json: bool) -> None:
+def _print_evaluation(evaluation: assist.NextStepEvaluation, json: bool) -> None:
     if json:
         console.print_json(evaluation.to_json())
         return
     rows = [*evaluation.tasks.items(), ("mean of tasks", evaluation.accuracy)]
-    console.print_table(
-        ["task", "accuracy in percent"], [(name, console.format_percent(share)) for name, share in rows]
-    )
+    shown = [(name, console.format_percent(share)) for name, share in rows]
+    console.print_table(["task", "accuracy in percent"], shown)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2.cli import console
+from msg2.cli import console, flags
 from msg2.cli.features import PhraseModel
-from msg2.cli.shared_options import Data, GivenOptions, TaskName, read_tasks, reads_data
+from msg2.cli.flags import argument, option, output_option
 from msg2.drawing.page_parts import step_phrases_page
 from msg2.files import write_whole
 from msg2.media.feature_store import is_feature_store
@@ -27,60 +23,47 @@ _SHOWN = 3
 Found = Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]]
 
 
-@reads_data()
+@flags.reads_data()
 def phrases(
-    data: Data,
-    spoken: Annotated[
-        Path, typer.Argument(metavar="NARRATION", help="A folder of captions, or a store made by `msg2 features`.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A page (.html) or a table (.csv).")
-    ] = None,
+    data: flags.Data,
+    spoken: Annotated[Path, argument("NARRATION", "A folder of captions, or a store made by `msg2 features`.")],
+    output: Annotated[Path | None, output_option("FILE", "A page (.html) or a table (.csv).")] = None,
     model: PhraseModel = None,
-    seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Before and after a step that count as around it.")
-    ] = AROUND_SECONDS,
-    task: TaskName = None,
+    seconds: Annotated[float, option("SECONDS", "Before and after a step: around it.", min=0)] = AROUND_SECONDS,
+    task: flags.TaskName = None,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """What is said around each step, and more often there than elsewhere: verb phrases, or sentences as they are.
 
     Example: `msg2 phrases crosstask_release transcripts --phrases en_core_web_sm -o spoken.html`
     """
-    if output is not None and output.suffix.lower() not in _WRITERS:
-        raise typer.BadParameter(f"-o {output} must end in {' or '.join(_WRITERS)}")
-    if is_feature_store(spoken) and model is not None:
-        raise typer.BadParameter("--phrases goes with captions; a store keeps what it was made with")
-    tasks = read_tasks(data, task, repeats="keep", **reading)
+    wrong_suffix = output is not None and output.suffix.lower() not in _WRITERS
+    flags.usage_error_if(wrong_suffix, f"-o {output} must end in {' or '.join(_WRITERS)}")
+    stored = model is not None and is_feature_store(spoken)
+    flags.usage_error_if(stored, "--phrases goes with captions; a store keeps what it was made with")
+    tasks = flags.read_tasks(data, task, repeats="keep", **reading)
     with console.progress_bar("reading narration") as progress:
         narrated = add_narration(tasks, spoken, model, progress=progress)
-    found = [(one, phrases_around_steps(one, seconds)) for one in narrated]
-    for one, around in found:
-        rows = [
-            (step, *(_format_phrase(phrase) for phrase in [*around[step], None, None, None][:_SHOWN]))
-            for step in one.steps
-        ]
-        console.print_table(["step", "said most tellingly", "then", "then"], rows, title=one.name)
+    found = [(each, phrases_around_steps(each, seconds)) for each in narrated]
+    for each, around in found:
+        shown = {step: [f"{p.phrase} ({p.near}/{p.times})" for p in around[step][:_SHOWN]] for step in each.steps}
+        rows = [(step, *said, *[""] * (_SHOWN - len(said))) for step, said in shown.items()]
+        console.print_table(["step", "said most tellingly", "then", "then"], rows, title=each.name)
     if output is not None:
         write_whole(output, _WRITERS[output.suffix.lower()](found, seconds))
         console.print_line(f"\nwritten  {output}")
 
 
-def _format_phrase(phrase: PhraseStatistics | None) -> str:
-    return "" if phrase is None else f"{phrase.phrase} ({phrase.near}/{phrase.times})"
-
-
 def _table(found: Found, _: float) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["task", "step", "phrase", "videos", "around", "in_all", "times_as_often", "g2"])
-    for task, around in found:
-        for step, said in around.items():
-            for one in said:
-                row = (one.phrase, one.videos, one.near, one.times, f"{one.lift:.4g}", f"{one.g2:.4g}")
-                writer.writerow([task.name, step, *row])
-    return text.getvalue()
+    columns = ["task", "step", "phrase", "videos", "around", "in_all", "times_as_often", "g2"]
+    rows = (
+        (task.name, step, p.phrase, p.videos, p.near, p.times, f"{p.lift:.4g}", f"{p.g2:.4g}")
+        for task, around in found
+        for step, said in around.items()
+        for p in said
+    )
+    return flags.as_csv(columns, rows)
 
 
 _WRITERS: Mapping[str, Callable[[Found, float], str]] = {

@@ -5,29 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from msg2.assist import Assistant
 from msg2.assist.planning import Plan
-from msg2.cli import console
-from msg2.cli.shared_options import GivenOptions, GraphFile, Json, read_as_recorded, reads_data, refuse
+from msg2.cli import console, flags
+from msg2.cli.flags import option
 from msg2.formats import read_graph
 
 
-@reads_data("overlap", "order")
+@flags.reads_data("overlap", "order")
 def plan(
-    graph: GraphFile,
-    goal: Annotated[str, typer.Option(metavar="STEP", help="The step that the plan ends with.")],
-    done: Annotated[list[str] | None, typer.Option(metavar="STEP", help="A step that is done, in order.")] = None,
-    length: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Steps of the plan, the goal included."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many plans.")] = 3,
-    data: Annotated[Path | None, typer.Option(metavar="DATA", help="Videos that say how probable each way is.")] = None,
-    json: Json = False,
+    graph: flags.GraphFile,
+    goal: Annotated[str, option("STEP", "The step that the plan ends with.")],
+    done: Annotated[list[str] | None, option("STEP", "A step that is done, in order.")] = None,
+    length: Annotated[int | None, option("N", "Steps of the plan, the goal included.", min=1)] = None,
+    k: Annotated[int, option("N", "How many plans.", "-k", min=1)] = 3,
+    data: Annotated[Path | None, option("DATA", "Videos that say how probable each way is.")] = None,
+    json: flags.Json = False,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """The most probable sequences of steps that respect the graph, from what is done to a goal.
 
@@ -35,10 +30,8 @@ def plan(
 
     Example: `msg2 plan graph.json --goal "serve" --done "boil water" --data steps.csv`
     """
-    if data is None:
-        refuse("--data", **reading)
     learned = read_graph(graph)
-    videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
+    videos = flags.read_if_given(learned, data, reading, repeats="keep")
     with console.progress_bar("planning"):
         assistant = Assistant(learned, videos)
         for name in done or ():

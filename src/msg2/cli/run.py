@@ -5,46 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from msg2 import pipeline
-from msg2.cli import console
+from msg2.cli import console, flags
 from msg2.cli.features import Captions, FrameEncoder, PhraseModel, SpeechModel, TextEncoderName, VideoJobs
-from msg2.cli.shared_options import Data, MethodName, Seed, Settings, TaskName, parse_settings
+from msg2.cli.flags import option, output_option
 from msg2.cli.states import EncoderName, VariantName
 from msg2.media.feature_extraction import ExtractionOptions
+from msg2.metrics import GraphScores
 from msg2.pipeline import RunOptions, TaskRun
 from msg2.states.configuration import get_variant
 
 _RUN, _EXTRACTION = RunOptions(), ExtractionOptions()
+SCORES = "accuracy", "spoc", "compatibility", "edge f1"
 
 
 def run(
-    data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder; with many tasks, of folders.")],
-    features: Annotated[
-        Path | None, typer.Option(metavar="STORE", help="The feature store of the videos (default: DATA/features).")
-    ] = None,
-    labels: Annotated[Path | None, typer.Option(metavar="TABLE", help="The labels, where DATA are the videos.")] = None,
-    steps: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Names of the steps: DATA is only narrated, labels are drafted.")
-    ] = None,
+    data: flags.Data,
+    output: Annotated[Path, output_option("OUT", "Folder; with many tasks, of folders.")],
+    features: Annotated[Path | None, option("STORE", "The features of the videos (default: DATA/features).")] = None,
+    labels: Annotated[Path | None, option("TABLE", "The labels, where DATA are the videos.")] = None,
+    steps: Annotated[Path | None, option("FILE", "Names of the steps, where labels are to be drafted.")] = None,
     captions: Captions = None,
     frame_encoder: FrameEncoder = _EXTRACTION.frame_encoder,
     text_encoder: TextEncoderName = _EXTRACTION.text_encoder,
     speech: SpeechModel = _EXTRACTION.speech_model,
     phrases: PhraseModel = _EXTRACTION.phrase_model,
     jobs: VideoJobs = 1,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="GRAPH", help="The true graph, to score against (default: DATA/truth.json).")
-    ] = None,
-    task: TaskName = None,
+    truth: Annotated[Path | None, option("GRAPH", "The true graph, for scores (default: DATA/truth.json).")] = None,
+    task: flags.TaskName = None,
     variant: VariantName = _RUN.variant,
     encoder: EncoderName = _RUN.encoder,
-    epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Of the training of states.")] = _RUN.epochs,
-    method: MethodName = _RUN.method,
-    settings: Settings = None,
-    seed: Seed = _RUN.seed,
+    epochs: Annotated[int, option("N", "Of the training of states.", min=1)] = _RUN.epochs,
+    method: flags.MethodName = _RUN.method,
+    settings: flags.Settings = None,
+    seed: flags.Seed = _RUN.seed,
 ) -> None:
     """The whole pipeline: features, the state predictor, the labels filled in, the graph before and after, a page.
 
@@ -54,11 +48,9 @@ def run(
 
     Example: `msg2 run videos --labels steps.csv -o result`
     """
-    if features is not None and (captions is not None or labels is not None):
-        raise typer.BadParameter("--features excludes --captions and --labels")
-    if steps is not None and (features is not None or labels is not None):
-        raise typer.BadParameter("--steps excludes --features and --labels")
-    inference = parse_settings(method, settings)
+    flags.usage_error_if(features and (captions or labels), "--features excludes --captions and --labels")
+    flags.usage_error_if(steps and (features or labels), "--steps excludes --features and --labels")
+    inference = flags.parse_settings(method, settings)
     with console.usage_errors():
         get_variant(variant)
     options = RunOptions(variant=variant, encoder=encoder, epochs=epochs, method=method, seed=seed)
@@ -74,19 +66,20 @@ def run(
 def print_runs(done: list[TaskRun]) -> None:
     """What runs have made: labels added, the graphs before and after with their scores, and the files."""
     rows = []
-    for one in done:
-        right = "" if one.additions is None else console.format_percent(one.additions.precision)
-        for name, graph in (("before", one.before), ("after", one.after)):
-            found = one.scores.get(name)
-            scores = () if found is None else (found.accuracy, found.spoc, found.compatibility, found.edges.f1)
-            added = (one.added, right) if name == "after" else ("", "")
-            shown = map(console.format_percent, scores) if scores else [""] * 4
-            rows.append((graph.task, name, *added, len(graph.edges()), *shown))
-    columns = ["task", "graph", "labels added", "right", "edges", "accuracy", "spoc", "compatibility", "edge f1"]
-    console.print_table(columns, rows)
-    for one in done:
-        console.print_note(f"{one.filled.name}: {one.note}")
-    for one in done:
-        console.print_line("")
-        for kind, path in one.files.items():
-            console.print_line(f"{kind:8} {path}")
+    for made in done:
+        right = "" if made.additions is None else console.format_percent(made.additions.precision)
+        before, after = (format_scores(made.scores.get(name)) for name in ("before", "after"))
+        rows.append((made.before.task, "before", "", "", len(made.before.edges()), *before))
+        rows.append((made.after.task, "after", made.added, right, len(made.after.edges()), *after))
+    console.print_table(["task", "graph", "labels added", "right", "edges", *SCORES], rows)
+    for made in done:
+        console.print_note(f"{made.filled.name}: {made.note}")
+    for made in done:
+        console.print_line("", *(f"{kind:8} {path}" for kind, path in made.files.items()))
+
+
+def format_scores(scores: GraphScores | None) -> list[str]:
+    """What stands in the columns `SCORES`."""
+    if scores is None:
+        return [""] * len(SCORES)
+    return [*map(console.format_percent, (scores.accuracy, scores.spoc, scores.compatibility, scores.edges.f1))]

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import typer
 
 from msg2.cli import console
+from msg2.cli.flags import argument, option, switch
 from msg2.errors import InputError, optional_dependency
 from msg2.files import write_together
 from msg2.server.settings import ServerSettings
@@ -25,16 +26,10 @@ _TOKEN_VARIABLE = "MSG2_TOKEN"
 
 
 def serve(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="DATA|GRAPH", help="What the app is to begin with.")
-    ] = None,
-    folder: Annotated[Path, typer.Option(metavar="DIR", help="Where all work is kept, as plain files.")] = (
-        _DEFAULT.folder
-    ),
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen at; by default, only this machine reaches it.")
-    ] = _DEFAULT.host,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")] = _DEFAULT.port,
+    paths: Annotated[list[Path] | None, argument("DATA|GRAPH", "What the app is to begin with.")] = None,
+    folder: Annotated[Path, option("DIR", "Where all work is kept, as plain files.")] = _DEFAULT.folder,
+    host: Annotated[str, option("ADDRESS", "Where to listen; by default for this machine only.")] = _DEFAULT.host,
+    port: Annotated[int, option("N", "0 takes any that is free.", min=0, max=65535)] = _DEFAULT.port,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -43,10 +38,8 @@ def serve(
             "By default it is a new one at every start.",
         ),
     ] = None,
-    no_token: Annotated[
-        bool, typer.Option("--no-token", help="Let in everybody who can reach the address, all users of this machine.")
-    ] = False,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    no_token: Annotated[bool, switch("--no-token", "Let in everybody who can reach the address.")] = False,
+    no_browser: Annotated[bool, switch("--no-browser", "Only print the address.")] = False,
 ) -> None:
     """The web app on this machine: learn graphs from your data, follow runs, draw graphs by hand, correct labels.
 

@@ -8,49 +8,30 @@ from typing import Annotated, Literal
 import typer
 
 from msg2 import drawing, metrics
-from msg2.cli import console
-from msg2.cli.shared_options import (
-    GivenOptions,
-    TaskName,
-    read_as_recorded,
-    read_tasks,
-    reads_data,
-    refuse,
-    takes_fields,
-)
+from msg2.cli import console, flags
+from msg2.cli.flags import argument, option, output_option
 from msg2.formats import read_graph
 from msg2.formats.reading import choose_task
 
 
-@takes_fields(drawing.PictureOptions, "picture", ("direction", "font_size", "width", "legend", "dpi"), panel="Picture")
-@reads_data("repeats", "overlap", "order")
+@flags.takes_fields(
+    drawing.PictureOptions, "picture", ("direction", "font_size", "width", "legend", "dpi"), panel="Picture"
+)
+@flags.reads_data("repeats", "overlap", "order")
 def show(
-    graph: Annotated[
-        Path, typer.Argument(metavar="GRAPH|DATA", help="A graph file; for --view directly-follows, the data.")
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Its suffix decides the format: " + " ".join(drawing.SUFFIXES)
-        ),
-    ],
-    compare: Annotated[
-        Path | None, typer.Option(metavar="TRUTH", help="Colour redundant edges blue and missing ones red.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="On a page (.html): videos to play on the graph.")
-    ] = None,
-    media: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The video files, which then play along; with --data.")
-    ] = None,
+    graph: Annotated[Path, argument("GRAPH|DATA", "A graph file; for --view directly-follows, the data.")],
+    output: Annotated[Path, output_option("FILE", "Its suffix decides the format: " + " ".join(drawing.SUFFIXES))],
+    compare: Annotated[Path | None, option("TRUTH", "Colour redundant edges blue and missing ones red.")] = None,
+    data: Annotated[Path | None, option("DATA", "On a page (.html): videos to play on the graph.")] = None,
+    media: Annotated[Path | None, option("FOLDER", "The video files, which then play along; with --data.")] = None,
     view: Annotated[
         Literal["graph", "directly-follows"],
         typer.Option(help="The graph, or of data how often one step came right after another."),
     ] = "graph",
-    task: TaskName = None,
+    task: flags.TaskName = None,
     *,
-    reading: GivenOptions,
-    picture: GivenOptions,
+    reading: flags.GivenOptions,
+    picture: flags.GivenOptions,
 ) -> None:
     """Draw a graph, or write it in another format.
 
@@ -65,20 +46,19 @@ def show(
     with console.usage_errors():
         options = drawing.PictureOptions(**picture)
     if view == "directly-follows":
-        refuse("--view graph", compare=compare, data=data, media=media)
-        shown = choose_task(read_tasks(graph, **reading), task, graph)
+        flags.refuse("--view graph", compare=compare, data=data, media=media)
+        shown = choose_task(flags.read_tasks(graph, **reading), task, graph)
         console.print_line(str(drawing.show_directly_follows(shown, output, options)))
         return
-    refuse("--view directly-follows", task=task)
-    learnt, truth, videos = read_graph(graph), None, None
+    flags.refuse("--view directly-follows", task=task)
+    learnt, truth = read_graph(graph), None
     if compare is not None:
         truth = read_graph(compare)
         metrics.match_step_names(learnt, truth)  # it says which step has no partner
         truth = metrics.match_step_names(truth, learnt)
     if data is None:
-        refuse("--data", media=media, **reading)
-    else:
-        videos = read_as_recorded(learnt, data, **reading)
+        flags.refuse("--data", media=media)
+    videos = flags.read_if_given(learnt, data, reading)
     addresses = None if media is None or videos is None else drawing.find_video_links(videos, media, output)
     with console.progress_bar("drawing"):
         written = drawing.show(learnt, output, videos=videos, compare=truth, media=addresses, picture=options)

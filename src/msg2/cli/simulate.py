@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from msg2.cli import console
-from msg2.cli.shared_options import GivenOptions, takes_fields
+from msg2.cli import console, flags
+from msg2.cli.flags import argument, option, output_option, switch
 from msg2.errors import InputError
 from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
@@ -19,26 +19,24 @@ from msg2.simulation.simulation_files import write_simulation
 from msg2.simulation.simulator import NoiseOptions, SimulationOptions
 
 
-@takes_fields(NoiseOptions, "rates", [rate.name for rate in fields(NoiseOptions)], panel="Noise")
-@takes_fields(RandomWorldOptions, "shape", ("steps", "depth", "or_rate"), prefix="random: ")
+@flags.takes_fields(NoiseOptions, "rates", [rate.name for rate in fields(NoiseOptions)], panel="Noise")
+@flags.takes_fields(RandomWorldOptions, "shape", ("steps", "depth", "or_rate"), prefix="random: ")
 def simulate(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="WORLD",
-            help="A household world (make-coffee), or random; without it, they are listed.",
+        argument(
+            "WORLD",
+            "A household world (make-coffee), or random; without it, they are listed.",
             autocompletion=lambda: [*(world.name.lower().replace(" ", "-") for world in household_worlds()), "random"],
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Folder to write to.")] = None,
-    videos: Annotated[int | None, typer.Option(metavar="N", help="Demonstrations.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Everything follows from it.")] = 0,
-    features: Annotated[
-        bool, typer.Option("--features", help="Also what the videos show and say, as a feature store: OUT/features.")
-    ] = False,
+    output: Annotated[Path | None, output_option("OUT", "Folder to write to.")] = None,
+    videos: Annotated[int | None, option("N", "Demonstrations.")] = None,
+    seed: Annotated[int, option("N", "Everything follows from it.", min=0)] = 0,
+    features: Annotated[bool, switch("--features", "Also what videos show and say, as OUT/features.")] = False,
     *,
-    shape: GivenOptions,
-    rates: GivenOptions,
+    shape: flags.GivenOptions,
+    rates: flags.GivenOptions,
 ) -> None:
     """A noisy world with its true graph: OUT/steps.csv are the labels, OUT/truth.json is the graph.
 

@@ -9,18 +9,9 @@ from typing import Annotated
 import typer
 
 from msg2 import states
-from msg2.cli import console
+from msg2.cli import console, flags
 from msg2.cli.app import PlainGroup
-from msg2.cli.shared_options import (
-    Data,
-    GivenOptions,
-    Json,
-    TaskName,
-    read_tasks,
-    reads_data,
-    refuse_clashes,
-    takes_fields,
-)
+from msg2.cli.flags import argument, option, output_option, switch
 from msg2.drawing.plots import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
@@ -40,12 +31,9 @@ app = typer.Typer(
     cls=PlainGroup, no_args_is_help=True, help="The state predictor: labels and features in, completed labels out."
 )
 
-FeaturesPath = Annotated[Path, typer.Option("--features", metavar="STORE", help="The feature store of the videos.")]
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a folder per task.")]
-VariantName = Annotated[
-    str,
-    typer.Option(metavar="NAME", help=f"One of {', '.join(VARIANTS)}.", autocompletion=lambda: list(VARIANTS)),
-]
+FeaturesPath = Annotated[Path, option("STORE", "The feature store of the videos.", "--features")]
+ModelPath = Annotated[Path, argument("MODEL", "Folder of a model, or of a folder per task.")]
+VariantName = Annotated[str, option("NAME", f"One of {', '.join(VARIANTS)}.", autocompletion=lambda: list(VARIANTS))]
 EncoderName = Annotated[
     str | None,
     typer.Option(
@@ -59,21 +47,19 @@ _FILLING = "confidence", "uncalibrated", "threshold", "read_at"
 
 
 @app.command()
-@reads_data()
-@takes_fields(TrainingOptions, "given", _TRAINING, panel="Training")
+@flags.reads_data()
+@flags.takes_fields(TrainingOptions, "given", _TRAINING, panel="Training")
 def train(
-    data: Data,
+    data: flags.Data,
     features: FeaturesPath,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Folder for the model or models.")],
-    task: TaskName = None,
+    output: Annotated[Path, output_option("OUT", "Folder for the model or models.")],
+    task: flags.TaskName = None,
     variant: VariantName = VARIANT,
     encoder: EncoderName = None,
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Also write the curves for TensorBoard: OUT/tensorboard.")
-    ] = False,
+    tensorboard: Annotated[bool, switch("--tensorboard", "Also write curves to OUT/tensorboard.")] = False,
     *,
-    reading: GivenOptions,
-    given: GivenOptions,
+    reading: flags.GivenOptions,
+    given: flags.GivenOptions,
 ) -> None:
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
@@ -86,7 +72,7 @@ def train(
     """
     with console.usage_errors():
         options = get_variant(variant).training(**given)
-    tasks, store = read_tasks(data, task, **reading), open_store(features)
+    tasks, store = flags.read_tasks(data, task, **reading), open_store(features)
     with console.stop_between_epochs() as interruptible, console.progress_bar("training") as show:
         trainings = states.train_tasks(
             tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
@@ -104,19 +90,16 @@ def train(
 
 
 @app.command()
-@reads_data()
-@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@flags.reads_data()
+@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def fill(
     model: ModelPath,
-    data: Data,
+    data: flags.Data,
     features: FeaturesPath,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILLED.csv", help=f"The completed labels: {' '.join(WRITE_SUFFIXES)}."),
-    ],
+    output: Annotated[Path, output_option("FILLED.csv", f"The completed labels: {' '.join(WRITE_SUFFIXES)}.")],
     *,
-    reading: GivenOptions,
-    given: GivenOptions,
+    reading: flags.GivenOptions,
+    given: flags.GivenOptions,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
@@ -127,9 +110,9 @@ def fill(
     """
     with console.usage_errors():
         options = FillOptions(**given)
-    refuse_clashes([output], data)
+    flags.refuse_clashes([output], data)
     match_suffix(output)
-    tasks = read_tasks(data, repeats="keep", **reading)
+    tasks = flags.read_tasks(data, repeats="keep", **reading)
     with errors_at(data), console.progress_bar("filling in"):
         filled = states.fill_tasks(model, tasks, open_store(features), options)
     completed = [filled.get(task.name, task) for task in tasks]
@@ -137,26 +120,24 @@ def fill(
     for name, task in filled.items():
         console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
     added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
-    labels = sum(len(video.segments) for task in tasks for video in task)
+    labels = sum(task.labels for task in tasks)
     console.print_line(
         f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.format_paths(written)}"
     )
 
 
 @app.command()
-@reads_data()
-@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@flags.reads_data()
+@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def evaluate(
     model: ModelPath,
-    data: Data,
+    data: flags.Data,
     features: FeaturesPath,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="What was really performed, as a table of steps.")
-    ] = None,
-    json: Json = False,
+    truth: Annotated[Path | None, option("TABLE", "What was really performed, as a table of steps.")] = None,
+    json: flags.Json = False,
     *,
-    reading: GivenOptions,
-    given: GivenOptions,
+    reading: flags.GivenOptions,
+    given: flags.GivenOptions,
 ) -> None:
     """How well a model tells which steps are completed, in videos that it was not trained on.
 
@@ -168,8 +149,8 @@ def evaluate(
     """
     with console.usage_errors():
         options = FillOptions(**given)
-    tasks = read_tasks(data, **reading)
-    true = None if truth is None else read_tasks(truth, repeats="keep")
+    tasks = flags.read_tasks(data, **reading)
+    true = None if truth is None else flags.read_tasks(truth, repeats="keep")
     scores = {}
     with errors_at(data), console.progress_bar("evaluating"):
         for name, trained in states.load_trained_models(model, tasks, open_store(features)):
@@ -181,26 +162,24 @@ def evaluate(
         return
     columns = ["accuracy", "auc", *([] if truth is None else ["precision", "recall"])]
     for name, parts in scores.items():
-        rows = [
-            (part, *(console.format_percent(values[column]) for column in columns)) for part, values in parts.items()
-        ]
+        rows = [(part, *(console.format_percent(shares[c]) for c in columns)) for part, shares in parts.items()]
         console.print_table(["percent", *columns], rows, name)
 
 
 @app.command()
-@reads_data()
-@takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@flags.reads_data()
+@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
 def plot(
     model: ModelPath,
-    data: Data,
+    data: flags.Data,
     features: FeaturesPath,
-    video: Annotated[str, typer.Option(metavar="ID", help="The video to draw.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=f"{' or '.join(FIGURE_SUFFIXES)}.")],
-    task: TaskName = None,
-    graph: Annotated[Path | None, typer.Option(metavar="GRAPH", help="Rows in the order of this graph.")] = None,
+    video: Annotated[str, option("ID", "The video to draw.")],
+    output: Annotated[Path, output_option("FILE", f"{' or '.join(FIGURE_SUFFIXES)}.")],
+    task: flags.TaskName = None,
+    graph: Annotated[Path | None, option("GRAPH", "Rows in the order of this graph.")] = None,
     *,
-    reading: GivenOptions,
-    given: GivenOptions,
+    reading: flags.GivenOptions,
+    given: flags.GivenOptions,
 ) -> None:
     """When each step of a video was completed: labelled steps in green, inferred ones in red.
 
@@ -210,7 +189,7 @@ def plot(
         options = FillOptions(**given)
         if output.suffix.lower() not in FIGURE_SUFFIXES:
             raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
-    tasks = [one for one in read_tasks(data, task, repeats="keep", **reading) if any(v.id == video for v in one)]
+    tasks = [one for one in flags.read_tasks(data, task, repeats="keep", **reading) if any(v.id == video for v in one)]
     if len(tasks) != 1:
         what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")

@@ -6,23 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2.cli import console
-from msg2.cli.shared_options import (
-    Data,
-    GivenOptions,
-    MethodName,
-    Seed,
-    Settings,
-    TaskName,
-    as_csv,
-    keep_tasks_with_two_videos,
-    parse_settings,
-    read_tasks,
-    reads_data,
-    refuse_clashes,
-)
+from msg2.cli import console, flags
+from msg2.cli.flags import option, output_option
 from msg2.drawing.plots import sweep_plot
 from msg2.errors import MissingExtraError
 from msg2.files import write_together
@@ -32,16 +17,18 @@ from msg2.inference.inference import SWEPT_METHOD
 from msg2.progress import LOGGER, prefix_messages
 
 
-@reads_data("repeats", "overlap", "order", "tier", "fps")
+@flags.reads_data("repeats", "overlap", "order", "tier", "fps")
 def sweep(
-    data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="CSV file, or a folder for sweep.csv.")],
-    method: MethodName = SWEPT_METHOD,
-    settings: Settings = None,
-    task: TaskName = None,
-    seed: Seed = 0,
+    data: flags.Data,
+    output: Annotated[Path, output_option("OUT", "CSV file, or a folder for sweep.csv.")],
+    method: Annotated[
+        str, option("NAME", "A method that has a δ.", autocompletion=flags.complete_method)
+    ] = SWEPT_METHOD,
+    settings: flags.Settings = None,
+    task: flags.TaskName = None,
+    seed: flags.Seed = 0,
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
 
@@ -51,21 +38,20 @@ def sweep(
 
     Example: `msg2 sweep steps.csv -o sweep.csv`
     """
-    options = parse_settings(method, settings, delta="auto")
-    if options.pop("delta") != "auto":
-        raise typer.BadParameter("every delta is tried: leave out --set delta")
-    tasks = read_tasks(data, task, **reading)
+    options = flags.parse_settings(method, settings, delta="auto")
+    flags.usage_error_if(options.pop("delta") != "auto", "every delta is tried: leave out --set delta")
+    tasks = flags.read_tasks(data, task, **reading)
     table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
     plot = table.with_suffix(".svg")
-    refuse_clashes([table, plot], data)
-    tasks = keep_tasks_with_two_videos(tasks, data)
+    flags.refuse_clashes([table, plot], data)
+    tasks = flags.keep_tasks_with_two_videos(tasks, data)
     with console.progress_bar("sweeping") as show:
         sweeps = [
             (each.name, sweep_delta(each, method, seed=seed, progress=prefix_messages(show, each.name), **options))
             for each in tasks
         ]
     title = f"{method}: {tasks[0].name if len(tasks) == 1 else f'{len(tasks)} tasks'}"
-    contents: dict[Path, str | bytes] = {table: as_csv(SweepPoint, sweeps)}
+    contents: dict[Path, str | bytes] = {table: flags.fields_as_csv(SweepPoint, sweeps)}
     try:
         contents[plot] = sweep_plot([points for _, points in sweeps], title)
     except MissingExtraError as missing:

@@ -13,32 +13,27 @@ import typer
 from msg2.assist import Assistant
 from msg2.assist.events import answer_event
 from msg2.assist.monitoring import THRESHOLD
-from msg2.cli import console
-from msg2.cli.shared_options import GivenOptions, GraphFile, read_as_recorded, reads_data, refuse
+from msg2.cli import console, flags
+from msg2.cli.flags import option
 from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.task import Absent
 
 
-@reads_data("overlap", "order")
+@flags.reads_data("overlap", "order")
 def watch(
-    graph: GraphFile,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="Videos to learn from: probabilities, mistakes, time left.")
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep the run in this file after every event; go on with it if it is there."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Next steps in an answer, at most.")] = 5,
+    graph: flags.GraphFile,
+    data: Annotated[Path | None, option("DATA", "Videos to learn from: probabilities, mistakes, time left.")] = None,
+    save: Annotated[Path | None, option("FILE", "Keep the run in this file, and go on with it if it is there.")] = None,
+    k: Annotated[int, option("N", "Next steps in an answer, at most.", "-k", min=1)] = 5,
     threshold: Annotated[
-        float, typer.Option(metavar="P", min=0, max=1, help="Probability from which on a step is called a mistake.")
+        float, option("P", "From this probability on, a step is a mistake.", min=0, max=1)
     ] = THRESHOLD,
     absent: Annotated[
         Absent, typer.Option(help="What is not told was not done, or may have been: the one who watches may miss it.")
     ] = "skipped",
     *,
-    reading: GivenOptions,
+    reading: flags.GivenOptions,
 ) -> None:
     """Watch one run of the task: an event per line in, an answer per line out, both JSON.
 
@@ -49,9 +44,7 @@ def watch(
     Example: `msg2 watch graph.json --data steps.csv < events.jsonl`
     """
     learned = read_graph(graph)
-    if data is None:
-        refuse("--data", **reading)
-    videos = None if data is None else read_as_recorded(learned, data, **{"repeats": "keep", **reading})
+    videos = flags.read_if_given(learned, data, reading, repeats="keep")
     with console.progress_bar("learning"):
         if save is not None and save.exists():
             assistant = Assistant.load(save, learned, videos, threshold=threshold, absent=absent)

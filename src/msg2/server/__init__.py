@@ -2,7 +2,7 @@
 
 Everything is kept as plain files in one folder. Whatever a visitor sends is worked on in a process of its own.
 `web_app` puts it together, with the screens; `schemas` has the JSON, `security` who may ask, `settings` the limits.
-The routes are in `uploads` (datasets), `graphs`, `workbench` (labels) and `live_runs`. `workspace` keeps datasets and
-graphs, `jobs` learns in the background, `workers` runs tasks in processes: those in `dataset_workers`, `graph_workers`
-and `label_workers`.
+The other routes are in `routes` (datasets, graphs), `workbench` (labels) and `live_runs`. `workspace` keeps datasets
+and graphs, `jobs` learns in the background, `workers` runs tasks in processes: those of `dataset_workers` and
+`graph_workers`.
 """

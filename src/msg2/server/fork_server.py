@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from msg2.server import graph_workers, label_workers  # noqa: F401
+from msg2.server import graph_workers  # noqa: F401
 
 
 def _show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

@@ -26,8 +26,9 @@ from msg2.inference.inference import run_inference
 from msg2.metrics import compare_graphs
 from msg2.options import fields_to_json
 from msg2.progress import Progress, no_progress
+from msg2.server import schemas
 from msg2.server.dataset_workers import pack_files, read_tasks, unit_of
-from msg2.server.schemas import DatasetRecord, DirectlyFollowsQuery, JobRequest, LabelRow, LearnSettings
+from msg2.server.schemas import DatasetRecord, LabelRow, LearnSettings
 from msg2.server.workers import JsonObject
 from msg2.task import Task
 
@@ -37,11 +38,8 @@ _MAX_REMEMBERED = 32
 """Live runs that need not be replayed when they are asked again."""
 
 
-# -- graphs -----------------------------------------------------------------------------------------------------
-
-
 def learn_graph(
-    path: Path, dataset: DatasetRecord, request: JobRequest, folder: Path, *, progress: Progress
+    path: Path, dataset: DatasetRecord, request: schemas.JobRequest, folder: Path, *, progress: Progress
 ) -> JsonObject:
     """Learn the graph of a job, and write it with its page."""
     progress(0, None, "reading")
@@ -70,7 +68,7 @@ def save_merged_graph(paths: Sequence[Path], folder: Path) -> JsonObject:
     return {**_save_graph(result.graph, folder), "votes": [vote.to_json() for vote in result.votes]}
 
 
-def view_graph(path: Path, top_down: bool) -> JsonObject:
+def view_graph(path: Path, top_down: bool) -> schemas.GraphViewResponse:
     """Draw a graph, and say what it knows of each step."""
     graph = read_graph(path)
     return {
@@ -101,7 +99,7 @@ def export_graph(path: Path, suffix: str, folder: Path) -> str:
 
 
 def export_directly_follows(
-    path: Path, dataset: DatasetRecord, query: DirectlyFollowsQuery, suffix: str, folder: Path
+    path: Path, dataset: DatasetRecord, query: schemas.DirectlyFollowsQuery, suffix: str, folder: Path
 ) -> str:
     """Draw how often one step of a dataset came right after another."""
     task = choose_task(read_tasks(path, dataset), query.task, path)
@@ -131,9 +129,6 @@ def _save_graph(graph: SubtaskGraph, folder: Path, videos: Task | None = None) -
     }
 
 
-# -- questions about what came with the request -----------------------------------------------------------------
-
-
 def infer_graph(settings: LearnSettings, rows: Sequence[LabelRow], path: Path) -> JsonObject:
     """Learn the graph of labels."""
     return _learn(_read_rows(rows, settings.task, path, **settings.reading()), settings, no_progress).to_json()
@@ -141,10 +136,11 @@ def infer_graph(settings: LearnSettings, rows: Sequence[LabelRow], path: Path) -
 
 def rank_next_steps(
     graph: JsonObject, done: Sequence[str], ranker: str | None, rows: Sequence[LabelRow], path: Path
-) -> JsonObject:
+) -> dict[str, list[schemas.NextStepEntry]]:
     """Rank the steps that are left."""
     task = _read_rows(rows, None, path) if rows else None
-    return {"steps": assist.forecast(SubtaskGraph.from_json(graph), done, ranker, task).to_json()["next"]}
+    ranked = assist.forecast(SubtaskGraph.from_json(graph), done, ranker, task).to_json()["next"]
+    return {"steps": [{**step, "seconds": step.get("seconds")} for step in cast(list[schemas.NextStepEntry], ranked)]}
 
 
 def check_labels(graph: JsonObject, rows: Sequence[LabelRow], path: Path) -> JsonObject:
@@ -152,7 +148,7 @@ def check_labels(graph: JsonObject, rows: Sequence[LabelRow], path: Path) -> Jso
     return assist.check(SubtaskGraph.from_json(graph), _read_rows(rows, None, path, repeats="keep")).to_json()
 
 
-def draw_graph(graph: JsonObject) -> JsonObject:
+def draw_graph(graph: JsonObject) -> schemas.DrawResponse:
     """Draw a graph that is being edited by hand: all of it, also what follows from the rest."""
     parsed = SubtaskGraph.from_json(graph)
     return {"svg": drawing.svg(parsed, reduce=False), "graph": parsed.to_json()}
@@ -170,22 +166,16 @@ def _read_rows(rows: Sequence[LabelRow], task: str | None, path: Path, **reading
     return choose_task(tasks, task, path)
 
 
-# -- live runs --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RunSetup:
     """What runs are followed with; it is another one where a file has changed."""
 
     graph: Path
-    data: Path | None
-    dataset: str | None
-    """The record of the data, as JSON."""
+    data: Path  # that of the graph, where there are no data
+    dataset: str | None  # the record of the data, as JSON
     overlap: str | None
-    changed: tuple[int, ...]
-    """When the files were written."""
+    changed: tuple[int, int]  # when the files were written
     most_events: int
-    """Events that one run may have."""
 
 
 class RunOutcome(TypedDict):
@@ -202,7 +192,7 @@ class RunFollower:
 
     def __init__(self, setup: RunSetup) -> None:
         graph, task = read_graph(setup.graph), None
-        if setup.data is not None and setup.dataset is not None:
+        if setup.dataset is not None:
             dataset = DatasetRecord.model_validate_json(setup.dataset)
             overlap = {} if setup.overlap is None else {"overlap": setup.overlap}
             tasks = read_tasks(setup.data, dataset, repeats="keep", **overlap)

@@ -150,7 +150,7 @@ class JobQueue:
                 workspace.graphs.folder(record.id),
                 seconds=self._settings.job_seconds,
                 progress=progress,
-                translate=workspace.dataset_translator(dataset),
+                path_name=workspace.dataset_name(dataset),
             )
         return update_record(record, **result.value, state="done", remarks=result.messages)
 

@@ -10,29 +10,21 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Annotated, TypeAlias, cast
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from msg2.errors import InputError
+from msg2.server import schemas
 from msg2.server.graph_workers import GRAPH_FILE, RunOutcome, RunSetup, answer_run
 from msg2.server.jobs import QueueFullError
-from msg2.server.schemas import (
-    OpenRunRequest,
-    RecordId,
-    RunAnswer,
-    RunEvent,
-    RunRecord,
-    RunResponse,
-    RunsResponse,
-    RunSummary,
-)
-from msg2.server.workers import JsonObject, TranslateText, WorkerPool
+from msg2.server.schemas import RecordId, RunAnswer, RunEvent, RunRecord, RunResponse
+from msg2.server.workers import JsonObject, WorkerPool
 from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _ASK: JsonObject = {"ask": True}
@@ -40,6 +32,13 @@ _MAX_UNREAD = 64
 """Messages that wait for one listener; of a slower one the oldest are dropped."""
 _KEEP_ALIVE_SECONDS = 15.0
 """Silence after which a comment is sent: else a proxy may take the stream for dead."""
+_STREAM: dict[int | str, JsonObject] = {
+    200: {
+        "description": "Server-sent events: the data of each is an answer, as events get it, and its id the "
+        "version. The last one is of the type `removed`, where the run was.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
 
 
 class RunListener:
@@ -83,6 +82,13 @@ class LiveRuns:
         self._locks: dict[str, threading.Lock] = {}
         self._listeners: dict[str, list[RunListener]] = {}
         self._opening = 0
+        self.router = router = APIRouter(prefix="/api/runs", tags=["runs"])
+        router.get("")(self.list_runs)
+        router.post("", status_code=201)(self.open_run)
+        router.get("/{id}")(self.get_run)
+        router.post("/{id}/events")(self.tell_run)
+        router.get("/{id}/stream", response_class=StreamingResponse, responses=_STREAM)(self.stream_run)
+        router.delete("/{id}", status_code=204)(self.remove_run)
 
     def close(self) -> None:
         """End all streams and processes."""
@@ -95,14 +101,12 @@ class LiveRuns:
             for listener in [listener for listeners in self._listeners.values() for listener in listeners]:
                 listener.send(None)
 
-    # -- runs ---------------------------------------------------------------------------------------------------
+    def list_runs(self) -> dict[Literal["runs"], list[schemas.RunSummary]]:
+        """All live runs, the newest first."""
+        return {"runs": [record.summary() for record in self._records.records()]}
 
-    def summaries(self) -> list[RunSummary]:
-        """List all runs, the newest first."""
-        return [record.summary() for record in self._records.records()]
-
-    def open(self, request: OpenRunRequest) -> RunResponse:
-        """Begin a run; where nobody follows this graph with these data yet, what they say is learned first."""
+    def open_run(self, request: schemas.OpenRunRequest) -> RunResponse:
+        """Begin a run of a graph that is kept. The first one learns from the data, which may take seconds."""
         with self._changing:
             kept = sum(1 for _ in self._records.root.iterdir())  # to read them all would hold up those who wait
             if self._opening + kept >= self._settings.runs:
@@ -118,26 +122,27 @@ class LiveRuns:
                 self._opening -= 1
         return record.response(_answer(record, outcome), log=[])
 
-    def get(self, id: str) -> RunResponse:
-        """Return how a run stands, with everything that was told."""
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, _ASK, log=True)
-        return record.response(_answer(record, outcome), outcome["log"])
+    def get_run(self, id: RecordId) -> RunResponse:
+        """How a run stands: the present answer, and everything that was told."""
+        with self._asked(id, _ASK, log=True) as (record, outcome):
+            return record.response(_answer(record, outcome), outcome["log"])
 
-    def tell(self, id: str, event: RunEvent) -> RunAnswer:
-        """Tell a run what happened, and those who listen how it stands now."""
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, event)
+    def tell_run(self, id: RecordId, event: RunEvent) -> RunAnswer:
+        """Tell what happened, or ask; an event that is refused changes nothing."""
+        with self._asked(id, event) as (record, outcome):
             if outcome["saved"] != record.saved:
                 record = update_record(record, saved=outcome["saved"], version=record.version + 1)
                 self._records.put(record)
                 self._publish(id, _message(record, outcome))
             return _answer(record, outcome)
 
-    def remove(self, id: str) -> None:
-        """Remove a run; the streams of it end."""
+    async def stream_run(self, id: RecordId) -> Response:
+        """The present answer at once, then every new one as it comes, until the run is removed."""
+        listener = await run_in_threadpool(self.listen, id, asyncio.get_running_loop())
+        return RunStreamResponse(self, id, listener)
+
+    def remove_run(self, id: RecordId) -> None:
+        """Remove a run; its streams end."""
         with self._lock(id):
             self._records.remove(id)
             self._publish(id, "event: removed\ndata: {}\n\n")
@@ -145,14 +150,10 @@ class LiveRuns:
             with self._changing:
                 self._locks.pop(id, None)
 
-    # -- listeners ----------------------------------------------------------------------------------------------
-
     def listen(self, id: str, loop: asyncio.AbstractEventLoop) -> RunListener:
         """Add a listener, who is sent the present answer at once."""
         listener = RunListener(loop)
-        with self._lock(id):
-            record = self._records.get(id)
-            outcome = self._ask_run(record, _ASK)
+        with self._asked(id, _ASK) as (record, outcome):
             with self._changing:
                 if sum(map(len, self._listeners.values())) >= self._settings.listeners:
                     raise QueueFullError("too many are listening", hint="try again later")
@@ -172,15 +173,13 @@ class LiveRuns:
             for listener in self._listeners.get(id, ()):
                 listener.send(message)
 
-    # -- workers ------------------------------------------------------------------------------------------------
-
     def _lock(self, id: str) -> threading.Lock:
         """The lock of a run, which is there: one event after the other."""
         self._records.get(id)
         with self._changing:
             return self._locks.setdefault(id, threading.Lock())
 
-    def _choose_data(self, request: OpenRunRequest) -> str | None:
+    def _choose_data(self, request: schemas.OpenRunRequest) -> str | None:
         """The dataset that was asked for or, where the request leaves that open, that the graph was learned from."""
         graph = self._workspace.graphs.get(request.graph)
         if "data" in request.model_fields_set or graph.job is None:
@@ -190,29 +189,32 @@ class LiveRuns:
         except NotFoundError:
             return None
 
-    def _ask_run(self, record: RunRecord, event: RunEvent, log: bool = False) -> RunOutcome:
-        try:
-            return self._ask(record.id, record.graph, record.data, record.saved, event, log)
-        except NotFoundError:
-            what = "the graph of this run, or its data, has been removed"
-            raise InputError(what, hint="open another run") from None
+    @contextmanager
+    def _asked(self, id: str, event: RunEvent, log: bool = False) -> Iterator[tuple[RunRecord, RunOutcome]]:
+        """Ask a run; until the end of the block, nobody else does."""
+        with self._lock(id):
+            record = self._records.get(id)
+            try:
+                outcome = self._ask(id, record.graph, record.data, record.saved, event, log)
+            except NotFoundError:
+                what = "the graph of this run, or its data, has been removed"
+                raise InputError(what, hint="open another run") from None
+            yield record, outcome
 
     def _ask(self, id: str, graph: str, data: str | None, *question: object) -> RunOutcome:
         """Ask the worker of a graph and its data; where one of these has changed, that is another worker."""
         workspace, record = self._workspace, self._workspace.graphs.get(graph)
-        file, path, dataset = workspace.graph_file(graph, GRAPH_FILE), None, None
-        translate: TranslateText = str
-        if data is not None:
-            dataset = workspace.datasets.get(data)
-            path, translate = workspace.dataset_path(dataset), workspace.dataset_translator(dataset)
+        file = workspace.graph_file(graph, GRAPH_FILE)
+        dataset = None if data is None else workspace.datasets.get(data)
+        path, name = path_name = (file, str(file)) if dataset is None else workspace.dataset_name(dataset)
         try:
-            changed = tuple(each.stat().st_mtime_ns for each in (file, path) if each is not None)
+            changed = file.stat().st_mtime_ns, path.stat().st_mtime_ns
         except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", where=translate(str(path or file))) from None
+            raise InputError(f"cannot be read ({error.strerror})", where=name) from None
         overlap = None if record.job is None else record.job.overlap
         described = None if dataset is None else dataset.model_dump_json()
         setup = RunSetup(file, path, described, overlap, changed, self._settings.run_events)
-        return self._pool.run(setup, answer_run, setup, id, *question, translate=translate).value
+        return self._pool.run(setup, answer_run, setup, id, *question, path_name=path_name).value
 
 
 def _answer(record: RunRecord, outcome: RunOutcome) -> RunAnswer:
@@ -222,19 +224,6 @@ def _answer(record: RunRecord, outcome: RunOutcome) -> RunAnswer:
 def _message(record: RunRecord, outcome: RunOutcome) -> str:
     """An answer as a server-sent event."""
     return f"id: {record.version}\ndata: {json.dumps(_answer(record, outcome))}\n\n"
-
-
-# -- routes -----------------------------------------------------------------------------------------------------
-
-
-router = APIRouter(prefix="/api/runs", tags=["runs"])
-
-
-def _get_runs(request: Request) -> LiveRuns:
-    return cast(LiveRuns, request.app.state.runs)
-
-
-_Runs: TypeAlias = Annotated[LiveRuns, Depends(_get_runs)]
 
 
 class RunStreamResponse(StreamingResponse):
@@ -250,50 +239,3 @@ class RunStreamResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._runs.forget(self._id, self._listener)
-
-
-@router.get("")
-def list_runs(runs: _Runs) -> RunsResponse:
-    """All live runs, the newest first."""
-    return RunsResponse(runs=runs.summaries())
-
-
-@router.post("", status_code=201)
-def open_run(request: OpenRunRequest, runs: _Runs) -> RunResponse:
-    """Begin a run of a graph that is kept. The first one learns from the data, which may take seconds."""
-    return runs.open(request)
-
-
-@router.get("/{id}")
-def get_run(id: RecordId, runs: _Runs) -> RunResponse:
-    """How a run stands: the present answer, and everything that was told."""
-    return runs.get(id)
-
-
-@router.post("/{id}/events")
-def tell_run(id: RecordId, event: RunEvent, runs: _Runs) -> RunAnswer:
-    """Tell what happened, or ask; an event that is refused changes nothing."""
-    return runs.tell(id, event)
-
-
-@router.get(
-    "/{id}/stream",
-    response_class=StreamingResponse,
-    responses={
-        200: {
-            "description": "Server-sent events: the data of each is an answer, as events get it, and its id the "
-            "version. The last one is of the type `removed`, where the run was.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-        }
-    },
-)
-async def stream_run(id: RecordId, runs: _Runs) -> Response:
-    """The present answer at once, then every new one as it comes, until the run is removed."""
-    listener = await run_in_threadpool(runs.listen, id, asyncio.get_running_loop())
-    return RunStreamResponse(runs, id, listener)
-
-
-@router.delete("/{id}", status_code=204)
-def remove_run(id: RecordId, runs: _Runs) -> None:
-    """Remove a run; its streams end."""
-    runs.remove(id)

@@ -7,7 +7,7 @@ dataclass of the method, see `msg2.options`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
@@ -37,9 +37,6 @@ class QueryModel(StrictModel):
     """Parameters in the query of an address, where everything is text."""
 
     model_config = ConfigDict(strict=False)
-
-
-# -- values -----------------------------------------------------------------------------------------------------
 
 
 _MAX_DEPTH = 100
@@ -108,9 +105,6 @@ GraphDocument: TypeAlias = Annotated[
     JsonObject, BeforeValidator(_require_storable, json_schema_input_type=GraphFileContent)
 ]
 """The content of a graph file, as it was sent: whoever uses the graph reads it, in a process of its own."""
-
-
-# -- requests ---------------------------------------------------------------------------------------------------
 
 
 class ReadSettings(StrictModel):
@@ -198,12 +192,11 @@ RELATIONS = {
 """The rules that people know, by the field of `LearnSettings`, as they are said."""
 
 
-def _constraints(rules: Iterable[tuple[str, str, str]]) -> Constraints:
-    pairs: dict[str, list[tuple[str, str]]] = {kind: [] for kind in RELATIONS}
-    for kind, before, after in rules:
-        pairs[kind].append((before, after))
+def _constraints(rules: Sequence[tuple[str, str, str]]) -> Constraints:
+    pairs = {kind: [(before, after) for rule, before, after in rules if rule == kind] for kind in RELATIONS}
+    required_order, forbidden_order = pairs["require_order"], pairs["forbid_order"]
     return Constraints(
-        pairs["require"], pairs["forbid"], required_order=pairs["require_order"], forbidden_order=pairs["forbid_order"]
+        pairs["require"], pairs["forbid"], required_order=required_order, forbidden_order=forbidden_order
     )
 
 
@@ -344,9 +337,6 @@ class FillRequest(StrictModel):
     labels: RecordId | None = None
 
 
-# -- responses --------------------------------------------------------------------------------------------------
-
-
 class ErrorResponse(StrictModel):
     """Every answer that is no success: what is wrong, where, and what to do about it."""
 
@@ -366,7 +356,7 @@ def plain_line(text: str) -> str:
     return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()
 
 
-class NextStepEntry(StrictModel):
+class NextStepEntry(TypedDict):
     """A step that is left, with the clauses that do not hold yet (formulas as in a graph file).
 
     `probability` is null for rankers that only rank, `seconds` (until the step comes) without labels that have times.
@@ -380,23 +370,17 @@ class NextStepEntry(StrictModel):
     unmet: list[object]
     ruled_out_by: list[str]
     awaited: list[str]
-    seconds: WaitingTime | None = None
+    seconds: WaitingTime | None
 
 
-class NextStepsResponse(StrictModel):
-    """The steps that are left, the likeliest first."""
-
-    steps: list[NextStepEntry]
-
-
-class DrawResponse(StrictModel):
+class DrawResponse(TypedDict):
     """A graph that has been laid out: the SVG, and the graph with its steps in order."""
 
     svg: str
     graph: JsonObject
 
 
-class ArrowEntry(StrictModel):
+class ArrowEntry(TypedDict):
     """An arrow of a graph: `after` needs `before`, or comes after it, where both are done."""
 
     before: str
@@ -404,7 +388,7 @@ class ArrowEntry(StrictModel):
     kind: str
 
 
-class GraphViewResponse(StrictModel):
+class GraphViewResponse(TypedDict):
     """A graph to look at: its diagram, its steps in order, what is said of each in sentences, and its arrows."""
 
     svg: str
@@ -413,7 +397,7 @@ class GraphViewResponse(StrictModel):
     arrows: list[ArrowEntry]
 
 
-class TablePreviewResponse(StrictModel):
+class TablePreviewResponse(TypedDict):
     """The first rows of a table, and what is found of its columns; `choices` has what they can be, by kind of table.
 
     `problem` says why that is not enough to read it.
@@ -442,14 +426,12 @@ class TaskLabelsResponse(StrictModel):
     videos: list[VideoLabels]
 
 
-class WorkbenchVideo(StrictModel):
+class WorkbenchVideo(VideoLabels):
     """A video as one person sees it: the labels, all drafts, and those of them that are settled.
 
     `own` is whether the person has saved it; if not, the labels are those that came with the data.
     """
 
-    video: str
-    labels: list[LabelRow]
     drafts: list[LabelRow]
     settled: list[SettledDraft]
     version: int
@@ -467,13 +449,7 @@ class WorkbenchResponse(StrictModel):
     videos: list[WorkbenchVideo]
 
 
-class SaveLabelsResponse(StrictModel):
-    """What was sent is on the disk; the next save rests on this version."""
-
-    version: int
-
-
-class CaptionEntry(StrictModel):
+class CaptionEntry(TypedDict):
     """A caption with the times of its words, as exact as the file has them: [text, start, end]."""
 
     text: str
@@ -482,13 +458,7 @@ class CaptionEntry(StrictModel):
     words: list[tuple[str, float, float]]
 
 
-class CaptionsResponse(StrictModel):
-    """The captions of a video, in their order."""
-
-    captions: list[CaptionEntry]
-
-
-class StabilityPoint(StrictModel):
+class StabilityPoint(TypedDict):
     """How much the graph moved with so many labelled videos."""
 
     videos: int
@@ -509,7 +479,7 @@ class LiveGraphResponse(StrictModel):
     next: list[VideoChoice]
 
 
-class OptionDescription(StrictModel):
+class OptionDescription(TypedDict):
     """An option of a method, as a form needs it; `choices` are words that are values, `default` is as one types it."""
 
     name: str
@@ -519,14 +489,14 @@ class OptionDescription(StrictModel):
     help: str
 
 
-class MethodDescription(StrictModel):
+class MethodDescription(TypedDict):
     """A method in one line, and all of its options."""
 
     summary: str
     options: list[OptionDescription]
 
 
-class ChoicesResponse(StrictModel):
+class ChoicesResponse(TypedDict):
     """What there is to choose from: methods (`methods` has the default of each option only), and formats."""
 
     methods: dict[str, JsonObject]
@@ -535,9 +505,6 @@ class ChoicesResponse(StrictModel):
     graph_formats: list[str]
     label_formats: list[str]
     relations: dict[str, str]
-
-
-# -- records, which are stored and answered alike ---------------------------------------------------------------
 
 
 Unit: TypeAlias = Literal["video", "run"]
@@ -620,21 +587,6 @@ class GraphRecord(StrictModel):
     news: str | None = None
     done: int | None = None
     total: int | None = None
-
-
-class DatasetsResponse(StrictModel):
-    """All datasets, the newest first."""
-
-    data: list[DatasetRecord]
-
-
-class GraphsResponse(StrictModel):
-    """All graphs and jobs, the newest first."""
-
-    work: list[GraphRecord]
-
-
-# -- live runs --------------------------------------------------------------------------------------------------
 
 
 class DidEvent(StrictModel):
@@ -743,12 +695,6 @@ class RunResponse(RunSummary):
 
     answer: RunAnswer
     log: list[JsonObject]
-
-
-class RunsResponse(StrictModel):
-    """All live runs, the newest first."""
-
-    runs: list[RunSummary]
 
 
 class RunRecord(RunFields):

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import msg2
 from msg2.errors import InputError
-from msg2.server import graphs, live_runs, uploads, workbench
+from msg2.server import live_runs, routes, workbench
 from msg2.server.graph_workers import PAGE_FILE
 from msg2.server.jobs import JobQueue, QueueFullError
 from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response, plain_line
@@ -45,9 +45,6 @@ _STATIC_FILES = {
     "page.css": resources.files("msg2.drawing").joinpath("assets", "page.css").read_bytes(),
 }
 """All that is ever served from the package: a name is looked up here, and never becomes a path."""
-
-
-# -- screens ----------------------------------------------------------------------------------------------------
 
 
 screens = APIRouter(include_in_schema=False)
@@ -80,12 +77,6 @@ def get_graph_page(id: RecordId, workspace: WorkspaceDep) -> Response:
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _SANDBOX_POLICY})
 
 
-# -- the app ----------------------------------------------------------------------------------------------------
-
-
-_ROUTERS = (graphs.questions, uploads.router, workbench.router, graphs.router, live_runs.router, screens)
-
-
 def create_app(workspace: Workspace) -> FastAPI:
     """Create the app of a workspace, whose jobs are taken up when it starts, and which is closed when it ends."""
     jobs, runs = JobQueue(workspace), live_runs.LiveRuns(workspace)
@@ -110,7 +101,7 @@ def create_app(workspace: Workspace) -> FastAPI:
         responses={status: {"model": ErrorResponse} for status in _ERRORS},
     )
     app.state.workspace, app.state.jobs, app.state.runs = workspace, jobs, runs
-    for router in _ROUTERS:
+    for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
     app.add_middleware(SecurityMiddleware, settings=workspace.settings)
     for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, OSError, Exception):
@@ -191,9 +182,6 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     return opened
 
 
-# -- responses to errors ----------------------------------------------------------------------------------------
-
-
 def _handle_error(request: Request, error: Exception) -> JSONResponse:
     headers: dict[str, str] = {}
     match error:
@@ -223,5 +211,7 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
 
 def _allowed_methods(request: Request) -> set[str]:
     """Collect the HTTP methods of all routes that have this path."""
-    routes = (route for router in _ROUTERS for route in router.routes if isinstance(route, Route))
-    return {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
+    same_path = (
+        route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path)
+    )
+    return {method for route in same_path for method in route.methods or ()}

@@ -27,7 +27,7 @@ from msg2.formats.step_table import to_csv
 from msg2.media.video_files import MEDIA_SUFFIXES
 from msg2.metrics import annotator_agreement
 from msg2.metrics.annotator_agreement import AnnotatorAgreement
-from msg2.server import label_workers, schemas
+from msg2.server import dataset_workers, schemas
 from msg2.server.schemas import DatasetRecord, LabelRow, RecordId, SaveLabelsRequest, StrictModel, VideoLabels
 from msg2.server.workers import JsonObject
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
@@ -49,12 +49,9 @@ class VideoPlace(StrictModel):
     captions: str | None = None
 
 
-class LabellingBase(StrictModel):
+class LabellingBase(schemas.TaskLabelsResponse):
     """What the data say of a task: its steps, all labels and drafts by video, and the files of the videos."""
 
-    task: str
-    steps: list[str]
-    videos: list[VideoLabels]
     places: dict[str, VideoPlace]
 
 
@@ -66,12 +63,9 @@ class GraphEntry(StrictModel):
     graph: JsonObject | None
 
 
-class _AddedDrafts(StrictModel):
-    videos: list[VideoLabels] = Field(default_factory=list)
-
-
-class _AddedSteps(StrictModel):
+class _Additions(StrictModel):
     steps: list[str] = Field(default_factory=list)
+    videos: list[VideoLabels] = Field(default_factory=list)
 
 
 _HISTORY = TypeAdapter(list[GraphEntry])
@@ -83,8 +77,6 @@ class LabelStore:
     def __init__(self, dataset_folder: Path, task: str) -> None:
         self.task = task
         self._folder = dataset_folder / "labelling" / _hashed(task)
-
-    # -- what is there to begin with ----------------------------------------------------------------------------
 
     @property
     def base(self) -> LabellingBase:
@@ -101,20 +93,19 @@ class LabelStore:
     def add_steps(self, steps: Iterable[str]) -> None:
         """Add steps to those of the data."""
         with _saving:
-            known = _read(self._folder / "steps.json", _AddedSteps) or _AddedSteps()
-            added = _AddedSteps(steps=list(dict.fromkeys([*known.steps, *steps])))
-            write_whole(self._folder / "steps.json", added.model_dump_json())
+            added = list(dict.fromkeys([*self._added("steps").steps, *steps]))
+            write_whole(self._folder / "steps.json", _Additions(steps=added).model_dump_json(exclude={"videos"}))
 
     def add_drafts(self, drafts: Iterable[VideoLabels]) -> None:
         """Keep drafts, in the place of those that were added before."""
-        write_whole(self._folder / "drafts.json", _AddedDrafts(videos=list(drafts)).model_dump_json(exclude_none=True))
+        added = _Additions(videos=list(drafts)).model_dump_json(exclude={"steps"}, exclude_none=True)
+        write_whole(self._folder / "drafts.json", added)
 
     def steps(self) -> list[str]:
         """All steps, by name: of the data, of the drafts, and those that were added."""
-        added = _read(self._folder / "steps.json", _AddedSteps) or _AddedSteps()
-        drafted = (row.step for rows in self._added_drafts().values() for row in rows)
+        drafted = (row.step for each in self._added("drafts").videos for row in each.labels)
         used = (row.step for person in self.people() for saved in self.saved(person).values() for row in saved.labels)
-        return sorted({*self.base.steps, *added.steps, *drafted, *used})
+        return sorted({*self.base.steps, *self._added("steps").steps, *drafted, *used})
 
     def given_labels(self) -> dict[str, list[LabelRow]]:
         """Video -> the labels that came with the data, without drafts."""
@@ -124,17 +115,14 @@ class LabelStore:
 
     def drafts(self) -> dict[str, list[LabelRow]]:
         """Video -> all drafts, of the data and those that were added, whether they are settled or not."""
-        added = self._added_drafts()
+        added = {each.video: each.labels for each in self._added("drafts").videos}
         return {
             each.video: [*(row for row in each.labels if row.source in DRAFT_SOURCES), *added.get(each.video, ())]
             for each in self.base.videos
         }
 
-    def _added_drafts(self) -> dict[str, list[LabelRow]]:
-        added = _read(self._folder / "drafts.json", _AddedDrafts) or _AddedDrafts()
-        return {each.video: each.labels for each in added.videos}
-
-    # -- what people make of it ---------------------------------------------------------------------------------
+    def _added(self, what: Literal["steps", "drafts"]) -> _Additions:
+        return _read(self._folder / f"{what}.json", _Additions) or _Additions()
 
     def people(self) -> list[str]:
         """Everybody who has saved something, by name."""
@@ -173,8 +161,6 @@ class LabelStore:
         videos = [to_video(name, labels) for name, labels in sorted(rows.items()) if labels or only_saved]
         return Task(self.task, {segment.step for video in videos for segment in video.segments}, videos)
 
-    # -- how the graph moved ------------------------------------------------------------------------------------
-
     def graph_history(self, person: str) -> list[GraphEntry]:
         """The graphs that were learned before, the last one last."""
         try:
@@ -208,9 +194,6 @@ def _read(path: Path, kind: type[_Model]) -> _Model | None:
         raise InputError("cannot be read, somebody has changed the file", where=path.name) from None
 
 
-# -- routes -----------------------------------------------------------------------------------------------------
-
-
 router = APIRouter(prefix="/api/data/{id}/workbench", tags=["workbench"])
 
 
@@ -229,7 +212,7 @@ def get_workbench(
         for other in workspace.datasets.records()
         if other.media and other.id != id
     }
-    result = workspace.run_on_dataset(workspace.datasets.get(id), label_workers.read_base, query.task, others)
+    result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_base, query.task, others)
     base = LabellingBase.model_validate(result.value)
     store = open_store(workspace, id, base.task)
     store.write_base(base)
@@ -252,9 +235,9 @@ def get_workbench(
 
 
 @router.put("")
-def save_labels(id: RecordId, request: SaveLabelsRequest, workspace: WorkspaceDep) -> schemas.SaveLabelsResponse:
+def save_labels(id: RecordId, request: SaveLabelsRequest, workspace: WorkspaceDep) -> dict[Literal["version"], int]:
     """All labels of one video by one person. They are on the disk when this is answered."""
-    return schemas.SaveLabelsResponse(version=open_store(workspace, id, request.task).save(request))
+    return {"version": open_store(workspace, id, request.task).save(request)}
 
 
 @router.post("/steps", status_code=204)
@@ -270,9 +253,9 @@ def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: Workspace
     names = [each.video for each in store.base.videos]
     if request.data is None:
         labelled, source = store.labelled_task(request.person), workspace.datasets.get(id)
-        result = workspace.run_on_dataset(source, label_workers.draft_from_narration, names, store.steps(), labelled)
+        result = workspace.run_on_dataset(source, dataset_workers.draft_from_narration, names, store.steps(), labelled)
     else:
-        result = workspace.run_on_dataset(workspace.datasets.get(request.data), label_workers.read_drafts, names)
+        result = workspace.run_on_dataset(workspace.datasets.get(request.data), dataset_workers.read_drafts, names)
     store.add_drafts(VideoLabels.model_validate(each) for each in result.value)
 
 
@@ -287,7 +270,7 @@ def learn_live_graph(
     unlabelled = [to_video(name, rows) for name, rows in store.drafts().items() if name not in done]
     history = store.graph_history(person)
     previous = history[-1].graph if history else None
-    result = workspace.sandbox.run(label_workers.learn_live_graph, labelled, unlabelled, previous).value
+    result = workspace.sandbox.run(dataset_workers.learn_live_graph, labelled, unlabelled, previous).value
     graph, labels = result.pop("graph"), sum(len(video.segments) for video in labelled)
     if graph is not None:
         fields = {"videos": len(labelled), "movement": result["movement"], "graph": graph}
@@ -295,7 +278,7 @@ def learn_live_graph(
         history = [*kept[-_MAX_HISTORY:], GraphEntry.model_validate(fields)]
         store.write_graph_history(person, history)
     trend = [
-        schemas.StabilityPoint(videos=entry.videos, movement=entry.movement)
+        {"videos": entry.videos, "movement": entry.movement}
         for entry in sorted(history, key=lambda entry: entry.videos)
         if entry.movement is not None
     ]
@@ -324,7 +307,7 @@ def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: Workspace
         raise InputError("has labels only: there is nothing to fill in others from", where=dataset.name, hint=hint)
     known = workspace.datasets.get(request.labels) if request.labels is not None else dataset
     labels = (workspace.dataset_path(known), known) if any(task.steps for task in known.tasks) else None
-    filled = workspace.run_on_dataset(dataset, label_workers.fill_labels, request, labels).value
+    filled = workspace.run_on_dataset(dataset, dataset_workers.fill_labels, request, labels).value
     record = _corrected(
         dataset, "filled in", id, known.id, request.task or "", "filled in", draft_confidence=filled["draft_confidence"]
     )
@@ -350,22 +333,17 @@ def get_agreement(
     return annotator_agreement(first, second)
 
 
-# -- files of videos --------------------------------------------------------------------------------------------
-
-
 _VIDEO = {"content": {"video/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
 @router.get("/captions")
 def get_captions(
     id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
-) -> schemas.CaptionsResponse:
+) -> dict[Literal["captions"], list[schemas.CaptionEntry]]:
     """The captions of a video."""
     path = _video_file(workspace, id, query, "captions")
-    result = workspace.sandbox.run(
-        label_workers.read_captions_of, path, translate=lambda text: text.replace(str(path), path.name)
-    )
-    return schemas.CaptionsResponse.model_validate({"captions": result.value}, strict=False)
+    result = workspace.sandbox.run(dataset_workers.read_captions_of, path, path_name=(path, path.name))
+    return {"captions": result.value}
 
 
 @router.get("/media", response_class=Response, responses={200: _VIDEO, 206: {"description": "A part of it.", **_VIDEO}})

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe, get_all_start_methods, get_context, set_forkserver_preload
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -33,8 +34,8 @@ from msg2.server.settings import ServerSettings
 
 Value = TypeVar("Value")
 JsonObject: TypeAlias = dict[str, object]
-TranslateText: TypeAlias = Callable[[str], str]
-"""Turns the paths in a message into the names that people know."""
+PathName: TypeAlias = tuple[Path, str]
+"""A path, and the name that people know it by, which takes its place in messages."""
 
 _log = logging.getLogger(__name__)
 _starting = threading.Lock()  # multiprocessing keeps its children in a global set
@@ -92,7 +93,7 @@ class Worker:
         *arguments: object,
         seconds: float,
         progress: Progress | None = None,
-        translate: TranslateText = str,
+        path_name: PathName | None = None,
     ) -> TaskResult[Value]:
         """Run a task, with a keyword `progress` where that is given, and wait for its result."""
         try:
@@ -105,6 +106,10 @@ class Worker:
         except BaseException:  # the process may still be at work, and would answer the next task with this
             self.close()
             raise
+
+        def translate(text: str) -> str:
+            return text if path_name is None else text.replace(str(path_name[0]), path_name[1])
+
         match outcome:
             case {"refused": [what, where, hint]}:
                 raise InputError(translate(what), where=where and translate(where), hint=hint and translate(hint))
@@ -154,13 +159,13 @@ class Sandbox:
         self,
         task: Callable[..., Value],
         *arguments: object,
-        translate: TranslateText = str,
+        path_name: PathName | None = None,
         reads_files: bool = False,
     ) -> TaskResult[Value]:
         """Run a task as soon as there is a slot, and wait for its result."""
         seconds = self._settings.job_seconds if reads_files else self._settings.answer_seconds
         with self._slots, Worker(self._settings.megabytes, self._closing) as worker:
-            return worker.run(task, *arguments, seconds=seconds, translate=translate)
+            return worker.run(task, *arguments, seconds=seconds, path_name=path_name)
 
     def close(self) -> None:
         """End all tasks that are running."""
@@ -187,7 +192,7 @@ class WorkerPool:
         self._closing = threading.Event()
 
     def run(
-        self, key: object, task: Callable[..., Value], *arguments: object, translate: TranslateText = str
+        self, key: object, task: Callable[..., Value], *arguments: object, path_name: PathName | None = None
     ) -> TaskResult[Value]:
         """Run a task in the worker of this key; the first one of a worker has as long as a job."""
         seat = self._take(key)
@@ -195,10 +200,10 @@ class WorkerPool:
             with seat.lock:
                 worker, seconds = seat.worker, self._settings.answer_seconds
                 if worker is not None and worker.is_open:
-                    return worker.run(task, *arguments, seconds=seconds, translate=translate)
+                    return worker.run(task, *arguments, seconds=seconds, path_name=path_name)
                 seat.worker = worker = Worker(self._settings.megabytes, self._closing)
                 try:
-                    return worker.run(task, *arguments, seconds=self._settings.job_seconds, translate=translate)
+                    return worker.run(task, *arguments, seconds=self._settings.job_seconds, path_name=path_name)
                 except BaseException:
                     worker.close()
                     raise
@@ -250,9 +255,6 @@ def is_disk_full(error: BaseException | None) -> bool:
 def disk_full_error() -> DiskFullError:
     """Make the error that says so."""
     return DiskFullError("the disk of the server is full", hint="nothing was lost: make room there, and try again")
-
-
-# -- in the other process ---------------------------------------------------------------------------------------
 
 
 def _serve_tasks(connection: Connection, megabytes: int) -> None:

@@ -31,7 +31,7 @@ from msg2.files import write_whole
 from msg2.server import dataset_workers, graph_workers
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
-from msg2.server.workers import JsonObject, Sandbox, TaskResult, TranslateText, Value
+from msg2.server.workers import JsonObject, PathName, Sandbox, TaskResult, Value
 
 Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
@@ -68,17 +68,31 @@ class RecordStore(Generic[Record]):
             raise InputError(f"cannot be a folder ({error.strerror})", where=root) from None
         delete_leftovers(root)
         for folder in root.iterdir():
-            with suppress(NotFoundError):  # somebody else's
-                try:
-                    self.get(folder.name)
-                except UnreadableRecordError as error:
-                    _log.warning("%s", error)
+            try:
+                self.get(folder.name)
+            except UnreadableRecordError as error:
+                _log.warning("%s", error)
+            except NotFoundError:
+                continue  # somebody else's
 
     def folder(self, id: str) -> Path:
         """Return the folder of a record, whether it is there or not."""
         if not _ID.fullmatch(id):
             raise NotFoundError("there is nothing of this name")
         return self.root / id
+
+    @contextmanager
+    def new_folder(self, id: str) -> Iterator[Path]:
+        """Make the folder of a record, unless it is there already; a new one is gone again where the work fails."""
+        folder = self.folder(id)
+        is_new = not folder.exists()
+        folder.mkdir(exist_ok=True)
+        try:
+            yield folder
+        except BaseException:
+            if is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def records(self) -> list[Record]:
         """List all records, the newest first."""
@@ -186,23 +200,20 @@ class Workspace:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    # -- datasets -----------------------------------------------------------------------------------------------
-
     def dataset_path(self, dataset: DatasetRecord) -> Path:
         """Return where the data lies."""
         return Path(dataset.path) if dataset.path is not None else self.datasets.folder(dataset.id) / dataset.id
 
-    def dataset_translator(self, dataset: DatasetRecord) -> TranslateText:
-        """Return what turns the path of the data in a message into the name that it was uploaded under."""
-        path = self.dataset_path(dataset)
-        return str if dataset.path is not None else lambda text: text.replace(str(path), dataset.name)
+    def dataset_name(self, dataset: DatasetRecord) -> PathName:
+        """Return where the data lies, and the name that it was uploaded under."""
+        return self.dataset_path(dataset), dataset.name if dataset.path is None else dataset.path
 
     def run_on_dataset(
         self, dataset: DatasetRecord, task: Callable[..., Value], *arguments: object
     ) -> TaskResult[Value]:
         """Run a task on a dataset, and wait for its result."""
-        path, translate = self.dataset_path(dataset), self.dataset_translator(dataset)
-        return self.sandbox.run(task, path, dataset, *arguments, translate=translate, reads_files=True)
+        path_name = self.dataset_name(dataset)
+        return self.sandbox.run(task, path_name[0], dataset, *arguments, path_name=path_name, reads_files=True)
 
     def describe(
         self, dataset: DatasetRecord, remarks: Sequence[str] = (), unpack_megabytes: int | None = None
@@ -224,14 +235,9 @@ class Workspace:
     def add_example(self) -> DatasetRecord:
         """Add a dataset to try everything on."""
         id = new_id()
-        folder = self.datasets.folder(id)
-        folder.mkdir()
-        try:
+        with self.datasets.new_folder(id) as folder:
             self.sandbox.run(dataset_workers.write_example, folder, id)
             return self.add_upload(id, UploadQuery(name=f"{dataset_workers.EXAMPLE_TASK} (example).csv"))
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
 
     def add_path(self, path: Path) -> DatasetRecord | GraphRecord:
         """Add data or a graph that lies elsewhere; the same path is the same dataset, or graph."""
@@ -246,33 +252,21 @@ class Workspace:
         dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where, reading=reading)
         return self.describe(dataset)
 
-    # -- graphs -------------------------------------------------------------------------------------------------
-
-    def add_graph_file(self, name: str, path: Path) -> GraphRecord:
+    def add_graph_file(self, path: Path, name: str) -> GraphRecord:
         """Keep an uploaded graph file."""
         graph = GraphRecord(id=new_id(), made=time.time(), kind="given", state="done", name=name)
-        stem = Path(name).stem
-        return self.add_graph(
-            graph, graph_workers.save_graph_file, path, stem, translate=lambda text: text.replace(str(path), name)
-        )
+        return self.add_graph(graph, graph_workers.save_graph_file, path, Path(name).stem, path_name=(path, name))
 
     def add_graph(
         self,
         graph: GraphRecord,
         task: Callable[..., JsonObject],
         *arguments: object,
-        translate: TranslateText = str,
+        path_name: PathName | None = None,
     ) -> GraphRecord:
         """Keep a graph that a task makes at once."""
-        folder = self.graphs.folder(graph.id)
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            result = self.sandbox.run(task, *arguments, folder, translate=translate)
-        except BaseException:
-            if is_new:
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
+        with self.graphs.new_folder(graph.id) as folder:
+            result = self.sandbox.run(task, *arguments, folder, path_name=path_name)
         return self.graphs.put(update_record(graph, **result.value, state="done", remarks=result.messages))
 
     def graph_file(self, id: str, name: str) -> Path:

@@ -35,6 +35,29 @@ READING = "Reading data"
 """The panel of what says how data is read."""
 
 
+# -- parameters of commands, to be put into `Annotated` ----------------------------------------------------------
+
+
+def argument(metavar: str, help: str, **settings: Any) -> Any:
+    """An argument of a command."""
+    return typer.Argument(metavar=metavar, help=help, **settings)
+
+
+def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+    """An option with a value; without names, its name is that of the parameter."""
+    return typer.Option(*names, metavar=metavar, help=help, **settings)
+
+
+def output_option(metavar: str, help: str) -> Any:
+    """Where the result is written."""
+    return option(metavar, help, "--output", "-o")
+
+
+def switch(name: str, help: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, help=help)
+
+
 def _known_engine(name: str) -> str:
     if name not in ENGINES:
         raise typer.BadParameter(f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
@@ -42,22 +65,17 @@ def _known_engine(name: str) -> str:
 
 
 Data: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A file, folder or archive in any format that msg2 reads; - is stdin.")
+    Path, argument("DATA", "A file, folder or archive in any format that msg2 reads; - is stdin.")
 ]
-GraphFile: TypeAlias = Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph file.")]
-TaskName: TypeAlias = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only this task of DATA.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
-Seed: TypeAlias = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Seed of everything random (default: 0).", show_default=False)
-]
-Jobs: TypeAlias = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Processes that share the work (default: 1).", show_default=False)
-]
+GraphFile: TypeAlias = Annotated[Path, argument("GRAPH", "A graph file.")]
+TaskName: TypeAlias = Annotated[str | None, option("NAME", "Only this task of DATA.", "--task")]
+Json: TypeAlias = Annotated[bool, switch("--json", "Print one JSON object and nothing else on stdout.")]
+Seed: TypeAlias = Annotated[int, option("N", "Seed of everything random (default: 0).", min=0, show_default=False)]
+Jobs: TypeAlias = Annotated[int, option("N", "Processes that share the work (default: 1).", min=1, show_default=False)]
 EngineName: TypeAlias = Annotated[
     str,
-    typer.Option(
-        metavar="|".join(ENGINES), callback=_known_engine, show_default=False,
-        help="Processes of this machine (default), or of Ray.",
+    option(
+        "|".join(ENGINES), "Processes of this machine (default), or of Ray.", callback=_known_engine, show_default=False
     ),
 ]  # fmt: skip
 
@@ -98,8 +116,8 @@ def _parameter(spec: OptionSpec, prefix: str, panel: str | None) -> inspect.Para
     kind: Any = Literal[words] if spec.kind == "choice" else _TYPES[spec.kind]
     flags = [f"--{spec.name.replace('_', '-')}"] if spec.kind == "boolean" and spec.default is False else []
     metavar = "P" if "from 0 to 1" in spec.values else _METAVARS.get(spec.kind)
-    option = typer.Option(*flags, metavar=metavar, help=prefix + spec.help, rich_help_panel=panel)
-    annotation = Annotated[kind | None, option]
+    described = typer.Option(*flags, metavar=metavar, help=prefix + spec.help, rich_help_panel=panel)
+    annotation = Annotated[kind | None, described]
     return inspect.Parameter(spec.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
@@ -108,11 +126,16 @@ def reads_data(*names: str) -> Callable[[Callable[..., None]], Callable[..., Non
     return takes_fields(ReadOptions, "reading", (*names, "columns"), panel=READING)
 
 
+def usage_error_if(wrong: object, message: str) -> None:
+    """Raise a usage error where something true is wrong."""
+    if wrong:
+        raise typer.BadParameter(message)
+
+
 def refuse(needed: str, **options: object) -> None:
     """Raise a usage error for an option that is given but means nothing without something else."""
     for name, value in options.items():
-        if value:
-            raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {needed}")
+        usage_error_if(value, f"--{name.replace('_', '-')} goes with {needed}")
 
 
 # -- the method and its settings --------------------------------------------------------------------------------
@@ -139,19 +162,27 @@ def _help_on_settings(settings: list[str] | None) -> list[str] | None:
     raise typer.Exit
 
 
+def complete_method() -> list[str]:
+    """The names of the methods, for the completion of the shell."""
+    return [name for name, _, _ in list_settings()]
+
+
+def _complete_setting() -> list[str]:
+    return sorted({f"{spec.name}=" for _, _, specs in list_settings() for spec in specs})
+
+
 MethodName: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--method", metavar="NAME", autocompletion=lambda: [name for name, _, _ in list_settings()],
-        help="How the graph is learned (default: likelihood).", show_default=False,
+    option(
+        "NAME", "Which method? The default: likelihood, nearly always best.", "--method", show_default=False,
+        autocompletion=complete_method,
     ),
 ]  # fmt: skip
 Settings: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", callback=_help_on_settings, is_eager=True,
-        autocompletion=lambda: sorted({f"{spec.name}=" for _, _, specs in list_settings() for spec in specs}),
-        help="An option of the method; `--set help` lists all.",
+    option(
+        "NAME=VALUE", "An option of the method; `--set help` lists all.", "--set", is_eager=True,
+        callback=_help_on_settings, autocompletion=_complete_setting,
     ),
 ]  # fmt: skip
 
@@ -201,6 +232,14 @@ def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
 
 
+def read_if_given(graph: SubtaskGraph, data: Path | None, reading: GivenOptions, **defaults: Any) -> Task | None:
+    """Read the task of a graph from `--data`; without it, options of reading are a usage error."""
+    if data is None:
+        refuse("--data", **reading)
+        return None
+    return read_as_recorded(graph, data, **{**defaults, **reading})
+
+
 def record_reading(graph: SubtaskGraph, reading: GivenOptions) -> SubtaskGraph:
     """Record in a graph how its data was read, where that was not by default."""
     return replace(graph, method={**graph.method, "reading": dict(reading)}) if reading else graph
@@ -227,12 +266,15 @@ def refuse_clashes(outputs: Sequence[Path], *inputs: Path | None) -> None:
             raise InputError("is the data, the result would replace it", where=path, hint="choose another output")
 
 
-def as_csv(kind: type, rows_of_tasks: Iterable[tuple[str, Iterable[object]]]) -> str:
+def as_csv(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Write a table as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
+
+
+def fields_as_csv(kind: type, rows_of_tasks: Iterable[tuple[str, Iterable[object]]]) -> str:
     """Write dataclass instances of one kind as a CSV table, with the name of the task in front."""
     names = [field.name for field in fields(kind)]
     values = attrgetter(*names)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["task", *names])
-    writer.writerows((task, *values(row)) for task, rows in rows_of_tasks for row in rows)
-    return text.getvalue()
+    return as_csv(["task", *names], ((task, *values(row)) for task, rows in rows_of_tasks for row in rows))
