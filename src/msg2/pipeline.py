@@ -285,14 +285,15 @@ def run(
         for video in extract_features(files, known, extraction, jobs=jobs, progress=progress):
             if video.failure is not None:
                 LOGGER.warning("%s has no features: %s", video.video, video.failure)
+    from msg2.states.task_training import trainable_tasks  # needs PyTorch
+
     store = open_store(known)
-    folders = dict(zip([each.name for each in tasks], states.task_folders(tasks, out), strict=True))
     results = []
-    for each in states.trainable_tasks(tasks, store):
+    for each, task_folder in trainable_tasks(tasks, store, out):
         show = progress if len(tasks) == 1 else prefix_messages(progress, each.name)
         with quiet_logs() if len(tasks) > 1 else nullcontext():
             result = run_task(
-                each, store, folders[each.name], options, truth=graphs.get(each.name),
+                each, store, task_folder, options, truth=graphs.get(each.name),
                 performed=performed.get(each.name), media=inputs.videos, progress=show, **inference,
             )  # fmt: skip
         results.append(result)

@@ -14,6 +14,7 @@ import pytest
 
 import msg2
 from msg2 import InputError, Segment, Task, Video
+from msg2.formats import to_tasks
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
 
@@ -134,3 +135,9 @@ def test_pandas_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"pip install 'msg2\[pandas\]'"):
         msg2.to_dataframe([])
+
+
+def test_columns_are_named_as_those_of_a_file_are() -> None:
+    frame = pandas.DataFrame({"File": ["v"], "Action": ["a"]})
+    (task,) = to_tasks(frame, columns={"video": "File", "step": "Action"})
+    assert task.videos == (Video("v", [Segment("a")]),)

@@ -368,3 +368,16 @@ def test_dates_of_spreadsheets_are_those_of_python(moment: datetime) -> None:
     ):  # fmt: skip
         _, micros = parse_timestamp(moment.strftime(form), day_first)
         assert micros == moment.replace(tzinfo=UTC).timestamp() * 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("case,activity,time\nc,a,1\nc,b,9999999999999999999999999\n", "row 3: the time '9{25}' is too far from 1970"),
+        ("case,activity,start,time,end\nc,a,2024-01-01,soon,2024-01-02\n", "row 2: the time 'soon' is not a point"),
+    ],
+)
+def test_times_that_cannot_be_kept_name_their_row(text: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        read_all(tmp_path / "log.csv")

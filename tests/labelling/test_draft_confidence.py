@@ -21,9 +21,9 @@ def test_levels_are_those_of_isotonic_regression() -> None:
     own = rng.random(500)
     is_hit = rng.random(500) < own
     fitted = fit_calibrator(own, is_hit)
-    peer = IsotonicRegression().fit(own, is_hit).predict(fitted.confidence)
-    assert np.abs(fitted.probability - peer).max() < 0.35  # small levels are drawn to the mean
-    assert np.abs(fitted.probability - peer).mean() < 0.1
+    peer = IsotonicRegression().fit(own, is_hit).predict(fitted.keywords["xp"])
+    assert np.abs(fitted.keywords["fp"] - peer).max() < 0.35  # small levels are drawn to the mean
+    assert np.abs(fitted.keywords["fp"] - peer).mean() < 0.1
     assert (np.diff(fitted(np.linspace(0, 1, 50))) >= -0.2).all()
 
 

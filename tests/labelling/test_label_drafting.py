@@ -11,13 +11,25 @@ from experiments.rendering.narrator import to_webvtt
 from msg2.errors import InputError
 from msg2.formats.step_table import to_csv
 from msg2.labelling.drafts import NO_DRAFTS
-from msg2.labelling.label_drafting import LabelOptions, draft_labels, label
+from msg2.labelling.label_drafting import LabelOptions, LabelResult, draft_with, label, make_aligner
+from msg2.labelling.narration_grid import EncodeTexts
 from msg2.media.encoders import text_encoder
 from msg2.media.feature_store import VideoFeatures
 from msg2.task import Sentence, Task, Video
 from tests.labelling.planted_narration import STEPS, planted_recall, planted_task, planted_truth
 
 ENCODE = text_encoder("words")
+
+
+def draft_labels(
+    task: Task,
+    order: tuple[str, ...] | None,
+    encode: EncodeTexts,
+    options: LabelOptions | None = None,
+    frames: dict[str, VideoFeatures] | None = None,
+) -> LabelResult:
+    options = options or LabelOptions()
+    return draft_with(make_aligner(task, order, encode, options.alignment, frames=frames), task, options)
 
 
 @pytest.mark.parametrize("order", [STEPS, None])

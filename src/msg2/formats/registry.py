@@ -10,23 +10,14 @@ from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
-from msg2.formats import (
-    captaincook4d,
-    crosstask,
-    cvat,
-    elan_writer,
-    label_studio,
-    procel,
-    reading,
-    step_table,
-    timecode_list,
-)
+from msg2.formats import captaincook4d, crosstask, cvat, elan_writer, label_studio, procel, reading, step_table
 from msg2.formats.columns import STEP_NAMES, format_columns, is_event_log, parse_columns
 from msg2.formats.elan import EAF, ELAN_TEXT
 from msg2.formats.event_log import EVENT_TABLES, XES
 from msg2.formats.reading import Reader, ReadOptions, ReadResult, WriteOptions, Writer
 from msg2.formats.source import ZIP, Source
 from msg2.formats.tables import first_cells
+from msg2.formats.timecode_list import READER as TIMECODE_LIST
 from msg2.formats.video_datasets import ASSEMBLY101, COIN, EGO_EXO4D, EGOPROCEL, EPIC_TENT
 from msg2.graph.graph import FORMAT, OLD_FORMAT
 from msg2.progress import Progress, no_progress
@@ -41,7 +32,7 @@ FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
 }  # options of `ReadOptions` that mean something to some formats only -> the readers of these formats
 READERS: tuple[Reader, ...] = (
     crosstask.READER, procel.READER, captaincook4d.READER, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
-    EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, timecode_list.READER, step_table.READER,
+    EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, TIMECODE_LIST, step_table.READER,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
 WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan_writer.WRITERS, **label_studio.WRITERS}

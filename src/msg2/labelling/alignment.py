@@ -23,22 +23,17 @@ from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid, protot
 from msg2.sequences import FloatArray
 from msg2.task import Step, Video
 
-_LIMIT = 20.0
-"""No single bin says more, in nats."""
+_LIMIT = 20.0  # no single bin says more, in nats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transitions:
     """How steps follow each other; N steps, and N + 1 backgrounds of which the last is that before the first step."""
 
-    order: FloatArray
-    """O: the next step after each background, shape (N + 1, N)."""
-    durations: FloatArray
-    """d: mean length of the steps in bins, shape (N,)."""
-    pauses: FloatArray
-    """1/h: mean length of the backgrounds in bins, shape (N + 1,)."""
-    adjacent: float = 0.0
-    """g: share of the steps that follow the one before at once."""
+    order: FloatArray  # O: the next step after each background, shape (N + 1, N)
+    durations: FloatArray  # d: mean length of the steps in bins, shape (N,)
+    pauses: FloatArray  # 1/h: mean length of the backgrounds in bins, shape (N + 1,)
+    adjacent: float = 0.0  # g: share of the steps that follow the one before at once
 
     def matrix(self) -> FloatArray:
         """Probabilities of the 2N + 1 states at the next bin: steps, their backgrounds, the first background."""
@@ -59,12 +54,9 @@ class Transitions:
 class StatePosterior:
     """What the evidence says about the states."""
 
-    steps: FloatArray
-    """Probability of each step in each bin, shape (V, T, N); 0 outside of the videos."""
-    entries: FloatArray
-    """Expected number of times each step begins after each background, shape (V, N + 1, N)."""
-    log_likelihood: FloatArray
-    """Ratio to a video of nothing but background, in nats, shape (V,)."""
+    steps: FloatArray  # probability of each step in each bin, shape (V, T, N); 0 outside of the videos
+    entries: FloatArray  # expected number of times each step begins after each background, shape (V, N + 1, N)
+    log_likelihood: FloatArray  # ratio to a video of nothing but background, in nats, shape (V,)
 
 
 def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: Transitions) -> StatePosterior:
@@ -100,8 +92,7 @@ def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: 
     return StatePosterior(steps[back], entries[back], np.log(scale).sum(axis=1)[back])
 
 
-_POSITIONS = 20
-"""Equal parts of a video in which positions are counted."""
+_POSITIONS = 20  # equal parts of a video in which positions are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,33 +131,16 @@ class AlignmentOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alignment:
-    """Where the steps of all videos are, as far as narration and labels tell."""
-
-    posterior: StatePosterior
-    transitions: Transitions
-    log_likelihoods: tuple[float, ...]
-    """Of the videos without labels, at every iteration."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts:
     """What labels say: cues, order, positions, durations and pauses; zeros where nothing is labelled."""
 
-    cues: FloatArray
-    """Whether each cue lies in a segment of each step, shape (C, N)."""
-    is_labelled: NDArray[np.bool_]
-    """Which videos are labelled, shape (V,)."""
-    order: FloatArray
-    """Transitions, shape (N + 1, N)."""
-    positions: FloatArray
-    """Shape (N, parts)."""
-    step_bins: FloatArray
-    """Lengths of segments in all and their number, shape (2, N)."""
-    pause_bins: FloatArray
-    """Lengths of pauses in all and the number that ended, shape (2, N + 1)."""
-    adjacent: float
-    """Share of the segments that begin before the one before has ended."""
+    cues: FloatArray  # whether each cue lies in a segment of each step, shape (C, N)
+    is_labelled: NDArray[np.bool_]  # which videos are labelled, shape (V,)
+    order: FloatArray  # transitions, shape (N + 1, N)
+    positions: FloatArray  # shape (N, parts)
+    step_bins: FloatArray  # lengths of segments in all and their number, shape (2, N)
+    pause_bins: FloatArray  # lengths of pauses in all and the number that ended, shape (2, N + 1)
+    adjacent: float  # share of the segments that begin before the one before has ended
 
 
 def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[int]) -> LabelCounts:
@@ -210,8 +184,8 @@ def align(
     ranks: Sequence[int] | None,
     options: AlignmentOptions,
     share: float = 1.0,
-) -> Alignment:
-    """Align the steps with all videos."""
+) -> tuple[StatePosterior, Transitions]:
+    """Align the steps with all videos, as far as narration and labels tell."""
     steps = names.shape[1]
     by_name = options.name_weight * (names + options.name_offset)
     free = ~counts.is_labelled
@@ -220,7 +194,6 @@ def align(
         _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
     )
     weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
-    log_likelihoods: list[float] = []
     for iteration in range(options.iterations):
         order = counts.order + entries + options.order_count * steps * prior
         transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
@@ -230,7 +203,6 @@ def align(
         evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
         evidence += _position_evidence(grid, positions, options)
         posterior = forward_backward(evidence, grid.bins, transitions)
-        log_likelihoods.append(float(posterior.log_likelihood[free].sum()))
         if iteration + 1 < options.iterations:
             soft = posterior.steps * (share * free)[:, None, None]
             weights = counts.cues + grid.collect(soft)
@@ -238,7 +210,7 @@ def align(
             entries = share * posterior.entries[free].sum(axis=0)
             if ranks is None:
                 prior = _rank_order(_position_ranks(positions), steps, options)
-    return Alignment(posterior, transitions, tuple(log_likelihoods))
+    return posterior, transitions
 
 
 def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
@@ -280,10 +252,10 @@ def _position_ranks(positions: FloatArray) -> NDArray[np.intp]:
 
 def _positions(grid: NarrationGrid, weights: FloatArray) -> FloatArray:
     """In how many videos each step lies in each part of the video, shape (N, parts); at most 1 in all per video."""
-    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
     share = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
     flat = share.reshape(-1, share.shape[2])
-    return np.stack([np.bincount(part.ravel(), column, minlength=_POSITIONS) for column in flat.T])
+    part = _video_part(grid).ravel()
+    return np.stack([np.bincount(part, column, minlength=_POSITIONS) for column in flat.T])
 
 
 def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: AlignmentOptions) -> FloatArray:
@@ -291,5 +263,8 @@ def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: Alignme
 
     smooth = gaussian_filter1d(counts, 1.0, axis=1, mode="nearest") + options.position_count / _POSITIONS
     ratio = np.log(_POSITIONS * smooth / smooth.sum(axis=1, keepdims=True)) * options.position_weight
-    part = np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
-    return np.asarray(ratio.T[part])
+    return np.asarray(ratio.T[_video_part(grid)])
+
+
+def _video_part(grid: NarrationGrid) -> NDArray[np.intp]:
+    return np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)

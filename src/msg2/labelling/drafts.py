@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.assist.sequence_likelihood import SequenceLikelihood
 from msg2.inference import infer
-from msg2.labelling.alignment import Alignment, AlignmentOptions, LabelCounts, align, count_labels
+from msg2.labelling.alignment import AlignmentOptions, StatePosterior, align, count_labels
 from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid
 from msg2.metrics.calibration import CalibrationBin, NextStepPrediction, expected_calibration_error, score_calibration
 from msg2.sequences import FloatArray
@@ -31,16 +32,7 @@ LEAST_DRAFTS = 150
 """Held-out drafts from which on a confidence can be checked: a share of so many is known to about 4 points."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibrator:
-    """An increasing function from the model's confidence to a probability: linear between its knots."""
-
-    confidence: FloatArray
-    probability: FloatArray
-
-    def __call__(self, confidence: FloatArray) -> FloatArray:
-        """Probabilities, of the same shape."""
-        return np.interp(confidence, self.confidence, self.probability)
+Calibrator: TypeAlias = partial[FloatArray]  # the model's confidences -> probabilities, increasing
 
 
 def fit_calibrator(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> Calibrator:
@@ -52,7 +44,7 @@ def fit_calibrator(confidence: FloatArray, is_hit: NDArray[np.bool_]) -> Calibra
     levels, start, size = np.unique(fitted.x, return_index=True, return_counts=True)
     mean = is_hit.mean()
     knots = np.add.reduceat(confidence[order], start) / size
-    return Calibrator(knots, (levels * size + 2 * mean) / (size + 2))
+    return partial(np.interp, xp=knots, fp=(levels * size + 2 * mean) / (size + 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,47 +80,36 @@ def check_calibration(probability: FloatArray, is_hit: NDArray[np.bool_]) -> Dra
 class LabelUse(NamedTuple):
     """How labelled videos and the others work together."""
 
-    share: float
-    """What a video without labels counts, beside a labelled one."""
-    position: float
-    """Part of the weight of positions: the fewer labels, the more they must carry."""
+    share: float  # what a video without labels counts, beside a labelled one
+    position: float  # part of the weight of positions: the fewer labels, the more they must carry
 
 
 NO_LABELS = LabelUse(1.0, 1.0)
 FEW_LABELS = LabelUse(0.3, 1.0)
-LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))
-"""Of these, held-out labels choose one."""
+LABEL_USES = (FEW_LABELS, LabelUse(0.3, 0.5), LabelUse(0.0, 0.5))  # of these, held-out labels choose one
 FOLDS = 3
-LEAST_VIDEOS = 5
-"""Labelled videos from which on some can be held out, to choose how labels are used."""
-LABELLED_ITERATIONS = 3
-"""With so many labels the prototypes are good from the start."""
-_SMOOTHING = 2.0
-"""Bins over which probabilities are averaged."""
-_SHORTEST = 0.5
-"""Seconds of the shortest drafted segment."""
+LEAST_VIDEOS = 5  # labelled videos from which on some can be held out, to choose how labels are used
+LABELLED_ITERATIONS = 3  # with so many labels the prototypes are good from the start
+_SMOOTHING = 2.0  # bins over which probabilities are averaged
+_SHORTEST = 0.5  # seconds of the shortest drafted segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drafts:
     """A time for every step in every video."""
 
-    bins: NDArray[np.intp]
-    """When the step is done, shape (V, N); no two steps of a video share a bin."""
-    confidence: FloatArray
-    """Probability that it is being done then, as the model has it; shape (V, N)."""
-    presence: FloatArray
-    """Probability that the video shows it at all, shape (V, N)."""
-    durations: FloatArray
-    """Usual lengths of the steps in bins, shape (N,)."""
+    bins: NDArray[np.intp]  # when the step is done, shape (V, N); no two steps of a video share a bin
+    confidence: FloatArray  # probability that it is being done then, as the model has it; shape (V, N)
+    presence: FloatArray  # probability that the video shows it at all, shape (V, N)
+    durations: FloatArray  # usual lengths of the steps in bins, shape (N,)
 
 
-def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -> Drafts:
+def draft_times(grid: NarrationGrid, posterior: StatePosterior, durations: FloatArray, lag_seconds: float) -> Drafts:
     """Choose a time for every step in every video."""
     from scipy.ndimage import gaussian_filter1d
 
     lag = round(lag_seconds / SECONDS_PER_BIN)
-    smooth = gaussian_filter1d(alignment.posterior.steps, _SMOOTHING, axis=1, mode="constant")
+    smooth = gaussian_filter1d(posterior.steps, _SMOOTHING, axis=1, mode="constant")
     chosen = np.zeros((len(smooth), smooth.shape[2]), np.intp)
     confidence = np.zeros(chosen.shape)
     for video, length in enumerate(grid.bins):
@@ -138,8 +119,7 @@ def draft_times(grid: NarrationGrid, alignment: Alignment, lag_seconds: float) -
             chosen[video, step], confidence[video, step] = best, max(likely[best, step], 0.0)
             if length > likely.shape[1]:
                 likely[best] = -1.0
-    visits = np.minimum(alignment.posterior.entries.sum(axis=1), 1.0)
-    return Drafts(chosen, confidence, visits, alignment.transitions.durations)
+    return Drafts(chosen, confidence, np.minimum(posterior.entries.sum(axis=1), 1.0), durations)
 
 
 def draft_segments(
@@ -175,10 +155,6 @@ class Aligner:
     ranks: tuple[int, ...] | None
     options: AlignmentOptions
 
-    def counts(self, labelled: Sequence[int]) -> LabelCounts:
-        """Count what the labels of some videos say."""
-        return count_labels(self.grid, self.steps, labelled)
-
     def draft(self, labelled: Sequence[int], use: LabelUse = NO_LABELS) -> Drafts:
         """Draft the labels of all videos, with the labels of some."""
         rounds = 1 if use.share == 0 and labelled else self.options.iterations
@@ -186,11 +162,11 @@ class Aligner:
             rounds = min(rounds, LABELLED_ITERATIONS)
         weight = use.position * self.options.position_weight
         options = replace(self.options, iterations=rounds, position_weight=weight)
-        alignment = align(
-            self.grid, self.whitened, self.names, self.counts(labelled),
-            ranks=self.ranks, options=options, share=use.share,
-        )  # fmt: skip
-        return draft_times(self.grid, alignment, self.options.lag_seconds)
+        counts = count_labels(self.grid, self.steps, labelled)
+        posterior, transitions = align(
+            self.grid, self.whitened, self.names, counts, ranks=self.ranks, options=options, share=use.share
+        )
+        return draft_times(self.grid, posterior, transitions.durations, self.options.lag_seconds)
 
     def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
         """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""
@@ -202,11 +178,9 @@ class Aligner:
 class HeldOutDrafts:
     """Drafts of labelled videos by models that did not know their labels; rows are labelled videos."""
 
-    use: LabelUse
-    """The best of `LABEL_USES`: the most hits, the first of equals."""
+    use: LabelUse  # the best of `LABEL_USES`: the most hits, the first of equals
     videos: NDArray[np.intp]
-    fold: NDArray[np.intp]
-    """Which of them were held out together."""
+    fold: NDArray[np.intp]  # which of them were held out together
     confidence: FloatArray
     is_hit: NDArray[np.bool_]
 
@@ -230,12 +204,9 @@ def held_out_drafts(aligner: Aligner, labelled: Sequence[int], folds: int = FOLD
     return best
 
 
-CONFIDENCES = (0.7, 0.5, 0.3)
-"""Drafts of at least one of these may count."""
-NO_DRAFTS = 1.0
-"""No draft is as sure as this."""
-_LEVEL = 0.95
-"""Of the one-sided test."""
+CONFIDENCES = (0.7, 0.5, 0.3)  # drafts of at least one of these may count
+NO_DRAFTS = 1.0  # no draft is as sure as this
+_LEVEL = 0.95  # of the one-sided test
 
 
 def choose_confidence(parts: Sequence[tuple[Task, Sequence[Video]]]) -> float:

@@ -128,10 +128,8 @@ def label(
     phrase_model : str, optional
         A spaCy model for the discovery of steps, where none are named.
     options : LabelOptions, optional
-    jobs : int
-        Number of videos whose speech is recognised at the same time.
-    engine : str
-        Which processes do that: "local", on this machine, or "ray", on a cluster.
+    jobs, engine : int, str
+        How many processes recognise speech, and where: "local", on this machine, or "ray", on a cluster.
     progress : Progress
         Called after every video.
 
@@ -149,7 +147,7 @@ def label(
     """
     options = options or LabelOptions()
     labelled = None if labels is None else _read_labels(labels, task)
-    listed = _read_list(steps)
+    listed = None if steps is None else read_steps(steps)
     name = task or (labelled.name if labelled is not None else Path(data).resolve().stem)
     discovers = listed is None and labelled is None
     read = partial(
@@ -175,27 +173,13 @@ def label(
     ranked = listed is not None and not options.any_order and not set(known) - set(listed.steps)
     whole = Task(name, ordered, videos)
     frames = None if features is None else _read_frames(Path(features), whole)
-    drafted = draft_labels(whole, ordered if ranked else None, encode, options, frames=frames, progress=progress)
+    aligner = make_aligner(
+        whole, ordered if ranked else None, encode, options.alignment, frames=frames, progress=progress
+    )
+    drafted = draft_with(aligner, whole, options)
     way = "narration" if discovers else "labels" if labelled is not None else "step names"
-    return replace(
-        drafted, way=way, steps=ordered, notes=(*notes, *unknown, *drafted.notes), discovered=discovered
-    )  # fmt: skip
-
-
-def draft_labels(
-    task: Task,
-    order: Sequence[Step] | None,
-    encode: EncodeTexts,
-    options: LabelOptions | None = None,
-    seconds: Mapping[str, float] | None = None,
-    *,
-    frames: Mapping[str, VideoFeatures] | None = None,
-    progress: Progress = no_progress,
-) -> LabelResult:
-    """Draft the labels of the narrated videos of a task that have none."""
-    options = options or LabelOptions()
-    aligner = make_aligner(task, order, encode, options.alignment, seconds, frames=frames, progress=progress)
-    return draft_with(aligner, task, options)
+    notes += [*unknown, *drafted.notes]
+    return replace(drafted, way=way, steps=ordered, notes=tuple(notes), discovered=discovered)
 
 
 def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResult:
@@ -294,12 +278,6 @@ def _read_labels(labels: Demonstrations, task: str | None) -> Task:
     if not all(video.is_timed for video in chosen):
         raise InputError("the labels have no times", where=where, hint="drafts need start and end on every row")
     return chosen
-
-
-def _read_list(steps: str | Path | Sequence[Step] | None) -> StepList | None:
-    if steps is None:
-        return None
-    return read_steps(steps) if isinstance(steps, str | Path) else StepList(tuple(steps))
 
 
 def _join_videos(

@@ -26,10 +26,8 @@ from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
 
-_SHRINKAGE = 1.0
-"""Share of the mean variance that is added to every direction."""
-_COMPONENTS = 512
-"""Directions that are kept, those of the largest variance."""
+_SHRINKAGE = 1.0  # share of the mean variance that is added to every direction
+_COMPONENTS = 512  # directions that are kept, those of the largest variance
 
 
 def name_evidence(grid: NarrationGrid, steps: Sequence[Step], task: str, encode: EncodeTexts) -> FloatArray:
@@ -71,11 +69,9 @@ def prototype_evidence(whitened: FloatArray, weights: FloatArray, pseudo_count: 
     return np.asarray(whitened @ (means - centre).T - offset / 2)
 
 
-EncodeTexts: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
-"""n texts -> vectors of shape (n, width)."""
+EncodeTexts: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]  # n texts -> vectors of shape (n, width)
 SECONDS_PER_BIN = 1.0
-_CONTEXT = 4
-"""Cues on either side whose mean is the context of a cue."""
+_CONTEXT = 4  # cues on either side whose mean is the context of a cue
 SILENT = -1
 
 
@@ -84,16 +80,11 @@ class NarrationGrid:
     """V videos in bins of a second, up to T of them, and the C cues that are heard in them."""
 
     videos: tuple[Video, ...]
-    bins: NDArray[np.intp]
-    """Length of every video, shape (V,)."""
-    cue_video: NDArray[np.intp]
-    """The video of every cue, shape (C,)."""
-    cue_at: NDArray[np.intp]
-    """The cue that is heard, or `SILENT`; shape (V, T)."""
-    spoken: FloatArray
-    """e(c) + e(c₋₁ c c₊₁), to be compared with names of steps; shape (C, width)."""
-    vectors: FloatArray
-    """x, shape (C, 3 width), or with frames (C, 3 width + their width)."""
+    bins: NDArray[np.intp]  # length of every video, shape (V,)
+    cue_video: NDArray[np.intp]  # the video of every cue, shape (C,)
+    cue_at: NDArray[np.intp]  # the cue that is heard, or `SILENT`; shape (V, T)
+    spoken: FloatArray  # e(c) + e(c₋₁ c c₊₁), to be compared with names of steps; shape (C, width)
+    vectors: FloatArray  # x, shape (C, 3 width), or with frames (C, 3 width + their width)
 
     @property
     def is_inside(self) -> NDArray[np.bool_]:

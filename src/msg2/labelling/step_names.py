@@ -42,16 +42,10 @@ class StepList:
             raise InputError("lists no step", hint="write one step per line")
 
 
-def read_steps(path: str | Path) -> StepList:
-    """Read names of steps; numbers and bullets in front of them are left out.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "steps.txt")
-    ...     _ = path.write_text("1. Whisk the eggs\\n2. Dip the bread\\n")
-    ...     read_steps(path).steps
-    ('Whisk the eggs', 'Dip the bread')
-    """
+def read_steps(path: str | Path | Sequence[Step]) -> StepList:
+    """Read names of steps, or take those that are listed; numbers and bullets in front of them are left out."""
+    if not isinstance(path, str | Path):
+        return StepList(tuple(path))
     source = Source.at(path)
     if source.is_folder:
         raise InputError("is a folder, not a list of steps", where=path)
@@ -71,12 +65,9 @@ def read_steps(path: str | Path) -> StepList:
         raise error.at(path) from None
 
 
-CLOSEST = 0.35
-"""Mean distance up to which phrases belong together."""
-_POSITION_WEIGHT = 0.7
-"""w: half a video apart is as far as `CLOSEST` by meaning."""
-_MOST_PHRASES = 3000
-"""Phrases that are clustered, those of the most videos."""
+CLOSEST = 0.35  # mean distance up to which phrases belong together
+_POSITION_WEIGHT = 0.7  # w: half a video apart is as far as `CLOSEST` by meaning
+_MOST_PHRASES = 3000  # phrases that are clustered, those of the most videos
 TALK = frozenset(
     ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
      "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope",
@@ -98,12 +89,9 @@ class DiscoveredStep:
     """A cluster of phrases."""
 
     name: str
-    videos: int
-    """In which one of its phrases is said."""
-    position: float
-    """Median position in these videos, from 0 to 1."""
-    phrases: tuple[str, ...]
-    """The most typical first."""
+    videos: int  # in which one of its phrases is said
+    position: float  # median position in these videos, from 0 to 1
+    phrases: tuple[str, ...]  # the most typical first
 
 
 def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, most: int = 12) -> list[DiscoveredStep]:

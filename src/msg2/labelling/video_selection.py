@@ -19,12 +19,9 @@ from msg2.metrics import PairDifference
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
 
-ENOUGH = 0.05
-"""Share of the pairs of steps that may come out differently with other videos of the same kind."""
-FEWEST_VIDEOS = 5
-"""With fewer labelled videos, samples of them look too much alike to tell."""
-UNKNOWN_CONFIDENCE = 0.5
-"""Of a draft that has none."""
+ENOUGH = 0.05  # share of the pairs of steps that may come out differently with other videos of the same kind
+FEWEST_VIDEOS = 5  # with fewer labelled videos, samples of them look too much alike to tell
+UNKNOWN_CONFIDENCE = 0.5  # of a draft that has none
 _OUTCOMES = 4
 
 

@@ -45,8 +45,7 @@ class Encoder(Protocol[T_contra]):
         """Encode things: vectors of shape (n, width)."""
 
 
-Image: TypeAlias = NDArray[np.uint8]
-"""RGB, shape (height, width, 3)."""
+Image: TypeAlias = NDArray[np.uint8]  # RGB, shape (height, width, 3)
 ImageEncoder: TypeAlias = Encoder[Image]
 TextEncoder: TypeAlias = Encoder[str]
 
@@ -61,18 +60,13 @@ def encode_in_batches(
     return l2_normalize(vectors).astype(np.float32)
 
 
-# -- by name ----------------------------------------------------------------------------------------------------
-
-
 def image_encoder(name: str = "descriptors") -> ImageEncoder:
     """Return the encoder of that name: "descriptors", the folder of a CLIP model, or its name on the hub.
 
     >>> image_encoder("descriptors").width
     512
     """
-    if name == "descriptors":
-        return ImageDescriptors()
-    return load_clip(name).image_encoder
+    return ImageDescriptors() if name == "descriptors" else load_clip(name).image_encoder
 
 
 def text_encoder(name: str = "words") -> TextEncoder:
@@ -84,15 +78,10 @@ def text_encoder(name: str = "words") -> TextEncoder:
     if name == "words":
         return HashedWords()
     checkpoint = find_checkpoint(name, _SENTENCE_ENCODER_KIND)
-    if checkpoint.kind == "clip":
-        return load_clip(checkpoint).text_encoder
-    return SentenceEncoder(checkpoint)
+    return load_clip(checkpoint).text_encoder if checkpoint.kind == "clip" else SentenceEncoder(checkpoint)
 
 
-# -- CLIP -------------------------------------------------------------------------------------------------------
-
-IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64
-"""Images and texts that a model takes at once."""
+IMAGE_BATCH_SIZE, TEXT_BATCH_SIZE = 32, 64  # images and texts that a model takes at once
 
 _CLIP_KIND = "CLIP model"
 _IMAGE_SETTINGS = (
@@ -173,16 +162,10 @@ def load_clip(path: str | Path | Checkpoint) -> ClipModel:
     """Load a model, once for as long as one of its encoders is in use."""
     checkpoint = find_checkpoint(path, _CLIP_KIND)
     folder = checkpoint.folder.resolve()
-    model = _loaded_models.get(folder)
-    if model is None:
-        model = _loaded_models[folder] = ClipModel(checkpoint)
-    return model
+    return _loaded_models.get(folder) or _loaded_models.setdefault(folder, ClipModel(checkpoint))
 
 
-# -- descriptors ------------------------------------------------------------------------------------------------
-
-_SIDE = 64
-"""Rows and columns to which an image is averaged first, so that its size and shape have no part in the rest."""
+_SIDE = 64  # rows and columns to which an image is averaged first, so that its size and shape have no part in the rest
 _CELLS = 4
 _ANGLES = 8
 _HUES, _CHROMAS, _VALUES = 16, 6, 3
@@ -280,9 +263,6 @@ def _bin_index(share: NDArray[np.float32], bins: int) -> NDArray[np.intp]:
     return np.minimum((share * bins).astype(np.intp), bins - 1)
 
 
-# -- hashed words -----------------------------------------------------------------------------------------------
-
-
 class HashedWords:
     """Words and pairs of neighbouring words, each hashed to a place and a sign; needs no model and knows no language.
 
@@ -315,10 +295,7 @@ class HashedWords:
         return (number >> 1) % self.width, 1 if number & 1 else -1
 
 
-# -- sentence encoders ------------------------------------------------------------------------------------------
-
-BATCH_SIZE = 64
-"""Sentences that a sentence encoder takes at once."""
+BATCH_SIZE = 64  # sentences that a sentence encoder takes at once
 _POOLINGS = ("mean", "cls")
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _SENTENCE_ENCODER_KIND = "sentence encoder"

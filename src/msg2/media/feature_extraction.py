@@ -19,7 +19,6 @@ from msg2.errors import InputError
 from msg2.media.encoders import ImageEncoder, TextEncoder, image_encoder, text_encoder
 from msg2.media.feature_store import (
     Encoders,
-    Provenance,
     StoreEntry,
     VideoFeatures,
     VideoKey,
@@ -149,7 +148,7 @@ def extract_features(
     if is_feature_store(folder) and (store := open_store(folder)).encoders == encoders:
         kept = {key[1]: entry for key, entry in store.entries.items() if key[1] in names and store.is_intact(key)}
     unsaved: dict[VideoKey, VideoFeatures] = {}
-    origins: dict[VideoKey, Provenance] = {}
+    origins: dict[VideoKey, tuple[str, str | None]] = {}
     results: list[ExtractionResult] = []
     saved, save_seconds = time.monotonic(), 0.0
     known = {video: entry.source_sha256 for video, entry in kept.items()}
@@ -178,10 +177,9 @@ def extract_features(
     return results
 
 
-_Outcome: TypeAlias = tuple[VideoFeatures, Provenance] | str | None
+_Outcome: TypeAlias = tuple[VideoFeatures, tuple[str, str | None]] | str | None
 """Features and where they come from; or why there are none; or nothing, where the files are as they were."""
-_LogMessages: TypeAlias = list[tuple[int, str]]
-"""Level and text."""
+_LogMessages: TypeAlias = list[tuple[int, str]]  # level and text
 
 
 def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | None]) -> tuple[_Outcome, _LogMessages]:
@@ -193,7 +191,7 @@ def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | Non
             sha256 = files.sha256()
             if sha256 != known_sha256:
                 features, narration = _extractor(options)(files)
-                outcome = features, Provenance(sha256, narration)
+                outcome = features, (sha256, narration)
         except InputError as error:
             outcome = " ".join(str(error).split())
         except MemoryError:
@@ -201,7 +199,5 @@ def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | Non
     return outcome, log.messages
 
 
-@cache
-def _extractor(options: ExtractionOptions) -> FeatureExtractor:
-    """The models of a process."""
-    return FeatureExtractor(options)
+_extractor = cache(FeatureExtractor)
+"""The models of a process."""

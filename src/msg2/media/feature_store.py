@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class VideoFeatures:
             object.__setattr__(self, name, array)
         if self.frame_times.ndim != 1 or self.frames.ndim != 2 or len(self.frames) != len(self.frame_times):
             raise InputError(f"frames of shape {self.frames.shape} do not fit times of shape {self.frame_times.shape}")
-        if self.sentence_times.ndim != 2 or self.sentence_times.shape[1] != 2 or self.sentences.ndim != 2:
+        if self.sentence_times.shape[1:] != (2,) or self.sentences.ndim != 2:
             raise InputError("sentences need times of shape (S, 2) and vectors of shape (S, width)")
         if len(self.sentences) != len(self.sentence_times):
             raise InputError(f"{len(self.sentences)} sentences have {len(self.sentence_times)} times")
@@ -135,8 +135,7 @@ class Manifest:
     """The content of `manifest.json`."""
 
     format: Literal["msg2.features/1"]
-    encoder: Encoders
-    """Without versions and settings, which are kept beside it."""
+    encoder: Encoders  # without versions and settings, which are kept beside it
     versions: Mapping[str, str]
     videos: tuple[StoreEntry, ...]
     settings: Mapping[str, str | float] = field(default_factory=dict)
@@ -145,9 +144,6 @@ class Manifest:
 def is_feature_store(folder: Path) -> bool:
     """Tell whether a folder is a feature store."""
     return (folder / MANIFEST_NAME).exists()
-
-
-# -- reading ----------------------------------------------------------------------------------------------------
 
 
 def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
@@ -171,9 +167,8 @@ def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
         manifest = from_json(Manifest, Source.at(path).read_bytes(), "$")
         entries: dict[VideoKey, StoreEntry] = {}
         for entry in manifest.videos:
-            if entry.key in entries:
+            if entries.setdefault(entry.key, entry) is not entry:
                 raise InputError(f"lists the video {short_repr(entry.video)} twice")
-            entries[entry.key] = entry
         encoders = replace(manifest.encoder, versions=manifest.versions, settings=manifest.settings)
         return FeatureStore(folder, encoders, _sort_entries(entries))
     except InputError as error:
@@ -191,25 +186,9 @@ class FeatureStore:
     """(task, video) -> where its features are; sorted by task and video, those without task first."""
 
     def features(self, task: str, video: str) -> VideoFeatures | None:
-        """Read the features of a task's video.
+        """Read the features of a video that are kept for this task, else those for any task; None if there are none.
 
-        Parameters
-        ----------
-        task : str
-            The name of the task.
-        video : str
-            The id of the video. One that is kept for any task may have the name of its caption file, see
-            `msg2.formats.captions`.
-
-        Returns
-        -------
-        VideoFeatures or None
-            Those kept for this task, else those kept for any task; None if there are none.
-
-        Raises
-        ------
-        InputError
-            Where the file is not what was written, or several videos could be meant.
+        A video that is kept for any task may have the name of its caption file, see `msg2.formats.captions`.
         """
         if (task, video) in self.entries:
             return self.read((task, video))
@@ -227,7 +206,7 @@ class FeatureStore:
         """Read the features of an entry, and check everything against the manifest."""
         entry, safetensors = self.entries[key], _safetensors()
         try:
-            return self._parse_features(self._read_content(entry), entry, safetensors.load)
+            return self._parse_features(self._read_content(entry), entry, safetensors)
         except InputError as error:
             raise error.at(self.folder / entry.file, hint="make the features again") from None
 
@@ -250,11 +229,9 @@ class FeatureStore:
             raise InputError("is not the file that was written (another sha256)")
         return content
 
-    def _parse_features(
-        self, content: bytes, entry: StoreEntry, load: Callable[[bytes], dict[str, np.ndarray]]
-    ) -> VideoFeatures:
+    def _parse_features(self, content: bytes, entry: StoreEntry, safetensors: ModuleType) -> VideoFeatures:
         try:
-            arrays = load(content)
+            arrays: dict[str, np.ndarray] = safetensors.load(content)
         except Exception as error:  # the package raises bare types for a broken file, and for types that NumPy lacks
             raise InputError(f"is no safetensors file ({error})") from None
         shapes = {
@@ -268,16 +245,10 @@ class FeatureStore:
             wanted = f"{DTYPES[name]} of shape {shapes[name]}"
             if actual != wanted:
                 raise InputError(f"{name} is {actual}, not {wanted}")
-        return VideoFeatures(**arrays, texts=_parse_texts(content))
-
-
-def _parse_texts(content: bytes) -> tuple[str, ...]:
-    """The words of the sentences: JSON in the header of the file, which is as long as its first eight bytes say."""
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return from_json(tuple[str, ...], header.get("__metadata__", {}).get("texts", "[]"), "texts")
-
-
-# -- writing ----------------------------------------------------------------------------------------------------
+        # The words of the sentences are JSON in the header of the file, which is as long as its first eight bytes say.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        texts = from_json(tuple[str, ...], header.get("__metadata__", {}).get("texts", "[]"), "texts")
+        return VideoFeatures(**arrays, texts=texts)
 
 
 def _dump_manifest(encoders: Encoders, entries: Iterable[StoreEntry]) -> str:
@@ -292,15 +263,7 @@ def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, Stor
     return {key: entries[key] for key in sorted(entries, key=lambda key: (key[0] is not None, key[0] or "", key[1]))}
 
 
-_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")
-"""Names of the files that a store writes."""
-
-
-class Provenance(NamedTuple):
-    """Where the features of a video come from; see `StoreEntry`."""
-
-    sha256: str
-    narration: str | None = None
+_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")  # names of the files that a store writes
 
 
 def write_store(
@@ -309,34 +272,14 @@ def write_store(
     encoders: Encoders,
     *,
     kept: Iterable[StoreEntry] = (),
-    origins: Mapping[VideoKey, Provenance] | None = None,
+    origins: Mapping[VideoKey, tuple[str, str | None]] | None = None,
 ) -> FeatureStore:
     """Write a store: these features, and some entries of the store that is there; all else of that is removed.
 
     What an interrupted run has left behind is removed, too.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Where the store is, or will be.
-    entries : mapping of VideoKey to VideoFeatures
-        The features to write, by task (None: any) and video.
-    encoders : Encoders
-        What made them.
-    kept : iterable of StoreEntry, optional
-        Entries of the store in that folder that stay.
-    origins : mapping of VideoKey to Provenance, optional
-        Where the features come from.
-
-    Returns
-    -------
-    FeatureStore
-        The store as it is now.
-
-    Raises
-    ------
-    InputError
-        Where vectors are not as wide as those of the encoders, or the folder holds what is no store.
+    `entries` has the features to write, `kept` those that stay, `origins` where features come from: the hash of their
+    files, and of what kind the narration is (see `StoreEntry`).
 
     >>> import numpy as np
     >>> from tempfile import TemporaryDirectory
@@ -353,7 +296,13 @@ def write_store(
         _check_widths(key, features, encoders)
     listed = {entry.key: entry for entry in kept}
     for key, features in entries.items():
-        listed[key] = _write_features(folder, key, features, (origins or {}).get(key))
+        texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
+        content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
+        sha256 = hashlib.sha256(content).hexdigest()
+        name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
+        write_whole(folder / name, content)
+        counts, origin = (len(features.frames), len(features.sentences)), (origins or {}).get(key, ())
+        listed[key] = StoreEntry(*key, name, sha256, *counts, *origin)
     store = FeatureStore(folder, encoders, _sort_entries(listed))
     write_whole(folder / MANIFEST_NAME, _dump_manifest(encoders, store.entries.values()))
     needed = {entry.file for entry in listed.values()}
@@ -362,15 +311,6 @@ def write_store(
             with suppress(OSError):  # a file that cannot be removed only takes up space
                 path.unlink()
     return store
-
-
-def _write_features(folder: Path, key: VideoKey, features: VideoFeatures, origin: Provenance | None) -> StoreEntry:
-    texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
-    content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
-    sha256 = hashlib.sha256(content).hexdigest()
-    name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
-    write_whole(folder / name, content)
-    return StoreEntry(*key, name, sha256, len(features.frames), len(features.sentences), *(origin or ()))
 
 
 def _check_widths(key: VideoKey, features: VideoFeatures, encoders: Encoders) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -34,9 +34,6 @@ from msg2.task import Sentence, Step, Task, Video
 
 _log = logging.getLogger(__name__)
 _TRANSCRIPT_HINT = 'a transcript is {"segments": [{"start": 1.5, "end": 3.0, "text": "…"}, …]}'
-
-
-# -- one video --------------------------------------------------------------------------------------------------
 
 
 class Narration(NamedTuple):
@@ -61,7 +58,9 @@ def read_narration(
     exact = exact or phrases is not None
     source: str | None = "captions"
     if files.captions is not None:
-        sentences = _read_captions(Source.at(files.captions), exact)
+        file = Source.at(files.captions)
+        is_json = file.path.suffix.lower() == ".json"
+        sentences = _read_json_transcript(file) if is_json else read_fragments(file) if exact else read_sentences(file)
     elif files.media is not None and recognizer is not None:
         transcript = recognizer.transcribe(files.media)
         sentences = transcript.words if exact else transcript.sentences
@@ -69,12 +68,6 @@ def read_narration(
     else:
         return Narration()
     return Narration(sentences if phrases is None else phrases.extract_timed(sentences), source)
-
-
-def _read_captions(file: Source, exact: bool) -> tuple[Sentence, ...]:
-    if file.path.suffix.lower() == ".json":
-        return _read_json_transcript(file)
-    return read_fragments(file) if exact else read_sentences(file)
 
 
 def _read_json_transcript(file: Source) -> tuple[Sentence, ...]:
@@ -95,9 +88,6 @@ def _parse_piece(piece: object, where: str) -> Sentence:
     if not isinstance(start, int | float) or not isinstance(end, int | float) or not 0 <= start <= end:
         raise InputError("has no times", where=where, hint=_TRANSCRIPT_HINT)
     return Sentence(" ".join(piece["text"].split()), float(start), float(end))
-
-
-# -- many videos ------------------------------------------------------------------------------------------------
 
 
 def read_transcripts(
@@ -147,8 +137,7 @@ def _read_or_recognize(video: VideoFiles, speech_model: str | None, exact: bool)
     return read_narration(video, recognizer, exact=exact).sentences
 
 
-NarrationReader: TypeAlias = Callable[[str, str], Sequence[Sentence]]
-"""(task, video) -> what is said in it."""
+NarrationReader: TypeAlias = Callable[[str, str], Sequence[Sentence]]  # (task, video) -> what is said in it
 
 
 def add_narration(
@@ -194,18 +183,14 @@ def _captions_reader(folder: Path, phrase_model: str | None) -> NarrationReader:
 
     def read(task: str, video: str) -> Sequence[Sentence]:
         name = find_name(video)
-        return (
-            () if name is None else read_narration(VideoFiles(video, None, files[name].path), None, phrases).sentences
-        )
+        if name is None:
+            return ()
+        return read_narration(VideoFiles(video, None, files[name].path), None, phrases).sentences
 
     return read
 
 
-# -- phrases around steps ---------------------------------------------------------------------------------------
-
-
-AROUND_SECONDS = 10.0
-"""Seconds before a step begins and after it ends that count as around it, unless told otherwise."""
+AROUND_SECONDS = 10.0  # seconds before a step begins and after it ends that count as around it, unless told otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +221,19 @@ def phrases_around_steps(task: Task, seconds: float = AROUND_SECONDS) -> dict[St
     for video in task:
         times.update(sentence.text.casefold() for sentence in video.sentences)
         for step in video.sequence():
-            around = [sentence.text.casefold() for sentence in _sentences_near(video, step, seconds)]
+            spans = [
+                (segment.start - seconds, segment.end + seconds)
+                for segment in video.segments
+                if segment.step == step and segment.start is not None and segment.end is not None
+            ]
+            around = [
+                sentence.text.casefold()
+                for sentence in video.sentences
+                if any(start <= sentence.end and sentence.start <= end for start, end in spans)
+            ]
             near[step].update(around)
             videos[step].update(set(around))
     return {step: _rank_phrases(near[step], times, videos[step]) for step in task.steps}
-
-
-def _sentences_near(video: Video, step: Step, seconds: float) -> Iterator[Sentence]:
-    spans = [
-        (segment.start - seconds, segment.end + seconds)
-        for segment in video.segments
-        if segment.step == step and segment.start is not None and segment.end is not None
-    ]
-    for sentence in video.sentences:
-        if any(start <= sentence.end and sentence.start <= end for start, end in spans):
-            yield sentence
 
 
 def _rank_phrases(near: Counter[str], times: Counter[str], videos: Counter[str]) -> list[PhraseStatistics]:

@@ -20,8 +20,7 @@ from msg2.options import from_json
 from msg2.text import short_repr
 
 _T = TypeVar("_T")
-Model: TypeAlias = Any
-"""A model, tokenizer or class of `transformers`, whose types are not known before it is imported."""
+Model: TypeAlias = Any  # a model, tokenizer or class of `transformers`, whose types are not known before it is imported
 
 _log = logging.getLogger(__name__)
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
@@ -38,8 +37,7 @@ class Checkpoint:
     @property
     def kind(self) -> str | None:
         """Its `model_type`, such as "clip", by its own account."""
-        settings = self.settings("config.json", dict[str, JsonValue]) or {}
-        kind = settings.get("model_type")
+        kind = (self.settings("config.json", dict[str, JsonValue]) or {}).get("model_type")
         return kind if isinstance(kind, str) else None
 
     def settings(self, file: str, kind: type[_T]) -> _T | None:
@@ -67,8 +65,7 @@ def find_checkpoint(path: str | Path | Checkpoint, wanted: str) -> Checkpoint:
     try:
         folder = Path(huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=_FILES))
     except (OSError, ValueError) as error:
-        why = "there is no such folder, and none came from the Hugging Face hub"
-        raise wrong_model_error(path, wanted, why) from error
+        raise wrong_model_error(path, wanted, NOT_FOUND) from error
     if not [*folder.rglob("*.safetensors")]:
         hint = f"name a revision that has them, such as {name}@refs/pr/1, or convert it and give its folder"
         raise InputError("has no weights as safetensors on the Hugging Face hub", where=path, hint=hint)
@@ -77,9 +74,12 @@ def find_checkpoint(path: str | Path | Checkpoint, wanted: str) -> Checkpoint:
     return Checkpoint(name, folder)
 
 
-def wrong_model_error(path: str | Path, wanted: str, why: str) -> InputError:
+NOT_FOUND = "there is no such folder, and none came from the Hugging Face hub"
+_HINT = "give the name of a built-in encoder, the folder of a model for transformers, or its name on the hub"
+
+
+def wrong_model_error(path: str | Path, wanted: str, why: str, hint: str = _HINT) -> InputError:
     """Make the error to raise where `path` is not the model that was wanted."""
-    hint = "give the name of a built-in encoder, the folder of a model for transformers, or its name on the hub"
     first = (why.strip().splitlines() or [""])[0]
     return InputError(f"is not a {wanted} ({short_repr(first, 200)[1:-1]})", where=path, hint=hint)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
 from msg2.files import file_sha256
+from msg2.media.pretrained_models import NOT_FOUND, wrong_model_error
 from msg2.media.video_decoding import open_media, start_seconds
 from msg2.task import Sentence
 from msg2.text import short_repr
@@ -29,22 +30,19 @@ if TYPE_CHECKING:
     from faster_whisper.transcribe import Segment, Word
 
 
-BEAM_SIZE = 5
-"""Hypotheses that are followed at the same time."""
+BEAM_SIZE = 5  # hypotheses that are followed at the same time
 CHUNK_SECONDS = 600.0
 """Sound that is transcribed at once; longer sound is cut where it is quiet, and memory stays bounded."""
 
 _log = logging.getLogger(__name__)
 
-_RATE = 16_000
-"""Samples per second, as Whisper takes them."""
-_PAUSE_SECONDS = 0.5
-"""Seconds of the pause that is looked for where sound is cut."""
-_SEARCH_SECONDS = 30.0
-"""Seconds before the cut in which it is looked for."""
-_LONGEST_GAP = 60.0
-"""Seconds without sound that are believed to a file; a longer gap is a clock that jumps."""
+_RATE = 16_000  # samples per second, as Whisper takes them
+_PAUSE_SECONDS = 0.5  # seconds of the pause that is looked for where sound is cut
+_SEARCH_SECONDS = 30.0  # seconds before the cut in which it is looked for
+_LONGEST_GAP = 60.0  # seconds without sound that are believed to a file; a longer gap is a clock that jumps
 _MODEL_FILES = ("model.bin", "config.json", "tokenizer.json")
+_KIND = "model for speech"
+_HINT = "give the folder of a Whisper model for CTranslate2, or a name such as base or small"
 _PACKAGES = ("av", "ctranslate2", "faster-whisper", "onnxruntime")
 
 
@@ -74,7 +72,7 @@ class SpeechRecognizer:
         try:
             self._model = WhisperModel(str(folder), device, compute_type=precision, local_files_only=True)
         except (RuntimeError, ValueError, OSError) as error:
-            raise _model_error(model, str(error)) from None
+            raise wrong_model_error(model, _KIND, str(error), _HINT) from None
         if language not in (None, *self._model.supported_languages):
             raise InputError(f"does not know the language {short_repr(str(language))}", where=model)
         name = model if folder != Path(model) else folder.resolve().name
@@ -106,9 +104,6 @@ def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) ->
     """A piece with its time in the file, where it ends."""
     start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))
-
-
-# -- sound ------------------------------------------------------------------------------------------------------
 
 
 def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
@@ -180,9 +175,6 @@ def _decode_audio(path: Path, container: InputContainer) -> Iterator[AudioFrame]
         _log.warning("%s: %d pieces of its sound cannot be decoded; the others are kept", path, lost)
 
 
-# -- models -----------------------------------------------------------------------------------------------------
-
-
 def _model_folder(model: str | Path) -> Path:
     from faster_whisper import download_model
 
@@ -191,14 +183,7 @@ def _model_folder(model: str | Path) -> Path:
         try:
             folder = Path(download_model(str(model)))
         except (OSError, ValueError) as error:
-            why = "there is no such folder, and none came from the Hugging Face hub"
-            raise _model_error(model, why) from error
+            raise wrong_model_error(model, _KIND, NOT_FOUND, _HINT) from error
     if missing := [name for name in _MODEL_FILES if not (folder / name).is_file()]:
-        raise _model_error(model, f"it has no {missing[0]}")
+        raise wrong_model_error(model, _KIND, f"it has no {missing[0]}", _HINT)
     return folder
-
-
-def _model_error(model: str | Path, why: str) -> InputError:
-    hint = "give the folder of a Whisper model for CTranslate2, or a name such as base or small"
-    first = (why.strip().splitlines() or [""])[0]
-    return InputError(f"is not a model for speech ({short_repr(first, 160)[1:-1]})", where=model, hint=hint)

@@ -62,9 +62,6 @@ def children(token: Token, labels: set[str]) -> list[Token]:
     return [child for child in token.children if child.dep_ in labels]
 
 
-# -- names ------------------------------------------------------------------------------------------------------
-
-
 def compound_name(noun: Token) -> list[Token]:
     """Return a noun after the nouns that belong to its name: "lug nuts", but not "inch" of "two inch screws"."""
     if noun.pos_ == "VERB" and noun.dep_ == "ccomp":  # "a table saw"
@@ -85,9 +82,6 @@ def _name_words(word: Token) -> list[Token]:
     if word.pos_ not in NOUN or hyphenated or measure or _is_list_item(word):
         return []
     return children(word, {"conj"})[-1:] or compound_name(word)  # of "milk and egg wash", "egg"
-
-
-# -- things in a row --------------------------------------------------------------------------------------------
 
 
 def conjuncts(noun: Token) -> list[Token]:
@@ -152,8 +146,7 @@ _ADDING = {
 """Verbs that are nothing without an object: what follows the preposition of "put on the wheel" is one."""
 _INTRANSITIVE = {"be", "go", "come", "let"}
 _COMMENTING = {"see", "know", "imagine", "remember"}
-_STATES = {"done", "stuck", "tired", "gone", "finished"}
-"""Participles that are adjectives: "it is done"."""
+_STATES = {"done", "stuck", "tired", "gone", "finished"}  # participles that are adjectives: "it is done"
 
 
 def find_object(verb: Token) -> tuple[Token, Token | None]:
@@ -170,9 +163,6 @@ def find_object(verb: Token) -> tuple[Token, Token | None]:
         return verb, _unlabelled_object(verb) or _object_of_governing_verb(verb)
     thing = _unlabelled_object(verb) or _subject_of_complement_clause(verb) or _object_after_particle(verb)
     return (verb, thing) if thing is not None else _shared_object(verb)
-
-
-# -- labelled objects -------------------------------------------------------------------------------------------
 
 
 def _choose_object(things: list[Token]) -> Token:
@@ -229,9 +219,6 @@ def _is_causative(verb: Token, things: list[Token]) -> bool:
     if things and verb.lemma_ in {"have", "get"}:
         after += children(verb, {"ccomp"})
     return any(child.tag_ in _PARTICIPLE and not children(child, _SUBJECT | {"aux", "mark"}) for child in after)
-
-
-# -- objects by other labels ------------------------------------------------------------------------------------
 
 
 def _unlabelled_object(verb: Token) -> Token | None:

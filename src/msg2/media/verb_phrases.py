@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msg2.errors import InputError, optional_dependency
+from msg2.media.pretrained_models import wrong_model_error
 from msg2.media.verb_objects import (
     OBJECT,
     PARTICLE,
@@ -36,13 +37,10 @@ from msg2.media.verb_objects import (
     is_plain_nominal,
 )
 from msg2.task import Sentence
-from msg2.text import short_repr
 
 if TYPE_CHECKING:
     from spacy.lookups import Lookups
     from spacy.tokens import Doc, Span, Token
-
-__all__ = ["VerbPhraseExtractor"]
 
 # Closed classes of English, where labels alone do not tell.
 _PARTICLES = {"up", "down", "out", "off", "in", "on", "over", "through", "around", "back", "away", "apart"}
@@ -76,25 +74,20 @@ class _PrepositionalPhrase(NamedTuple):
 
 def find_verb_phrases(tokens: Iterable[Token]) -> list[VerbPhrase]:
     """Find the verb phrases of a parsed text (a `Doc` or a part of one), by their verbs, then objects."""
-    return [phrase for token in tokens for phrase in _phrases_of_verb(token)]
-
-
-def _phrases_of_verb(verb: Token) -> Iterator[VerbPhrase]:
-    owner, first = find_object(verb)
-    if first is None:
-        return
-    together = [first, *conjuncts(first)]
-    for thing in together:
-        addition = _prepositional_phrase(owner, thing, together)
-        particle = [word for word in _particle(verb, first) if addition is None or word not in addition.words]
-        added = [*addition.words, *compound_name(addition.place)] if addition else []
-        words = [*particle, *compound_name(thing), *added]
-        text = " ".join([_with_prefix(verb, verb.lemma_), *(_with_prefix(word, word.text) for word in words)])
-        ordered = sorted([verb, *words], key=lambda token: token.i)
-        yield VerbPhrase(text.lower(), ordered[0].idx, ordered[-1].idx + len(ordered[-1]))
-
-
-# -- particles and prepositions ---------------------------------------------------------------------------------
+    phrases = []
+    for verb in tokens:
+        owner, first = find_object(verb)
+        together = [] if first is None else [first, *conjuncts(first)]
+        for thing in together:
+            addition = _prepositional_phrase(owner, thing, together)
+            particle = [word for word in _particle(verb, together[0]) if addition is None or word not in addition.words]
+            added = [*addition.words, *compound_name(addition.place)] if addition else []
+            words = [*particle, *compound_name(thing), *added]
+            text = " ".join([_with_prefix(verb, verb.lemma_), *(_with_prefix(word, word.text) for word in words)])
+            last = max([verb, *words], key=lambda token: token.i)
+            start = min(token.idx for token in (verb, *words))
+            phrases.append(VerbPhrase(text.lower(), start, last.idx + len(last)))
+    return phrases
 
 
 def _particle(verb: Token, thing: Token) -> list[Token]:
@@ -168,8 +161,7 @@ _OF_NOUNS = {"pobj", "dobj", "obj", "compound", "appos", "nmod"}
 _DETERMINERS = {"det", "poss", "nummod", "predet"}
 _SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass", "csubj", "expl"}
 _PERSONS = {"i", "you", "he", "she", "we", "they"}
-_ENDING = {"right", "left", "next"}
-"""Adjectives that may end a sentence: "turn it to the right"."""
+_ENDING = {"right", "left", "next"}  # adjectives that may end a sentence: "turn it to the right"
 
 
 class PartOfSpeechDictionary(NamedTuple):
@@ -253,8 +245,7 @@ def _may_follow_sentence_end(token: Token) -> bool:
     return _has_object(token) or not (describes or before.tag_ in {"IN", "CC", "CD", ","})
 
 
-CHUNK_CHARACTERS = 5000
-"""Text that is parsed at once; longer narration is cut between words, and memory stays bounded."""
+CHUNK_CHARACTERS = 5000  # text that is parsed at once; longer narration is cut between words, and memory stays bounded
 
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
 _NOTE = re.compile(rf"\[[^\[\]]*\]|\bstep (?:number )?{_NUMBER}\b\.?", re.IGNORECASE)
@@ -272,8 +263,7 @@ class VerbPhraseExtractor:
             self._nlp = spacy.load(model, exclude=["ner"])
         except (OSError, ValueError, ImportError, KeyError) as error:
             hint = "give the folder of a spaCy model, or the name of one that is installed, such as en_core_web_sm"
-            first = short_repr(str(error).strip().splitlines()[0], 160)[1:-1]
-            raise InputError(f"is not a model of spaCy ({first})", where=model, hint=hint) from None
+            raise wrong_model_error(model, "model of spaCy", str(error), hint) from None
         if missing := [part for part in _REQUIRED_PIPES if part not in self._nlp.pipe_names]:
             raise InputError(f"is a spaCy model without a {missing[0]}", where=model, hint="take a whole pipeline")
         self._dictionary = PartOfSpeechDictionary.from_lemmatizer(self._nlp.get_pipe("lemmatizer"))
@@ -282,11 +272,6 @@ class VerbPhraseExtractor:
         kept = ", sentences kept" if keep_sentences else ""
         self.name = f"{about['lang']}_{about['name']} {about['version']}@{_fingerprint(self._nlp.path)}{kept}"
         self.versions: Mapping[str, str] = {package: version(package) for package in ("msg2", "spacy")}  # rules, model
-
-    def extract(self, text: str) -> list[str]:
-        """Extract the verb phrases of a text: "crack and whisk the eggs" has "crack eggs" and "whisk eggs"."""
-        running = RunningText.join([Sentence(text, 0.0, 1.0)])
-        return [phrase.text for sentence, _ in self._sentences(running) for phrase in find_verb_phrases(sentence)]
 
     def extract_timed(self, pieces: Sequence[Sentence]) -> tuple[Sentence, ...]:
         """Extract the verb phrases of narration in pieces (captions, or single words).
@@ -325,8 +310,7 @@ class RunningText(NamedTuple):
     """The texts of pieces, in the order of their starts and one space apart, and when each character is spoken."""
 
     text: str
-    places: tuple[int, ...]
-    """Where each piece begins in the text."""
+    places: tuple[int, ...]  # where each piece begins in the text
     pieces: tuple[Sentence, ...]
 
     @staticmethod

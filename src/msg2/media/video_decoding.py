@@ -36,17 +36,14 @@ if TYPE_CHECKING:
 
 LONGEST_FRAME = 3600.0
 """Seconds that one frame may stay on the screen; a clock that leaves more time between two frames is broken."""
-DECODER_THREADS = 4
-"""Threads that decode one video."""
+DECODER_THREADS = 4  # threads that decode one video
 
 _log = logging.getLogger(__name__)
 
 _CLOCK_TOLERANCE = 1.0
 """Seconds: a clock may go this far backwards, or a file be this much shorter than it says, without being broken."""
-_PLAYLISTS = ("concat", "dash", "hls")
-"""Formats of text files that only name others."""
-_DEFAULT_FRAME_RATE = 25
-"""Frames per second where a file does not say."""
+_PLAYLISTS = ("concat", "dash", "hls")  # formats of text files that only name others
+_DEFAULT_FRAME_RATE = 25  # frames per second where a file does not say
 
 
 def decoder_version() -> dict[str, str]:
@@ -62,7 +59,14 @@ def open_media(path: Path) -> Iterator[InputContainer]:
     decoder_version()
     import av
 
-    _check_readable(path)
+    try:
+        if path.is_dir():
+            raise InputError("is a folder, not a video", where=path)
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise InputError("is empty", where=path, hint="fetch or export the video again")
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", where=path) from None
     try:
         # As a file and nothing else: a name may look like an address, a playlist may point to one.
         with av.open(f"file:{path}", metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
@@ -72,25 +76,6 @@ def open_media(path: Path) -> Iterator[InputContainer]:
     except av.FFmpegError as error:
         hint = "it is another kind of file, or incomplete (a download that broke off?); see whether it plays"
         raise InputError(f"is no video that can be read ({error.strerror})", where=path, hint=hint) from None
-
-
-def _check_readable(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise InputError("is a folder, not a video", where=path)
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise InputError("is empty", where=path, hint="fetch or export the video again")
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=path) from None
-
-
-def main_video_stream(container: InputContainer) -> VideoStream | None:
-    """Return the first video stream that is no cover image; None where there is none."""
-    from av.stream import Disposition
-
-    streams = (stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic)
-    return next(streams, None)
 
 
 def decode_frames(
@@ -103,7 +88,8 @@ def decode_frames(
     ahead by more than a second and beyond the length of the file, it was set anew: the frame comes one duration
     after the one before, and all later ones are shifted alike. So no frame stays without end.
     """
-    start, length, step = start_seconds(container), _duration(container) or math.inf, _frame_duration(stream)
+    start, length = start_seconds(container), _duration(container) or math.inf
+    step = 1 / float(stream.average_rate or stream.guessed_rate or _DEFAULT_FRAME_RATE)  # seconds, as a rule
     tick = float(stream.time_base or 0)
     seconds = after = shift = 0.0
     before, frame, resets = None, None, 0
@@ -176,17 +162,10 @@ def _duration(container: InputContainer) -> float | None:
     return container.duration / 1e6 if container.duration and container.duration > 0 else None
 
 
-def _frame_duration(stream: VideoStream) -> float:
-    """Seconds from one frame to the next, as a rule."""
-    return 1 / float(stream.average_rate or stream.guessed_rate or _DEFAULT_FRAME_RATE)
-
-
 T = TypeVar("T")
 
-BATCH_SIZE = 64
-"""Images that are encoded at once, while as many are decoded."""
-_ROUNDING = 0.001
-"""Seconds: containers round the times of frames to as little as this, so a frame this late is in time."""
+BATCH_SIZE = 64  # images that are encoded at once, while as many are decoded
+_ROUNDING = 0.001  # seconds: containers round the times of frames to as little as this, so a frame this late is in time
 
 
 @options_class
@@ -216,7 +195,10 @@ def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iter
     """
     options, path = options or FrameOptions(), Path(path)
     with open_media(path) as container:
-        stream = main_video_stream(container)
+        from av.stream import Disposition
+
+        no_covers = (video for video in container.streams.video if not video.disposition & Disposition.attached_pic)
+        stream = next(no_covers, None)
         if stream is None:
             return
         convert = _frame_converter(stream, options.size)
@@ -278,9 +260,6 @@ def read_ahead(items: Iterable[T], size: int) -> Iterator[T]:
                 thread.submit(source.close)  # by the thread that runs it: another one may not
 
 
-# -- images -----------------------------------------------------------------------------------------------------
-
-
 def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], Image]:
     """A function that makes decoded frames RGB, upright, of square pixels, the shorter side at most `size`."""
     from av.video.reformatter import Interpolation, VideoReformatter
@@ -295,20 +274,16 @@ def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], I
             frame, max(1, round(width * scale)), max(1, round(height * scale)), "rgb24",
             interpolation=Interpolation.BICUBIC, threads=1,
         )  # fmt: skip
-        return _rotate(scaled.to_ndarray().astype(np.uint8, copy=False), _display_rotation(frame))
+        image: Image = np.ascontiguousarray(scaled.to_ndarray(), np.uint8)
+        matrix: Any = frame.side_data.get("DISPLAYMATRIX")
+        return image if matrix is None else _rotate(image, np.frombuffer(matrix, np.int32).reshape(3, 3))
 
     return convert
 
 
-def _display_rotation(frame: VideoFrame) -> NDArray[np.int32]:
-    """What the file says is to be done to the frame, shape (2, 2): (x, y) @ rotation is its place on the screen."""
-    matrix: Any = frame.side_data.get("DISPLAYMATRIX")
-    return np.eye(2, dtype=np.int32) if matrix is None else np.frombuffer(matrix, np.int32).reshape(3, 3)[:2, :2]
-
-
-def _rotate(image: Image, rotation: NDArray[np.int32]) -> Image:
-    """The image after the nearest of the eight rotations and reflections of a rectangle."""
-    (a, b), (c, d) = rotation.tolist()
+def _rotate(image: Image, matrix: NDArray[np.int32]) -> Image:
+    """The image after the nearest of the eight rotations and reflections of a rectangle, (x, y) -> (x, y) @ matrix."""
+    (a, b, _), (c, d, _), _ = matrix.tolist()
     if abs(b) + abs(c) > abs(a) + abs(d):  # x and y change places
         image, a, d = image.transpose(1, 0, 2), c, b
     return np.ascontiguousarray(image[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])

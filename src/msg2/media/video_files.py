@@ -5,10 +5,11 @@ A media file and a caption file belong to a video by their names, see `msg2.form
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -25,11 +26,9 @@ MEDIA_SUFFIXES = (
 )  # fmt: skip
 """Of video and sound files; what else lies in a folder is passed over, unfinished downloads too."""
 
-_YOUTUBE_ID = re.compile(r" \[([^\[\]]+)\](?:\.[A-Za-z0-9+-]+)*$")
-"""In the name of a file as yt-dlp writes it."""
+_YOUTUBE_ID = re.compile(r" \[([^\[\]]+)\](?:\.[A-Za-z0-9+-]+)*$")  # in the name of a file as yt-dlp writes it
 
-_MAX_NAMED = 20
-"""Videos that are named when files are missing."""
+_MAX_NAMED = 20  # videos that are named when files are missing
 
 _log = logging.getLogger(__name__)
 
@@ -74,8 +73,12 @@ def find_video_files(
     """Find the videos in a folder and the folders in it, with their captions; where there are captions only, these."""
     source = Source.at(path)
     listed = [*_files(source)]
-    media = {} if _is_caption(source) else _by_name(file for file in listed if _is_media(file) or not source.is_folder)
-    nearby = _possible_captions(source) if media and not source.is_folder else listed
+    alone = not source.is_folder
+    possible = [file for file in listed if alone or file.path.suffix.lower() in MEDIA_SUFFIXES]
+    media = {} if _is_caption(source) else _by_name(possible)
+    nearby: Iterable[Source] = listed
+    if media and alone:
+        nearby = (other for other in Source.at(source.path.parent).files if other.stem.startswith(source.stem))
     caption_files = _by_name(filter(_is_caption, nearby))
     if not media and not caption_files:
         raise InputError("the folder holds no videos and no captions", where=path, hint="see: msg2 features -h")
@@ -89,14 +92,17 @@ def find_video_files(
         name_of = name_finder(files, language)
         names = {video: name_of(video) for video in sorted(set(wanted))}
     captions_of = name_finder(caption_files, language)
-    videos = []
+    videos, missing = [], []
     for video, name in names.items():
-        if name is not None and media:
-            captions_file = _find_captions(video, media[name], caption_files, captions_of)
-            videos.append(VideoFiles(video, media[name].path, captions_file))
-        elif name is not None:
+        if name is None:
+            missing.append(video)
+        elif not media:
             videos.append(VideoFiles(video, None, caption_files[name].path))
-    return FoundVideos(tuple(videos), tuple(video for video, name in names.items() if name is None))
+        else:  # captions are found by the video's id, or by the name of its file, or by the id at the end of that
+            ids = (video, media[name].stem, *_YOUTUBE_ID.findall(media[name].stem))
+            own = next((caption_files[own].path for own in map(captions_of, ids) if own is not None), None)
+            videos.append(VideoFiles(video, media[name].path, own))
+    return FoundVideos(tuple(videos), tuple(missing))
 
 
 def _files(source: Source) -> Iterator[Source]:
@@ -108,15 +114,6 @@ def _files(source: Source) -> Iterator[Source]:
         yield from _files(folder)
 
 
-def _possible_captions(file: Source) -> Iterator[Source]:
-    """The files that lie beside a file and may be its captions."""
-    return (other for other in Source.at(file.path.parent).files if other.stem.startswith(file.stem))
-
-
-def _is_media(file: Source) -> bool:
-    return file.path.suffix.lower() in MEDIA_SUFFIXES
-
-
 def _is_caption(file: Source) -> bool:
     return not file.is_folder and file.path.name.lower().endswith(CAPTION_SUFFIXES)
 
@@ -126,22 +123,10 @@ def _by_name(files: Iterable[Source]) -> dict[str, Source]:
     named: dict[str, Source] = {}
     for file in files:
         first = named.setdefault(file.stem, file)
-        if first is not file and not _same_content(first.path, file.path):
+        if first is not file and not filecmp.cmp(first.path, file.path, shallow=False):
             what = f"is the second file of {short_repr(file.stem)}, beside {first.path}"
             raise InputError(what, where=file.path, hint="keep one of them")
     return named
-
-
-def _same_content(a: Path, b: Path) -> bool:
-    return a.stat().st_size == b.stat().st_size and file_sha256(a) == file_sha256(b)
-
-
-def _find_captions(
-    video: str, file: Source, captions: dict[str, Source], captions_of: Callable[[str], str | None]
-) -> Path | None:
-    """Found by the video's id, or by the name of its file, or by the id at the end of that."""
-    ids = (video, file.stem, *_YOUTUBE_ID.findall(file.stem))
-    return next((captions[name].path for name in map(captions_of, ids) if name is not None), None)
 
 
 def require_video_files(

@@ -12,30 +12,10 @@ from typing import TYPE_CHECKING
 from msg2.errors import optional_dependency
 
 if TYPE_CHECKING:
-    from msg2.states.task_training import task_folders, train_task, train_tasks, trainable_tasks
+    from msg2.states.task_training import train_task, train_tasks
     from msg2.states.trained_model import fill_tasks, load_trained_model, load_trained_models
 
-_HOME = {
-    "fill_tasks": "trained_model",
-    "load_trained_model": "trained_model",
-    "load_trained_models": "trained_model",
-    "task_folders": "task_training",
-    "train_task": "task_training",
-    "train_tasks": "task_training",
-    "trainable_tasks": "task_training",
-}
-"""The module of each name that needs PyTorch."""
-
-__all__ = [
-    "fill_tasks",
-    "load_trained_model",
-    "load_trained_models",
-    "require_torch",
-    "task_folders",
-    "train_task",
-    "train_tasks",
-    "trainable_tasks",
-]
+__all__ = ["fill_tasks", "load_trained_model", "load_trained_models", "require_torch", "train_task", "train_tasks"]
 
 
 def require_torch() -> None:
@@ -46,7 +26,8 @@ def require_torch() -> None:
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'msg2.states' has no attribute {name!r}")
     require_torch()
-    return getattr(importlib.import_module(f"msg2.states.{_HOME[name]}"), name)
+    module = "task_training" if name.startswith("train") else "trained_model"
+    return getattr(importlib.import_module(f"msg2.states.{module}"), name)

@@ -34,8 +34,6 @@ from msg2.states.optimization import torch_seed
 from msg2.task import Step
 
 SplitName: TypeAlias = Literal["training", "validation"]
-VideoSplit: TypeAlias = Mapping[SplitName, tuple[str, ...]]
-"""The ids of the videos that a training learns from, and of those that it is validated on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,8 @@ class ModelCard:
     model: StateModelOptions
     sampling: SamplingOptions
     training: TrainingOptions
-    videos: VideoSplit
+    videos: Mapping[SplitName, tuple[str, ...]]
+    """The ids of the videos that a training learns from, and of those that it is validated on."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Digests of their labels and features, see `StateDataset.digests`."""
     encoder: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -98,13 +97,10 @@ class ModelCard:
             raise InputError(f"is damaged ({error.what})", where=folder / "model.json", hint=_RETRAIN) from error
 
     def same_training(self, other: ModelCard) -> bool:
-        """Whether the training of `other` can be resumed as this one's; where it runs may differ."""
-        return self._identity() == other._identity()
-
-    def _identity(self) -> ModelCard:
-        """The card without how far it has come, and where it runs."""
-        training = replace(self.training, device="auto", save_seconds=1.0)
-        return replace(self, training=training, encoder={}, epoch=0, best={}, stale=0, accuracy=None, finished=False)
+        """Whether the training of `other` can be resumed as this one's, however far it is and wherever it runs."""
+        training = replace(other.training, device=self.training.device, save_seconds=self.training.save_seconds)
+        progress = {name: getattr(self, name) for name in ("encoder", "epoch", "best", "stale", "accuracy", "finished")}
+        return replace(other, training=training, **progress) == self
 
 
 _RETRAIN = "train it again into another folder"
@@ -173,8 +169,7 @@ def load_checkpoint(folder: Path) -> tuple[ModelCard, StateModel]:
     return card, model.eval()
 
 
-LogLine: TypeAlias = dict[str, int | float]
-"""The figures of a validation, by name; one of them is the epoch."""
+LogLine: TypeAlias = dict[str, int | float]  # the figures of a validation, by name; one of them is the epoch
 
 
 def read_log(folder: Path, epoch: int) -> list[LogLine]:

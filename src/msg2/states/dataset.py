@@ -33,15 +33,11 @@ class StateDataset:
     task: str
     steps: tuple[Step, ...]
     videos: tuple[LabelledVideo, ...]
-    frames: Tensor
-    """(F, width): the frames of all videos, one after the other."""
-    sentences: Tensor
-    """(S, text width)."""
-    frame_offsets: tuple[int, ...]
-    """Where each video's frames begin."""
+    frames: Tensor  # (F, width): the frames of all videos, one after the other
+    sentences: Tensor  # (S, text width)
+    frame_offsets: tuple[int, ...]  # where each video's frames begin
     sentence_offsets: tuple[int, ...]
-    training_videos: frozenset[str] = frozenset()
-    """The ids of the videos that the model learns, or has learned, from."""
+    training_videos: frozenset[str] = frozenset()  # the ids of the videos that the model learns, or has learned, from
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -91,38 +87,25 @@ def build_dataset(
     if not known:
         what = f"no video of task {short_repr(task.name)} has features"
         raise InputError(what, hint="make them with `msg2 features`")
-    for widths, what in (
-        ({held.frames.shape[1] for _, held in known if len(held.frames)}, "frames"),
-        ({held.sentences.shape[1] for _, held in known if len(held.sentences)}, "sentences"),
-    ):
+    for what in ("frames", "sentences"):
+        arrays = [getattr(held, what) for _, held in known]
+        widths = {array.shape[1] for array in arrays if len(array)}
         if len(widths) > 1:
             raise InputError(f"the {what} of task {short_repr(task.name)} have different widths: {sorted(widths)}")
-    frames = [_sentences_as_frames(held) if text_only else held.frames for _, held in known]
     sentences = [held.sentences for _, held in known]
-    return StateDataset(
-        task.name,
-        task.steps,
-        tuple(labelled_video(video, task.steps, held, text_only=text_only) for video, held in known),
-        _concatenate(frames),
-        _concatenate(sentences),
-        _offsets(frames),
-        _offsets(sentences),
-    )
+    frames = [held.frames for _, held in known]
+    if text_only:  # sentences as frames: in the order of their middles, as `labelled_video` has them
+        frames = [held.sentences[time_order(held.sentence_times.mean(axis=1))] for _, held in known]
+    videos = tuple(labelled_video(video, task.steps, held, text_only=text_only) for video, held in known)
+    (all_frames, frame_offsets), (all_sentences, sentence_offsets) = map(_concatenate, (frames, sentences))
+    return StateDataset(task.name, task.steps, videos, all_frames, all_sentences, frame_offsets, sentence_offsets)
 
 
-def _sentences_as_frames(features: VideoFeatures) -> np.ndarray:
-    """The sentences as frames: in the order of their middles, as `labelled_video` has them."""
-    return features.sentences[time_order(features.sentence_times.mean(axis=1))]
-
-
-def _concatenate(arrays: Sequence[np.ndarray]) -> Tensor:
-    """(ΣF, width); arrays without rows may have any width."""
+def _concatenate(arrays: Sequence[np.ndarray]) -> tuple[Tensor, tuple[int, ...]]:
+    """(ΣF, width), and where each array begins; arrays without rows may have any width."""
     filled = [array for array in arrays if len(array)]
-    return torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
-
-
-def _offsets(arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
-    return (0, *accumulate(map(len, arrays)))[:-1]
+    joined = torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
+    return joined, (0, *accumulate(map(len, arrays)))[:-1]
 
 
 def collate(

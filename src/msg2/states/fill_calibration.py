@@ -44,19 +44,14 @@ from msg2.task import Task
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
 """With fewer hidden labels, or in fewer videos, nothing is added: on simulated worlds, confidences are then wrong by
 more than 5 percent."""
-FOLDS = 5
-"""Of the videos: the calibration error is that of each fold with the calibration of the others."""
-FILE = "calibration.json"
-"""In the folder of a model."""
+FOLDS = 5  # of the videos: the calibration error is that of each fold with the calibration of the others
+FILE = "calibration.json"  # in the folder of a model
 
 _OMISSIONS = 19.0
 """β of the Beta(1, β) prior of ω, as in the presence model: people leave out few of the steps that a task needs."""
-_INTERCEPTS, _SLOPES = np.linspace(-4, 6, 21), np.linspace(0, 5, 21)
-"""Of standardised scores."""
-_PRIOR_SPREAD = 2.0
-"""Standard deviation of the normal priors of a and b."""
-_KNOTS = 41
-"""Scores at which confidences are kept; between them they are interpolated."""
+_INTERCEPTS, _SLOPES = np.linspace(-4, 6, 21), np.linspace(0, 5, 21)  # of standardised scores
+_PRIOR_SPREAD = 2.0  # standard deviation of the normal priors of a and b
+_KNOTS = 41  # scores at which confidences are kept; between them they are interpolated
 _BINS = 5
 
 
@@ -73,31 +68,26 @@ class HeldOutScores:
     unlabelled: FloatArray
     unlabelled_video: IntArray
 
-    def of(self, fold: int, *, inside: bool) -> HeldOutScores:
-        """Choose the scores of some videos."""
-        hidden, unlabelled = ((video % FOLDS == fold) == inside for video in (self.hidden_video, self.unlabelled_video))
-        return HeldOutScores(
-            self.hidden[hidden], self.hidden_video[hidden],
-            self.unlabelled[unlabelled], self.unlabelled_video[unlabelled],
-        )  # fmt: skip
+    def split(self, fold: int) -> tuple[HeldOutScores, HeldOutScores]:
+        """Split off the scores of the videos of a fold: those of the others, and these."""
+        hidden, unlabelled = (video % FOLDS == fold for video in (self.hidden_video, self.unlabelled_video))
+        others, these = (
+            HeldOutScores(self.hidden[h], self.hidden_video[h], self.unlabelled[u], self.unlabelled_video[u])
+            for h, u in ((~hidden, ~unlabelled), (hidden, unlabelled))
+        )
+        return others, these
 
 
 @dataclass(frozen=True, slots=True)
 class FillCalibration:
     """From the score of an unlabelled step to the probability that it was done."""
 
-    scores: tuple[float, ...]
-    """Ascending."""
-    confidences: tuple[float, ...]
-    """At these scores."""
-    labels: int
-    """Labels that were hidden."""
-    videos: int
-    """Videos that these are of."""
-    error: float | None
-    """The calibration error, cross-fitted; None where no step lacks a label."""
-    informative: bool
-    """Whether scores tell, with a probability of 95 percent, which unlabelled steps were done."""
+    scores: tuple[float, ...]  # ascending
+    confidences: tuple[float, ...]  # at these scores
+    labels: int  # labels that were hidden
+    videos: int  # videos that these are of
+    error: float | None  # the calibration error, cross-fitted; None where no step lacks a label
+    informative: bool  # whether scores tell, with a probability of 95 percent, which unlabelled steps were done
 
     @property
     def note(self) -> str | None:
@@ -147,19 +137,14 @@ def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibratio
     confidence, ratio, least_slope = _posterior(scores, absent_rate, knots)
     parts = []
     for fold in range(FOLDS):
-        learned, asked = scores.of(fold, inside=False), scores.of(fold, inside=True)
+        learned, asked = scores.split(fold)
         if len(learned.hidden) and len(learned.unlabelled):
             by_others, _, _ = _posterior(learned, absent_rate, knots)
             parts.append([np.interp(each, knots, by_others) for each in (asked.hidden, asked.unlabelled)])
     hidden, unlabelled = (np.concatenate([part[which] for part in parts] or [np.zeros(0)]) for which in (0, 1))
-    return FillCalibration(
-        tuple(knots.tolist()),
-        tuple(confidence.tolist()),
-        len(scores.hidden),
-        videos,
-        _calibration_error(hidden, unlabelled, ratio),
-        informative=least_slope > 0,
-    )
+    error, informative = _calibration_error(hidden, unlabelled, ratio), least_slope > 0
+    levels = tuple(knots.tolist()), tuple(confidence.tolist())
+    return FillCalibration(*levels, len(scores.hidden), videos, error, informative)
 
 
 def _posterior(scores: HeldOutScores, absent_rate: float, knots: FloatArray) -> tuple[FloatArray, float, float]:
@@ -200,8 +185,7 @@ def _calibration_error(hidden: FloatArray, unlabelled: FloatArray, ratio: float)
     return float(distance @ counts / counts.sum())
 
 
-TRAINING_FOLDS = 3
-"""Folds of the videos where a model must be trained for each."""
+TRAINING_FOLDS = 3  # folds of the videos where a model must be trained for each
 
 
 def extra_trainings(dataset: StateDataset, model: StateModelOptions) -> int:
@@ -219,9 +203,10 @@ def calibrate_model(
     if known is not None:
         return known
     folds = extra_trainings(dataset, card.model)
-    parts = [_score_whole(dataset, folder)] if not folds else [
-        _score_fold(dataset, folder, card, fold, progress) for fold in range(folds)
-    ]  # fmt: skip
+    parts = [_score_fold(dataset, folder, card, fold, progress) for fold in range(folds)]
+    if not folds:
+        learned = replace(dataset, training_videos=frozenset(card.videos["training"]))
+        parts = [_held_out_scores(*load_checkpoint(folder), learned, range(len(dataset)))]
     scores = HeldOutScores(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(HeldOutScores))
     )
@@ -237,13 +222,6 @@ def _hideable(video: LabelledVideo) -> int:
     return len(video.steps) if len(video.steps) > 1 else 0
 
 
-def _score_whole(dataset: StateDataset, folder: Path) -> HeldOutScores:
-    """The scores of all videos by the model itself."""
-    card, model = load_checkpoint(folder)
-    known = replace(dataset, training_videos=frozenset(card.videos["training"]))
-    return _held_out_scores(card, model, known, range(len(dataset)))
-
-
 def _score_fold(dataset: StateDataset, folder: Path, card: ModelCard, fold: int, progress: Progress) -> HeldOutScores:
     """The scores of the videos of a fold by a model that was trained on the others."""
     order = np.random.default_rng(card.training.seed).permutation(len(dataset)).tolist()
@@ -257,9 +235,8 @@ def _score_fold(dataset: StateDataset, folder: Path, card: ModelCard, fold: int,
     )
 
     def show(done: int, total: int | None, message: str) -> None:
-        epochs = total or 0
-        count = TRAINING_FOLDS + 1
-        progress((fold + 1) * epochs + done, count * epochs, f"calibration {fold + 1} of {TRAINING_FOLDS}: {message}")
+        epochs, message = total or 0, f"calibration {fold + 1} of {TRAINING_FOLDS}: {message}"
+        progress((fold + 1) * epochs + done, (TRAINING_FOLDS + 1) * epochs, message)
 
     inside = folder / "folds" / str(fold)
     train_model(part, inside, model=card.model, sampling=card.sampling, training=card.training, progress=show)
@@ -279,12 +256,8 @@ def _held_out_scores(
         fill_scores(each, options)[dataset.videos[number].steps[label]]
         for (number, label), each in zip(asked, predict_tokens(model, dataset, sampled), strict=True)
     ]
-    absent = [
-        fill_scores(each, options)[~each.labelled] for each in predict_states(model, dataset, numbers, card.sampling)
-    ]
-    return HeldOutScores(
-        np.array(hidden, dtype=np.float64),
-        np.array([number for number, _ in asked], dtype=np.int64),
-        np.concatenate([np.zeros(0), *absent]),
-        np.repeat(numbers, list(map(len, absent))),
-    )
+    predicted = predict_states(model, dataset, numbers, card.sampling)
+    absent = [fill_scores(each, options)[~each.labelled] for each in predicted]
+    hidden_videos = np.array([number for number, _ in asked], dtype=np.int64)
+    absent_videos = np.repeat(numbers, list(map(len, absent)))
+    return HeldOutScores(np.array(hidden, np.float64), hidden_videos, np.concatenate([[], *absent]), absent_videos)

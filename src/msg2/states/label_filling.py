@@ -32,11 +32,7 @@ from msg2.task import PREDICTED, Segment, Step, Task, Video
 if TYPE_CHECKING:
     from msg2.states.fill_calibration import FillCalibration
 
-BATCH_VIDEOS = 16
-"""Videos that are predicted at a time."""
-
-
-# -- predicted states -------------------------------------------------------------------------------------------
+BATCH_VIDEOS = 16  # videos that are predicted at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,21 +100,15 @@ def predict_tokens(
             )  # fmt: skip
 
 
-# -- filled labels ----------------------------------------------------------------------------------------------
-
-
 def fill_labels(
-    task: Task,
-    predictions: Iterable[StatePrediction],
-    options: FillOptions,
-    calibration: FillCalibration | None = None,
+    task: Task, predictions: Iterable[StatePrediction], options: FillOptions, calibration: FillCalibration | None = None
 ) -> Task:
     """Add the predicted labels to the videos of a task."""
-    by_video = {prediction.video: prediction for prediction in predictions}
-    return task.with_videos(
-        fill_video(video, by_video[video.id], task.steps, options, calibration) if video.id in by_video else video
-        for video in task
-    )
+    videos = {video.id: video for video in task}
+    for prediction in predictions:
+        video = videos[prediction.video]
+        videos[prediction.video] = fill_video(video, prediction, task.steps, options, calibration)
+    return task.with_videos(videos.values())
 
 
 def fill_scores(prediction: StatePrediction, options: FillOptions) -> FloatArray:

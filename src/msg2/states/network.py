@@ -37,28 +37,17 @@ if TYPE_CHECKING:
 class Batch:
     """B rows of L tokens; N steps; W sentences per token. Frames and sentences are row numbers in the dataset."""
 
-    video: Tensor
-    """(B, L): a number per video, from 1 up; 0 is padding."""
-    position: Tensor
-    """(B, L): the token's position in its video, from 0 up."""
-    kind: Tensor
-    """(B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`."""
-    frame: Tensor
-    """(B, L)."""
-    sentence: Tensor
-    """(B, L, W): -1 where there is none."""
-    inside: Tensor
-    """(B, L, N): whether the token lies in a segment of that label."""
-    state: Tensor
-    """(B, L, N): the true states."""
-    weight: Tensor
-    """(B, L, N): how much each of them counts in the loss."""
-    fold: Tensor
-    """(B, L): the fold of an evidence model that does not learn from the video; -1 where none does."""
-    label_features: Tensor
-    """(B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment."""
-    present: Tensor
-    """(B, L, N), at the last token of each video: which steps the labels hold, dropped ones included."""
+    video: Tensor  # (B, L): a number per video, from 1 up; 0 is padding
+    position: Tensor  # (B, L): the token's position in its video, from 0 up
+    kind: Tensor  # (B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`
+    frame: Tensor  # (B, L)
+    sentence: Tensor  # (B, L, W): -1 where there is none
+    inside: Tensor  # (B, L, N): whether the token lies in a segment of that label
+    state: Tensor  # (B, L, N): the true states
+    weight: Tensor  # (B, L, N): how much each of them counts in the loss
+    fold: Tensor  # (B, L): the fold of an evidence model that does not learn from the video; -1 where none does
+    label_features: Tensor  # (B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment
+    present: Tensor  # (B, L, N), at the last token of each video: which steps the labels hold, dropped ones included
     asked: Tensor
     """(B, L, N), at the last token of each video: the steps without a visible label, whose presence is predicted."""
 
@@ -89,10 +78,8 @@ def transform_rows(function: Callable[[Tensor], Tensor], vectors: Tensor, rows: 
 class StateModelOutput:
     """What the model computes for a batch."""
 
-    scores: Tensor
-    """ŝ, (B, L, N)."""
-    evidence: Tensor | None = None
-    """(B, L, N): the evidence of each step at each token; with evidence models only."""
+    scores: Tensor  # ŝ, (B, L, N)
+    evidence: Tensor | None = None  # (B, L, N): the evidence of each step at each token; with evidence models only
     presence: Tensor | None = None
     """(B, L, N): the log-odds that a step is in the video at all, at its last token; with co-occurrence only."""
     step_logits: tuple[Tensor, ...] = ()
@@ -138,18 +125,19 @@ class StateModel(nn.Module):
         self.options = options
         self._require_sentences(text_width)
         width = text_width if options.inputs == "text" else frame_width
-        self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(  # type: ignore[assignment]
-            {
-                what: EvidenceModel(steps, size, options.evidence_dropout)
-                for what, size in _evidence_inputs(frame_width, text_width, options)
-            }
-        )
+        widths = {"frames": frame_width, "sentences": text_width} if options.evidence else {}
+        unseen = {"fused": "", "vision": "sentences", "text": "frames"}[options.inputs]
+        evidence = {
+            what: EvidenceModel(steps, size, options.evidence_dropout)
+            for what, size in widths.items()
+            if what != unseen
+        }
+        self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(evidence)  # type: ignore[assignment]
         self.bias = nn.Parameter(torch.zeros(1)) if options.evidence else None
         self.cooccurrence = CooccurrenceModel(steps) if options.cooccurrence else None
         # How much the evidence counts for whether a step is there at all.
-        self.presence_scale = nn.ParameterDict(
-            {what: torch.zeros(1) for what in self.evidence_models} if options.cooccurrence else {}
-        )
+        scaled = self.evidence_models if options.cooccurrence else ()
+        self.presence_scale = nn.ParameterDict({what: torch.zeros(1) for what in scaled})
         self.transformer: SequenceEncoder | None = None
         if not options.context:
             return
@@ -187,9 +175,8 @@ class StateModel(nn.Module):
                 presence = presence + F.softplus(self.presence_scale[what]) * so_far
             step_logits.append(logits)
             evidence.append(now)
-        return StateModelOutput(
-            scores, torch.stack(evidence).sum(0) if evidence else None, presence, tuple(step_logits)
-        )
+        total = torch.stack(evidence).sum(0) if evidence else None
+        return StateModelOutput(scores, total, presence, tuple(step_logits))
 
     def penalty(self) -> Tensor:
         """The L2 penalty of the evidence and co-occurrence models: what is learned from few videos must stay small."""
@@ -198,9 +185,8 @@ class StateModel(nn.Module):
             # Whether a step is there is asked once per video, when it is completed at every border.
             weights += [(self.options.cooccurrence_l2, self.cooccurrence.completion.weight)]
             weights += [(10 * self.options.cooccurrence_l2, self.cooccurrence.presence.weight)]
-        return torch.stack(
-            [torch.zeros((), device=self.device), *(cost * each.square().sum() for cost, each in weights)]
-        ).sum()
+        penalties = [cost * each.square().sum() for cost, each in weights]
+        return torch.stack([torch.zeros((), device=self.device), *penalties]).sum()
 
     @property
     def device(self) -> torch.device:
@@ -217,38 +203,18 @@ class StateModel(nn.Module):
         seen = F.embedding(batch.frame, sentences if self.options.inputs == "text" else frames)
         if self.fusion is not None:
             seen = self.fusion(seen, sentences, batch.sentence)
-        hidden = self.input_projection(self._insert_borders(seen, batch))
-        if self.text_projection is not None:
-            middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
-            hidden = self._forward_with_text(
-                transform_rows(self.text_projection, sentences, middle), hidden, middle >= 0, batch
-            )
-        else:
-            hidden = self.transformer(hidden, _attention_mask(batch.video, batch.video, hidden.dtype), batch.position)
-        return self.head(hidden)  # type: ignore[no-any-return]
-
-    def _insert_borders(self, seen: Tensor, batch: Batch) -> Tensor:
-        """`[start]` and `[end]` in the place of the fused vectors at the borders."""
+        # `[start]` and `[end]` take the place of the fused vectors at the borders.
         border = self.borders((batch.kind == END).long())
         at_border = (batch.kind == START) | (batch.kind == END)
-        return torch.where(at_border[..., None], border.to(seen.dtype), seen)
-
-    def _forward_with_text(self, texts: Tensor, frames: Tensor, exists: Tensor, batch: Batch) -> Tensor:
-        """VisualBERT†: the middle sentence of every token beside the token itself."""
-        mask = _attention_mask(
-            torch.cat([batch.video] * 2, 1), torch.cat([batch.video * exists, batch.video], 1), frames.dtype
-        )
-        from msg2.states.transformer_encoders import VisualBert
-
-        assert isinstance(self.transformer, VisualBert)
-        return self.transformer.forward_with_text(texts, frames, mask, batch.position)
-
-
-def _evidence_inputs(frame_width: int, text_width: int, options: StateModelOptions) -> list[tuple[str, int]]:
-    """What the evidence models see, "frames" or "sentences", and the width of that."""
-    inputs = {"fused": ("frames", "sentences"), "vision": ("frames",), "text": ("sentences",)}[options.inputs]
-    widths = {"frames": frame_width, "sentences": text_width}
-    return [(what, widths[what]) for what in inputs] if options.evidence else []
+        hidden = self.input_projection(torch.where(at_border[..., None], border.to(seen.dtype), seen))
+        queries = keys = batch.video
+        texts: tuple[Tensor, ...] = ()
+        if self.text_projection is not None:  # VisualBERT†: the middle sentence of every token beside the token itself
+            middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
+            texts = (transform_rows(self.text_projection, sentences, middle),)
+            queries, keys = torch.cat([queries] * 2, 1), torch.cat([keys * (middle >= 0), keys], 1)
+        mask = _attention_mask(queries, keys, hidden.dtype)
+        return self.head(self.transformer(hidden, mask, batch.position, *texts))  # type: ignore[no-any-return]
 
 
 def _attention_mask(queries: Tensor, keys: Tensor, dtype: torch.dtype) -> Tensor:
@@ -261,10 +227,8 @@ _MASKED = -1e4
 """Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
 a query has no key, or none in a whole block of keys, as in a row of several videos."""
 
-FOLDS = 4
-"""Folds of the training videos: each has a linear layer that learns from the other folds and scores this one."""
-_NO_EVIDENCE = -8.0
-"""Log-odds of a step where it cannot be: low, and finite for the smoothing."""
+FOLDS = 4  # folds of the training videos: each has a linear layer that learns from the other folds and scores this one
+_NO_EVIDENCE = -8.0  # log-odds of a step where it cannot be: low, and finite for the smoothing
 
 
 class EvidenceModel(nn.Module):

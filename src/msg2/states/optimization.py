@@ -74,9 +74,6 @@ def ordinal_loss(scores: Tensor, state: Tensor, weight: Tensor, threshold: float
     return (loss * weight).sum() / weight.sum().clamp(min=1e-9)
 
 
-_MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
 def build_optimizer(model: StateModel, options: TrainingOptions) -> torch.optim.Adam:
     """Build Adam over the parameters in groups, each with a "rate_factor": its multiple of the learning rate.
 
@@ -90,12 +87,11 @@ def build_optimizer(model: StateModel, options: TrainingOptions) -> torch.optim.
         if name == "bias" or name.startswith(("evidence_models.", "cooccurrence.", "presence_scale.")):
             factor = 4 * fast if parameter.numel() == 1 else fast
         groups.setdefault(factor, []).append(parameter)
-    settings: list[dict[str, object]] = [
-        {"params": parameters, "rate_factor": factor} for factor, parameters in groups.items()
-    ]
     on_gpu = model.device.type == "cuda"
-    if on_gpu:  # where a CUDA graph of a step finds the rate
-        settings = [group | {"lr": torch.zeros((), device=model.device)} for group in settings]
+    settings: list[dict[str, object]] = []
+    for factor, parameters in groups.items():
+        rate = {"lr": torch.zeros((), device=model.device)} if on_gpu else {}  # where a CUDA graph of a step finds it
+        settings.append({"params": parameters, "rate_factor": factor, **rate})
     return torch.optim.Adam(settings, fused=on_gpu, capturable=on_gpu)
 
 
@@ -141,17 +137,14 @@ def adam_moments(model: nn.Module, optimizer: torch.optim.Adam) -> dict[str, Ten
 def restore_moments(optimizer: torch.optim.Adam, model: nn.Module, tensors: Mapping[str, Tensor], where: Path) -> None:
     """Put saved moments back into Adam."""
     for name, parameter in model.named_parameters():
-        state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", *_MOMENTS)}
-        step = state["step"]
-        if step is not None and step.shape == () and step == 0:
+        shapes = {"step": torch.Size(), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
+        state = {key: tensors[f"adam.{key}.{name}"] for key in shapes if f"adam.{key}.{name}" in tensors}
+        if "step" in state and state["step"].shape == () and state["step"] == 0:
             continue  # nothing was ever learned there
-        shapes = {"step": torch.Size(), **dict.fromkeys(_MOMENTS, parameter.shape)}
-        if any(value is None or value.shape != shapes[key] for key, value in state.items()):
+        if {key: value.shape for key, value in state.items()} != shapes:
             hint = "train it again into another folder"
             raise InputError(f"the moments of {name} are missing or do not fit", where=where, hint=hint)
-        optimizer.state[parameter] = {
-            key: value.to(parameter.device) for key, value in state.items() if value is not None
-        }
+        optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in state.items()}
 
 
 MAX_GRAPHS = 16

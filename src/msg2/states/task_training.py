@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -16,11 +16,11 @@ from msg2.formats.conversion import Demonstrations, to_task, to_tasks_with_repea
 from msg2.media.feature_store import FeatureStore, open_store
 from msg2.progress import Progress, no_progress
 from msg2.states.checkpoint import ModelCard
-from msg2.states.configuration import VARIANT, SamplingOptions, StateModelOptions, TrainingOptions, get_variant
+from msg2.states.configuration import VARIANT, StateModelOptions, TrainingOptions, get_variant
 from msg2.states.dataset import StateDataset, build_dataset
 from msg2.states.fill_calibration import FillCalibration, calibrate_model, extra_trainings
 from msg2.states.training import tensorboard_curves, train_model
-from msg2.task import Task, Video
+from msg2.task import Task
 
 _log = logging.getLogger(__name__)
 
@@ -80,18 +80,15 @@ def train_tasks(
         Where no task has enough videos, or one of them cannot be trained.
     """
     tasks, store = to_tasks_with_repeats(data), open_store(store)
-    folders = dict(zip([task.name for task in tasks], task_folders(tasks, Path(folder)), strict=True))
-    chosen = trainable_tasks(tasks, store)
+    chosen = trainable_tasks(tasks, store, Path(folder))
     trainings = []
-    for number, task in enumerate(chosen):
+    for number, (task, task_folder) in enumerate(chosen):
 
         def show(done: int, total: int | None, message: str, number: int = number, name: str = task.name) -> None:
-            epochs = total or 0
-            progress(
-                number * epochs + done, len(chosen) * epochs, message if len(chosen) == 1 else f"{name}: {message}"
-            )
+            epochs, prefix = total or 0, "" if len(chosen) == 1 else f"{name}: "
+            progress(number * epochs + done, len(chosen) * epochs, prefix + message)
 
-        trainings.append(train_task(task, store, folders[task.name], progress=show, **options))
+        trainings.append(train_task(task, store, task_folder, progress=show, **options))
     return trainings
 
 
@@ -138,7 +135,11 @@ def train_task(
         Where the model cannot be trained; see `train_model`.
     """
     task, store, folder = to_task(to_tasks_with_repeats(data)), open_store(store), Path(folder)
-    model, sampling = _variant_options(variant, store, encoder)
+    changes = {} if encoder is None else {"encoder": encoder}
+    model, sampling = get_variant(variant).options(**changes)
+    if store.encoders.frame_width == 0 and model.inputs == "fused":
+        _log.warning("%s: there are no frames, sentences take their place", store.folder)
+        model, sampling = get_variant(variant).options(inputs="text", **changes)
     dataset = load_dataset(task, store, model)
     trainings = 1 + extra_trainings(dataset, model)
 
@@ -153,70 +154,25 @@ def train_task(
     return TaskTraining(task.name, len(dataset), card, calibrate_model(task, dataset, folder, card, progress), folder)
 
 
-def _variant_options(
-    name: str, store: FeatureStore, encoder: str | None = None
-) -> tuple[StateModelOptions, SamplingOptions]:
-    """The options of a variant; sentences take the place of frames where the store has none."""
-    changes = {} if encoder is None else {"encoder": encoder}
-    model, sampling = get_variant(name).options(**changes)
-    if store.encoders.frame_width == 0 and model.inputs == "fused":
-        _log.warning("%s: there are no frames, sentences take their place", store.folder)
-        model, sampling = get_variant(name).options(inputs="text", **changes)
-    return model, sampling
-
-
-def trainable_tasks(tasks: Sequence[Task], store: FeatureStore) -> list[Task]:
+def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) -> list[tuple[Task, Path]]:
     """Choose the tasks with two videos or more that have labels and features; others are named in a warning.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The labels.
-    store : FeatureStore
-        The features of the videos.
-
-    Returns
-    -------
-    list of Task
-        One at least.
-
-    Raises
-    ------
-    InputError
-        Where there is none.
+    With each comes where its results go: of a single task into the folder, of several into a folder each.
     """
-    enough = [task for task in tasks if len(list(islice(_videos_with_features(task, store), 2))) == 2]
-    if not enough:
+    folders = [folder] if len(tasks) == 1 else [folder / name for name in safe_names([task.name for task in tasks])]
+    chosen, left_out = [], []
+    for task, task_folder in zip(tasks, folders, strict=True):
+        known = (video for video in task if video.segments and store.features(task.name, video.id) is not None)
+        if len(list(islice(known, 2))) == 2:
+            chosen.append((task, task_folder))
+        else:
+            left_out.append(task.name)
+    if not chosen:
         what = "no task has two videos with labels and features"
         raise InputError(what, where=store.folder, hint="are these the features of this data?")
-    for task in tasks:
-        if task not in enough:
-            _log.warning("%s: left out, it has fewer than two videos with labels and features", task.name)
-    return enough
-
-
-def _videos_with_features(task: Task, store: FeatureStore) -> Iterator[Video]:
-    return (video for video in task if video.segments and store.features(task.name, video.id) is not None)
-
-
-def task_folders(tasks: Sequence[Task], folder: Path) -> list[Path]:
-    """Where the results of each task go: of a single one into the folder, of several into a folder each.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The tasks.
-    folder : Path
-        The folder of all results.
-
-    Returns
-    -------
-    list of Path
-        A folder per task.
-    """
-    if len(tasks) == 1:
-        return [folder]
-    return [folder / name for name in safe_names([task.name for task in tasks])]
+    for name in left_out:
+        _log.warning("%s: left out, it has fewer than two videos with labels and features", name)
+    return chosen
 
 
 def load_dataset(task: Task, store: FeatureStore, model: StateModelOptions) -> StateDataset:

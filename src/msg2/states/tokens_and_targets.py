@@ -18,15 +18,12 @@ from msg2.states.configuration import SamplingOptions
 from msg2.task import Step, Video
 from msg2.text import short_repr
 
-FRAME, START, END = 1, 2, 3
-"""Kinds of tokens; 0 is padding."""
-NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2
-"""States of a step."""
+FRAME, START, END = 1, 2, 3  # kinds of tokens; 0 is padding
+NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2  # states of a step
 _ENDS, _STARTS, _FRAMES, _INSTANTS_END = range(4)
 """The order of tokens at one moment: the end of what lasts no time comes last."""
 
-EXTRA_FEATURES = 11
-"""Features of a moment besides those of single labels; see `_label_features`."""
+EXTRA_FEATURES = 11  # features of a moment besides those of single labels; see `_label_features`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +31,11 @@ class LabelledVideo:
     """One video ready for sampling: its labels as arrays, and the times of its frames and sentences, in seconds."""
 
     video: str
-    steps: IntArray
-    """Shape (K,): the step of every labelled segment, as an index into the task's steps."""
+    steps: IntArray  # shape (K,): the step of every labelled segment, as an index into the task's steps
     starts: FloatArray
     ends: FloatArray
-    frame_times: FloatArray
-    """Ascending."""
-    sentence_times: FloatArray
-    """The middles of the sentences, which come in the order of their starts."""
+    frame_times: FloatArray  # ascending
+    sentence_times: FloatArray  # the middles of the sentences, which come in the order of their starts
 
 
 def labelled_video(
@@ -50,49 +44,35 @@ def labelled_video(
     """Prepare a video for sampling; of repeated labels the first counts."""
     segments = video.with_first_labels().segments
     if not video.is_timed:
-        raise InputError(
-            f"video {short_repr(video.id)} has no times", hint="state prediction needs start and end of every label"
-        )
+        hint = "state prediction needs start and end of every label"
+        raise InputError(f"video {short_repr(video.id)} has no times", hint=hint)
     middles = features.sentence_times.mean(axis=1)
     frames = np.sort(middles) if text_only else features.frame_times
     if not len(frames):
         what = "sentences" if text_only else "frames"
         raise InputError(f"the features of video {short_repr(video.id)} hold no {what}")
-    index = {name: number for number, name in enumerate(steps)}
-    return LabelledVideo(
-        video.id,
-        np.array([index[segment.step] for segment in segments], dtype=np.int64),
-        np.array([segment.start for segment in segments], dtype=np.float64),
-        np.array([segment.end for segment in segments], dtype=np.float64),
-        frames,
-        middles,
-    )
+    numbers = np.array([steps.index(segment.step) for segment in segments], dtype=np.int64)
+    times = np.array([(segment.start, segment.end) for segment in segments], dtype=np.float64).reshape(-1, 2)
+    starts, ends = np.ascontiguousarray(times.T)
+    return LabelledVideo(video.id, numbers, starts, ends, frames, middles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
     """What the model reads of one video, L tokens in the order of time, and what it is to predict."""
 
-    kind: IntArray
-    """Shape (L,): FRAME, START or END."""
-    time: FloatArray
-    """Shape (L,), seconds."""
-    frame: IntArray
-    """Shape (L,): which frame; for a delimiter the nearest."""
-    sentence: IntArray
-    """Shape (L, sentences): which sentences; -1 where the narration has no more."""
-    step: IntArray
-    """Shape (L,): whose border a delimiter is; -1 for frames."""
+    kind: IntArray  # shape (L,): FRAME, START or END
+    time: FloatArray  # shape (L,), seconds
+    frame: IntArray  # shape (L,): which frame; for a delimiter the nearest
+    sentence: IntArray  # shape (L, sentences): which sentences; -1 where the narration has no more
+    step: IntArray  # shape (L,): whose border a delimiter is; -1 for frames
     inside: NDArray[np.bool_]
     """Shape (L, N): the token lies in a segment that is labelled so, and whose borders are among the tokens."""
     label_features: FloatArray
     """Shape (L, 2 N + EXTRA_FEATURES): what the visible labels say about each moment; see `_label_features`."""
-    state: IntArray
-    """Shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels."""
-    labelled: NDArray[np.bool_]
-    """Shape (N,): the steps that the labels of the video hold, dropped ones included."""
-    dropped: NDArray[np.bool_]
-    """Shape (N,): those of them whose borders are not among the tokens."""
+    state: IntArray  # shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels
+    labelled: NDArray[np.bool_]  # shape (N,): the steps that the labels of the video hold, dropped ones included
+    dropped: NDArray[np.bool_]  # shape (N,): those of them whose borders are not among the tokens
 
 
 def sample_tokens(
@@ -109,31 +89,23 @@ def sample_tokens(
         most = max(1, int(options.dropped * count)) if options.dropped else 0
         visible = np.sort(rng.permutation(count)[most if options.always else rng.integers(most + 1) :])
     times = _frame_times(video, visible, options, rng)
-    instants = video.starts[visible] == video.ends[visible]
-    kind = np.concatenate([np.full(len(times), FRAME), np.full(len(visible), START), np.full(len(visible), END)])
-    time = np.concatenate([times, video.starts[visible], video.ends[visible]])
-    step = np.concatenate([np.full(len(times), -1), video.steps[visible], video.steps[visible]])
-    tie = np.concatenate(
-        [np.full(len(times), _FRAMES), np.full(len(visible), _STARTS), np.where(instants, _INSTANTS_END, _ENDS)]
-    )
+    starts, ends, shown = video.starts[visible], video.ends[visible], video.steps[visible]
+    sizes = (len(times), len(visible), len(visible))
+    kind = np.repeat((FRAME, START, END), sizes)
+    time = np.concatenate([times, starts, ends])
+    step = np.concatenate([np.full(len(times), -1), shown, shown])
+    tie = np.repeat((_FRAMES, _STARTS, _ENDS), sizes)
+    tie[len(times) + len(visible) :][starts == ends] = _INSTANTS_END
     order = np.lexsort((tie, time))
     kind, time, step, tie = kind[order], time[order], step[order], tie[order]
-    dropped = np.zeros(steps, dtype=np.bool_)
-    dropped[np.delete(video.steps, visible)] = True
-    labelled = np.zeros(steps, dtype=np.bool_)
-    labelled[video.steps] = True
     return Tokens(
-        kind,
-        time,
-        nearest_index(video.frame_times, time),
-        _sentence_windows(video.sentence_times, time, options.sentences),
-        step,
-        _inside(video, visible, steps, time),
-        _label_features(video, visible, steps, kind, time),
+        kind, time, nearest_index(video.frame_times, time),
+        _sentence_windows(video.sentence_times, time, options.sentences), step,
+        _inside(video, visible, steps, time), _label_features(video, visible, steps, kind, time),
         _states(video, steps, time, tie),
-        labelled,
-        dropped,
-    )
+        labelled=np.isin(np.arange(steps), video.steps),
+        dropped=np.isin(np.arange(steps), np.delete(video.steps, visible)),
+    )  # fmt: skip
 
 
 def sample_without(video: LabelledVideo, label: int, steps: int, options: SamplingOptions) -> Tokens:

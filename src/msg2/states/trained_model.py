@@ -90,9 +90,6 @@ class TrainedStateModel:
         return scores
 
 
-# -- evaluation -------------------------------------------------------------------------------------------------
-
-
 def hidden_completion(predictions: Iterable[StatePrediction], threshold: float) -> Completion:
     """Score the steps whose labels were hidden from the model, at the borders of the other labels."""
     pairs = [(each.scores[:, each.hidden], each.state[:, each.hidden] == COMPLETED) for each in predictions]
@@ -117,9 +114,6 @@ def _pool(pairs: Sequence[tuple[FloatArray, NDArray[np.bool_]]], threshold: floa
     scores = np.concatenate([np.zeros(0), *(scores.ravel() for scores, _ in pairs)])
     completed = np.concatenate([np.zeros(0, np.bool_), *(completed.ravel() for _, completed in pairs)])
     return completion(scores, completed, threshold)
-
-
-# -- loading ----------------------------------------------------------------------------------------------------
 
 
 def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Path | FeatureStore) -> TrainedStateModel:
@@ -154,10 +148,8 @@ def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Pa
     whole = Task(task.name, card.steps, task.videos, task.absent)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dataset = load_dataset(whole, store, card.model)
-    for vectors, width, what in (
-        (dataset.frames, card.frame_width, "frames"),
-        (dataset.sentences, card.text_width, "sentences"),
-    ):
+    for what, width in (("frames", card.frame_width), ("sentences", card.text_width)):
+        vectors = getattr(dataset, what)
         if len(vectors) and vectors.shape[1] != width:
             what = f"the {what} are {vectors.shape[1]} wide, the model in {folder} was trained on {width}"
             raise InputError(what, where=store.folder, hint="make the features with the encoders of its training")
@@ -215,10 +207,7 @@ def _find_models(folder: Path) -> dict[str, Path]:
 
 
 def fill_tasks(
-    folder: str | Path,
-    data: Demonstrations,
-    store: str | Path | FeatureStore,
-    options: FillOptions | None = None,
+    folder: str | Path, data: Demonstrations, store: str | Path | FeatureStore, options: FillOptions | None = None
 ) -> dict[str, Task]:
     """Add the steps that were done but not labelled.
 

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,10 +44,8 @@ from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
 
-ROW_MULTIPLE = 2
-"""Rows of a batch that a CUDA graph is for come in multiples of this: fewer shapes, for few empty rows."""
-_HIDING = 7_001
-"""Random stream of the labels that are hidden in validation: the same in every epoch."""
+ROW_MULTIPLE = 2  # rows of a batch that a CUDA graph is for come in multiples of this: fewer shapes, for few empty rows
+_HIDING = 7_001  # random stream of the labels that are hidden in validation: the same in every epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ class EpochReport:
     epoch: int
     epochs: int
     loss: float
-    accuracy: float | None
-    """Of completion, at the last validation."""
+    accuracy: float | None  # of completion, at the last validation
 
     def __str__(self) -> str:
         accuracy = "" if self.accuracy is None else f", {self.accuracy:.1%} right"
@@ -90,10 +87,9 @@ def train_model(
     if earlier is not None and earlier.finished:
         return earlier
     dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
-    if earlier is None:
-        run = _TrainingRun(card, card.fresh_model().to(device), dataset, numbers, folder)
-    else:
-        run = _TrainingRun(earlier, earlier.empty_model(folder).to(device), dataset, numbers, folder)
+    network = card.fresh_model() if earlier is None else earlier.empty_model(folder)
+    run = _TrainingRun(earlier or card, network.to(device), dataset, numbers, folder)
+    if earlier is not None:
         run.resume()
     with single_thread(not model.context):
         run.run(progress, on_epoch)
@@ -108,10 +104,8 @@ def _read_matching_card(folder: Path, card: ModelCard) -> ModelCard | None:
         return None
     earlier = checkpoint.read_card(folder)
     if not card.same_training(earlier):
-        raise InputError(
-            "holds another training (other labels, features or options)", where=folder,
-            hint="choose another folder, or remove this one",
-        )  # fmt: skip
+        what = "holds another training (other labels, features or options)"
+        raise InputError(what, where=folder, hint="choose another folder, or remove this one")
     return replace(earlier, training=card.training)
 
 
@@ -141,9 +135,8 @@ def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        raise InputError(
-            "--tensorboard needs TensorBoard, which is not installed", hint="pip install tensorboard"
-        ) from None
+        what = "--tensorboard needs TensorBoard, which is not installed"
+        raise InputError(what, hint="pip install tensorboard") from None
     with closing(SummaryWriter(str(folder))) as writer:
 
         def write(report: EpochReport) -> None:
@@ -170,14 +163,13 @@ class _TrainingRun:
         on_gpu = dataset.frames.is_cuda
         options = card.training
         self.optimizer = build_optimizer(model, options)
-        self.mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
+        mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
+        self.precision = torch.autocast(dataset.frames.device.type, torch.bfloat16, enabled=mixed)
         # Rows are as long as their longest video, on a GPU all of the same length: a CUDA graph is for one shape.
         packed = (dataset.longest(card.sampling) if on_gpu else 1) if card.model.context else 0
         self.row = packed if options.row is None else options.row
         # A stream of its own, since a copy to the GPU waits for all that came before it.
-        self.copy_stream: AbstractContextManager[object] = nullcontext()
-        if on_gpu:
-            self.copy_stream = torch.cuda.stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
+        self.copy_stream = torch.cuda.stream(torch.cuda.Stream() if on_gpu else None)  # type: ignore[no-untyped-call]
         # Which tokens the evidence and co-occurrence models count depends on the batch: a graph would have to wait.
         captured = on_gpu and options.captured and not (card.model.evidence or card.model.cooccurrence)
         self.multiple = ROW_MULTIPLE if captured and self.row else 1
@@ -210,8 +202,7 @@ class _TrainingRun:
 
     def batches(self, epoch: int) -> list[Batch]:
         """The batches of an epoch, on the device of the model; they hold no features, so all of them are small."""
-        options = self.card.training
-        seed = [options.seed, epoch]
+        options, seed = self.card.training, [self.card.training.seed, epoch]
         order = np.random.default_rng(seed).permutation(self.numbers["training"]).tolist()
         batches = []
         for part in chunks(order, options.batch):
@@ -235,7 +226,7 @@ class _TrainingRun:
 
     def loss(self, batch: Batch) -> Tensor:
         """What a step makes smaller."""
-        with self._precision():
+        with self.precision:
             output = self.model(batch, self.dataset.frames, self.dataset.sentences)
             return training_loss(output, batch, self.card.model) + self.model.penalty()
 
@@ -248,11 +239,6 @@ class _TrainingRun:
         card = self.validate(epoch, loss) if last or epoch % options.validate_every == 0 else self.card
         impatient = options.patience is not None and card.stale >= options.patience
         self.card = replace(card, epoch=epoch, finished=last or impatient)
-
-    def _precision(self) -> AbstractContextManager[object]:
-        if not self.mixed:
-            return nullcontext()
-        return torch.autocast(self.dataset.frames.device.type, dtype=torch.bfloat16)
 
     def validate(self, epoch: int, loss: float) -> ModelCard:
         """The card after a validation, which is logged: where it is the best one, these weights are kept."""
@@ -273,7 +259,7 @@ class _TrainingRun:
         self.model.eval()
         total, right, counted = 0.0, 0, 0
         for batch, hidden in self._validation_batches:
-            with self._precision():
+            with self.precision:
                 scores = self.model(batch, self.dataset.frames, self.dataset.sentences).scores.float()
             total += float(ordinal_loss(scores, batch.state, batch.weight, options.threshold, options.in_progress))
             asked = hidden & (batch.weight > 0)
@@ -299,8 +285,7 @@ class _TrainingRun:
         if not self.card.finished:  # nobody resumes a finished one
             tensors |= adam_moments(self.model, self.optimizer)
         checkpoint.save_checkpoint(self.folder, self.card, tensors, self.best)
-        self.best = None
-        self.saved = time.monotonic()
+        self.best, self.saved = None, time.monotonic()
         self.cost = self.saved - began
 
     def resume(self) -> None:

@@ -54,12 +54,10 @@ class T5(nn.Module):
         hidden = drop(vectors)
         for block in self.core.block:
             attention, feed_forward = block.layer
-            hidden = hidden + drop(
-                _self_attention(attention.SelfAttention, _rms_norm(attention.layer_norm, hidden), bias)
-            )
-            hidden = hidden + drop(
-                _feed_forward(feed_forward.DenseReluDense, _rms_norm(feed_forward.layer_norm, hidden))
-            )
+            normalized = _rms_norm(attention.layer_norm, hidden)
+            hidden = hidden + drop(_self_attention(attention.SelfAttention, normalized, bias))
+            normalized = _rms_norm(feed_forward.layer_norm, hidden)
+            hidden = hidden + drop(_feed_forward(feed_forward.DenseReluDense, normalized))
         return drop(_rms_norm(self.core.final_layer_norm, hidden))  # type: ignore[no-any-return]
 
 
@@ -98,9 +96,8 @@ class ViT(nn.Module):
 
     def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
         """Encode a sequence of vectors."""
-        last = torch.where(mask[:, 0] == 0, position[:, None, :], 0).amax(
-            -1
-        )  # position of the last token of the same video
+        # The position of the last token of the same video.
+        last = torch.where(mask[:, 0] == 0, position[:, None, :], 0).amax(-1)
         known = len(self.positions)
         stretched = position * (known - 1) // last.clamp(min=1)
         hidden = vectors + self.positions[torch.where(last < known, position, stretched)]
@@ -120,20 +117,15 @@ class VisualBert(nn.Module):
         self.width: int = core.config.hidden_size
         self.visual_width: int = core.config.visual_embedding_dim
 
-    def forward(self, vectors: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode a sequence of vectors."""
+    def forward(self, vectors: Tensor, mask: Tensor, position: Tensor, texts: Tensor | None = None) -> Tensor:
+        """Encode a sequence of vectors, or frames with the sentences beside them."""
         position = position.clamp(max=self.core.config.max_position_embeddings - 1)
-        embedded = self.core.embeddings(inputs_embeds=vectors, position_ids=position)
-        return self.core.encoder(embedded, attention_mask=mask)[0]  # type: ignore[no-any-return]
-
-    def forward_with_text(self, texts: Tensor, visuals: Tensor, mask: Tensor, position: Tensor) -> Tensor:
-        """Encode sentences and frames side by side."""
-        position = position.clamp(max=self.core.config.max_position_embeddings - 1)
-        # Visual tokens have no positions of their own: each gets that of the text beside it.
-        embedded = self.core.embeddings(
-            inputs_embeds=texts, position_ids=position, visual_embeds=visuals, image_text_alignment=position[..., None]
-        )
-        return self.core.encoder(embedded, attention_mask=mask)[0][:, texts.shape[1] :]  # type: ignore[no-any-return]
+        inputs = {"inputs_embeds": vectors}
+        if texts is not None:  # frames have no positions of their own: each gets that of the text beside it
+            inputs = {"inputs_embeds": texts, "visual_embeds": vectors, "image_text_alignment": position[..., None]}
+        embedded = self.core.embeddings(position_ids=position, **inputs)
+        hidden = self.core.encoder(embedded, attention_mask=mask)[0]
+        return hidden[:, -vectors.shape[1] :]  # type: ignore[no-any-return]
 
 
 SequenceEncoder: TypeAlias = T5 | ViT | VisualBert
@@ -141,9 +133,8 @@ SequenceEncoder: TypeAlias = T5 | ViT | VisualBert
 
 def _plain_config(config: Model) -> dict[str, JsonValue]:
     """A configuration as plain values, without what depends on where and by whom it was made."""
-    return {
-        k: v for k, v in config.to_diff_dict().items() if k not in ("transformers_version", "_name_or_path", "dtype")
-    }
+    origin = ("transformers_version", "_name_or_path", "dtype")
+    return {name: value for name, value in config.to_diff_dict().items() if name not in origin}
 
 
 def _t5(width: int, inner: int, layers: int, heads: int) -> T5Config:
