@@ -98,7 +98,8 @@ def test_counts_of_one_step_before_another(task: Task) -> None:
 @given(tasks())
 def test_occurrences_count_videos_not_labels(task: Task) -> None:
     expected = [sum(any(s.step == name for s in video.segments) for video in task) for name in task.steps]
-    assert Sequences.from_task(task).occurrences().tolist() == expected
+    sequences = Sequences.from_task(task)
+    assert (sequences.weight @ sequences.shown).tolist() == expected
 
 
 @given(tasks())
@@ -165,5 +166,5 @@ def test_nothing_at_all() -> None:
         sequences = Sequences.from_task(task)
         assert sequences.before.shape == (len(task.steps), len(task.steps))
         assert not sequences.before.any()
-        assert sequences.occurrences().tolist() == [0] * len(task.steps)
+        assert (sequences.weight @ sequences.shown).tolist() == [0] * len(task.steps)
         assert all(len(sequences.observations(index)[0]) == 0 for index in range(len(task.steps)))

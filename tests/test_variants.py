@@ -51,9 +51,9 @@ def test_what_is_counted_of_all_videos(task: Task) -> None:
     repeated = [sum(video.sequence().count(name) > 1 for video in task) for name in task.steps]
     raw = [sum([s.step for s in video.segments].count(name) > 1 for video in task) for name in task.steps]
     assert variants.repeated.tolist() in (repeated, raw)
-    assert variants.videos == len(task.videos)
+    assert variants.weight.sum() == len(task.videos)
     shown, weight = variants.presence()
-    assert (weight @ shown == sequences.occurrences()).all()
+    assert (weight @ shown == sequences.weight @ sequences.shown).all()
     assert len(shown) == len({frozenset(steps) for steps, _ in orders})
 
 
@@ -76,11 +76,11 @@ def test_a_sample_is_of_whole_videos_and_evenly_spread() -> None:
     assert variants.sample(300) is variants
     assert variants.sample(9) is variants  # three variants of three labels: nothing to save
     drawn = variants_of(task).sample(8)
-    assert drawn.videos == 2
+    assert drawn.weight.sum() == 2
     many = Task("t", "abcdef", [Video(f"v{n:03d}", map(Segment, np.random.default_rng(n).permutation(list("abcdef"))))
                                 for n in range(200)])  # fmt: skip
     sample = variants_of(many).sample(120)
-    assert sample.videos == 20
+    assert sample.weight.sum() == 20
     assert sample.weight @ sample.shown.sum(axis=1) == 120
 
 

@@ -16,8 +16,8 @@ from experiments.graph_learning.kind_suite import DEVELOPMENT, LabelledLog, tree
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.formats.conversion import to_task
 from msg2.graph import SubtaskGraph
-from msg2.inference import run_inference
 from msg2.inference.bootstrap import GraphFrequencies
+from msg2.inference.inference import run_inference
 from msg2.metrics.calibration import CalibrationBin, expected_calibration_error
 from msg2.progress import Progress
 from msg2.simulation import random_world, simulate

@@ -14,7 +14,8 @@ import numpy as np
 from experiments.bootstrap_intervals import Numbers
 from msg2 import metrics
 from msg2.graph import SubtaskGraph
-from msg2.inference import infer, run_inference
+from msg2.inference import infer
+from msg2.inference.inference import run_inference
 from msg2.labelling.video_selection import GraphStability, graph_stability, rank_videos
 from msg2.server.dataset_workers import SAMPLES
 from msg2.task import Segment, Task, Video

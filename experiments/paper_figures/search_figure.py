@@ -12,7 +12,7 @@ from experiments.paper_figures.search_trace import SearchRound, search_trace
 from experiments.result_tables import Table, Value, save_plot
 from msg2.errors import InputError
 from msg2.formats import read_all
-from msg2.inference import run_inference
+from msg2.inference.inference import run_inference
 from msg2.inference.msg2 import Msg2Options
 from msg2.progress import Progress
 from msg2.simulation import household_world, simulate

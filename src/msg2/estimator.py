@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from msg2.assist.rankers import next_steps
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
-from msg2.inference import DEFAULT_METHOD, Constraints, run_inference
+from msg2.inference import Constraints
+from msg2.inference.inference import run_inference
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.options import OptionValue
 from msg2.task import Step, Video
 

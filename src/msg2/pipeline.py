@@ -21,7 +21,8 @@ from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
 from msg2.graph import SubtaskGraph
-from msg2.inference import DEFAULT_METHOD, METHODS, infer, make_options
+from msg2.inference import METHODS, infer
+from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling import LabelResult, label
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
 from msg2.media.feature_store import FeatureStore, open_store

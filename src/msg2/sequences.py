@@ -1,11 +1,8 @@
 """Label sequences as arrays: the distinct runs of a task, and how many videos show each.
 
-Videos that show the same steps in the same order are one *run*, counted once: only who came before whom matters, not
-when. So a run has *moments* in the place of times: its starts and ends in their order, counted from 0, where equal
-times are one moment. `Sequences` keeps all that a run shows, repetitions included (D_n, Eq. dataset). `Variants` keeps
-only the partial order of the first occurrences, which is what the default learner needs, and counts those.
-
-Everything goes through the labels a few million at a time, so that memory stays bounded.
+Videos that show the same steps in the same order are one *run*. It has *moments* in the place of times: its starts and
+ends in their order, counted from 0. `Sequences` keeps all that a run shows (D_n, Eq. dataset); `Variants` only the
+partial order of the first occurrences, which is what the default learner needs. Labels are handled in bounded blocks.
 """
 
 from __future__ import annotations
@@ -58,15 +55,11 @@ class Sequences:
     run_of_video: NDArray[np.intp]
     """Index of the run that each video shows; every run is shown by some video."""
     run: NDArray[np.int32]
-    """Index of the run of each occurrence."""
     step: NDArray[np.int32]
-    """Index of the step of each occurrence."""
     start: NDArray[np.int32]
     end: NDArray[np.int32]
-    name: str = ""
-    """Name of the task."""
+    name: str = ""  # of the task
     absent: Absent = "unknown"
-    """What a missing label means; see `Task`."""
 
     @staticmethod
     def from_task(task: Task) -> Sequences:
@@ -146,10 +139,7 @@ class Sequences:
     @cached_property
     def rank(self) -> NDArray[np.int32]:
         """How many steps of the run had ended by then, the step included; shape (runs, steps)."""
-        rank = np.zeros(self.ended.shape, np.int32)
-        for ended in self.ended.T:
-            rank += ended[:, None] <= self.ended
-        return rank
+        return sum((ended[:, None] <= self.ended for ended in self.ended.T), np.zeros(self.ended.shape, np.int32))
 
     def select(self, chosen: NDArray[np.intp]) -> Sequences:
         """The sequences of some of the videos, given by index; a video may be chosen several times."""
@@ -158,16 +148,6 @@ class Sequences:
         position[used] = np.arange(len(used), dtype=np.int32)
         names = tuple(self.videos[index] for index in chosen.tolist())
         return replace(self._with_labels(position[self.run] >= 0, position), videos=names, run_of_video=run_of_video)
-
-    def resample(self, times: NDArray[np.int64]) -> Sequences:
-        """The sequences with video v there `times[v]` times, shape (videos,): a sample drawn with replacement.
-
-        >>> from msg2.task import Segment, Video
-        >>> task = Task("t", "ab", [Video("v", [Segment("a"), Segment("b")]), Video("w", [Segment("b"), Segment("a")])])
-        >>> Sequences.from_task(task).resample(np.array([3, 0])).before.tolist()
-        [[0, 3], [0, 0]]
-        """
-        return self.select(np.repeat(np.arange(len(times)), times))
 
     def concatenate(self, other: Sequences) -> Sequences:
         """The videos of both; `other` has the same steps."""
@@ -203,16 +183,22 @@ class Sequences:
         not completed. Recency (App. B.b) depends on the order, so a bag of bits is not enough.
         """
         chosen = np.flatnonzero(self.step == step)
-        run, completed = self.run[chosen], self._completed_at(chosen)
+        run, completed = self.run[chosen], self.completed(chosen)
         done = completed.sum(axis=1, dtype=np.int32)[:, None]
         # rank counts the steps of the run that ended no later, all of them completed here too.
         gap = np.where(completed, np.maximum(done - self.rank[run] + 1, 1), np.int32(0))
         gap[:, step] = 0
         return run, gap
 
-    def completed(self) -> NDArray[np.bool_]:
-        """What was completed at the start of every occurrence, shape (occurrences, steps)."""
-        return self._completed_at(np.arange(len(self.step)))
+    def completed(self, occurrences: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.bool_]:
+        """What was completed at the start of each occurrence (it ended no later than that), shape (…, steps)."""
+        run, start = self.run[occurrences], self.start[occurrences, None]
+        completed = self.ended[run] <= start
+        instants = self.end[occurrences] == self.start[occurrences]
+        if instants.any():  # two instants at the same time are not ordered, nor is an instant before itself
+            same = self.ended[run] == start
+            completed &= ~(same & self.instant[run] & instants[:, None])
+        return completed
 
     def completed_at(self, step: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
         """What was completed at the start of the occurrences of a step, some of them at a time.
@@ -224,7 +210,7 @@ class Sequences:
         rows = max(1, _BLOCK // len(self.steps))
         for low in range(0, len(chosen), rows):
             part = chosen[low : low + rows]
-            completed = self._completed_at(part)
+            completed = self.completed(part)
             completed[:, step] = False
             yield self.run[part], completed
 
@@ -237,10 +223,6 @@ class Sequences:
                 counts[:, index] += count_weighted(completed, self.weight[run])
         counts.flags.writeable = False
         return counts
-
-    def occurrences(self) -> NDArray[np.int64]:
-        """Number of videos with each step, shape (steps,)."""
-        return count_weighted(self.shown, self.weight)
 
     def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Shuffle the videos and split them into folds; yields the indices of training and of held-out videos."""
@@ -271,16 +253,6 @@ class Sequences:
         """Some of the labels, with other numbers for the runs where `run` gives them."""
         number = self.run[kept] if run is None else run[self.run[kept]]
         return replace(self, run=number, step=self.step[kept], start=self.start[kept], end=self.end[kept])
-
-    def _completed_at(self, occurrences: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """What was completed at the start of each occurrence: it ended no later than that (`Segment.before`)."""
-        run, start = self.run[occurrences], self.start[occurrences, None]
-        completed = self.ended[run] <= start
-        instants = self.end[occurrences] == self.start[occurrences]
-        if instants.any():  # two instants at the same time are not ordered, nor is an instant before itself
-            same = self.ended[run] == start
-            completed &= ~(same & self.instant[run] & instants[:, None])
-        return completed
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,11 +305,6 @@ class Variants:
         weight = np.bincount(inverse, sequences.weight).astype(np.int64)
         return Variants(sequences.steps, start[chosen], end[chosen], weight, repeated)
 
-    @property
-    def videos(self) -> int:
-        """How many videos there are in all."""
-        return int(self.weight.sum())
-
     @cached_property
     def shown(self) -> NDArray[np.bool_]:
         """Which steps a variant shows, shape (V, N)."""
@@ -363,7 +330,8 @@ class Variants:
         """Take an evenly spread sample of videos with about this many labels, or everything if there are no more."""
         if self.shown.sum() <= labels:
             return self
-        ends, most = np.cumsum(self.weight), max(1, self.videos * labels // int(self.weight @ self.shown.sum(axis=1)))
+        ends = np.cumsum(self.weight)
+        most = max(1, int(ends[-1]) * labels // int(self.weight @ self.shown.sum(axis=1)))
         places = np.searchsorted(ends, (np.arange(most) + 0.5) * ends[-1] / most, side="right")
         chosen, weight = np.unique(places, return_counts=True)
         return Variants(self.steps, self.start[chosen], self.end[chosen], weight, self.repeated)
@@ -431,13 +399,10 @@ def _first_equal_run(
     _, index, inverse = np.unique(code, return_index=True, return_inverse=True)
     same: NDArray[np.intp] = index[inverse]
     length, away = np.diff(first), first[same] - first[:-1]
-
-    def is_equal(low: int, high: int) -> bool:
-        other = np.arange(low, high) + away[run[low:high]]
-        return all((values[low:high] == values[other]).all() for values in labels)
-
+    others = ((slice(low, high), np.arange(low, high) + away[run[low:high]]) for low, high in _blocks(first))
     if len(index) == len(code) or (
-        (length == length[same]).all() and all(is_equal(*block) for block in _blocks(first))
+        (length == length[same]).all()
+        and all((values[own] == values[other]).all() for own, other in others for values in labels)
     ):
         return same
     seen: dict[tuple[bytes, ...], int] = {}  # two have one code by chance: compare the labels themselves

@@ -203,7 +203,9 @@ class Task:
                         f"video {short_repr(video.id)} has the step {short_repr(segment.step)}, "
                         f"which is not among the steps of task {short_repr(name)}"
                     )
-        self._set(name, ordered_steps, absent, ordered_videos, None)
+        fields = {"name": name, "steps": ordered_steps, "absent": absent, "_videos": ordered_videos, "_columns": None}
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
 
     @staticmethod
     def from_columns(name: str, steps: Sequence[Step], columns: LabelColumns, absent: Absent = "unknown") -> Task:
@@ -225,20 +227,10 @@ class Task:
         Task
         """
         task = object.__new__(Task)
-        task._set(name, tuple(steps), absent, None, columns)
+        fields = {"name": name, "steps": tuple(steps), "absent": absent, "_videos": None, "_columns": columns}
+        for field, value in fields.items():
+            object.__setattr__(task, field, value)
         return task
-
-    def _set(
-        self,
-        name: str,
-        steps: tuple[Step, ...],
-        absent: Absent,
-        videos: tuple[Video, ...] | None,
-        columns: LabelColumns | None,
-    ) -> None:
-        values = (name, steps, absent, videos, columns)
-        for field, value in zip(("name", "steps", "absent", "_videos", "_columns"), values, strict=True):
-            object.__setattr__(self, field, value)
 
     @property
     def videos(self) -> tuple[Video, ...]:
@@ -255,10 +247,7 @@ class Task:
     @property
     def columns(self) -> LabelColumns:
         """The labels as arrays."""
-        if self._columns is not None:
-            return self._columns
-
-        return LabelColumns.from_videos(self.videos, self.steps)
+        return self._columns or LabelColumns.from_videos(self.videos, self.steps)
 
     def __len__(self) -> int:
         return len(self._columns.videos if self._videos is None and self._columns is not None else self.videos)
@@ -270,9 +259,7 @@ class Task:
         return iter(self.videos)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Task):
-            return NotImplemented
-        return self._identity() == other._identity()
+        return self._identity() == other._identity() if isinstance(other, Task) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._identity())
@@ -286,9 +273,8 @@ class Task:
     @property
     def labels(self) -> int:
         """How many labels the videos have."""
-        if self._columns is not None:
-            return len(self._columns.step)
-        return sum(len(video.segments) for video in self.videos)
+        columns = self._columns
+        return len(columns.step) if columns is not None else sum(len(video.segments) for video in self.videos)
 
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""
@@ -349,16 +335,12 @@ class LabelColumns:
     Of videos without times the labels are in their order, and `start` and `end` count them from 0.
     """
 
-    videos: tuple[str, ...]
-    """Ids of the videos, sorted."""
+    videos: tuple[str, ...]  # ids, sorted
     video: NDArray[np.int32]
-    """Index of the video of each label."""
     step: NDArray[np.int32]
-    """Index of its step."""
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     is_timed: bool = True
-    """Whether times are seconds."""
 
     @staticmethod
     def from_videos(videos: Sequence[Video], steps: Sequence[Step]) -> LabelColumns:
@@ -412,8 +394,5 @@ class LabelColumns:
         borders = np.searchsorted(self.video, np.arange(len(self.videos) + 1)).tolist()
         for name, (low, high) in zip(self.videos, pairwise(borders), strict=True):
             names = [steps[index] for index in self.step[low:high].tolist()]
-            if self.is_timed:
-                times = zip(names, self.start[low:high].tolist(), self.end[low:high].tolist(), strict=True)
-                yield Video(name, [Segment(*one) for one in times])
-            else:
-                yield Video(name, map(Segment, names))
+            times = (self.start[low:high].tolist(), self.end[low:high].tolist()) if self.is_timed else ()
+            yield Video(name, map(Segment, names, *times))

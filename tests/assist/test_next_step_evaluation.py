@@ -17,7 +17,8 @@ from msg2.assist.next_step_evaluation import NextStepScore, evaluate_ranker, lim
 from msg2.assist.rankers import bigram, recency
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
-from msg2.inference import DEFAULT_METHOD, infer
+from msg2.inference import infer
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.task import Segment, Task, Video
 
 

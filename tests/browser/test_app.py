@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("fastapi")
 expect = pytest.importorskip("playwright.sync_api").expect
 
-from msg2.inference import DEFAULT_METHOD, METHODS  # noqa: E402
+from msg2.inference import METHODS  # noqa: E402
+from msg2.inference.registry import DEFAULT_METHOD  # noqa: E402
 from msg2.options import option_specs  # noqa: E402
 from tests.server.conftest import TOAST  # noqa: E402
 from tests.server.live import app_address, serving  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 from msg2.drawing.plots import sweep_plot
 from msg2.errors import MissingExtraError
-from msg2.inference import SweepPoint
+from msg2.inference.delta import SweepPoint
 
 ONE = [SweepPoint(0.5, 9, 0.5, -1.5, False), SweepPoint(0.7, 6, 0.75, -1.0, True), SweepPoint(0.9, 3, 1, -2.0, False)]
 TWO = [SweepPoint(0.5, 5, 0.5, -0.5, True), SweepPoint(0.7, 4, 0.75, -2.0, False), SweepPoint(0.9, 1, 1, -3.0, False)]

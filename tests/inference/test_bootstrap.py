@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
-from msg2.inference import METHODS, Constraints, infer, run_inference
+from msg2.inference import METHODS, Constraints, infer
 from msg2.inference.bootstrap import GraphFrequencies, bootstrap
+from msg2.inference.inference import run_inference
 from msg2.inference.result import Clauses, LearnedPreconditions
 from msg2.sequences import Sequences
 from msg2.simulation import household_world, simulate

@@ -65,9 +65,9 @@ def test_likelihoods_of_held_out_labels(given_: tuple[Task, Task, dict[Step, For
     training, held_out, formulas = given_
     found = delta.log_likelihoods(formulas, Sequences.from_task(training), Sequences.from_task(held_out))
     assert sorted(found) == pytest.approx(sorted(expected_likelihoods(formulas, training, held_out)))
-    labels = len(states_of(held_out))
-    share = 1 - violations(formulas, held_out) / labels if labels else 1
-    assert delta.satisfied_share(formulas, Sequences.from_task(held_out)) == pytest.approx(share)
+    sequences = Sequences.from_task(held_out)
+    for point in delta.sweep_delta(sequences, lambda sequences, delta: formulas, seed=0):
+        assert point.held == pytest.approx(1 - violations(formulas, held_out) / len(states_of(held_out)))
 
 
 def test_trials_average_over_the_labels_of_all_folds(monkeypatch: pytest.MonkeyPatch) -> None:

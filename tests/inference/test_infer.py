@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
-from msg2.inference import METHODS, infer, run_inference
+from msg2.inference import METHODS, infer
+from msg2.inference.inference import run_inference
 from msg2.inference.msg2 import Msg2Options
 from msg2.inference.result import WEAK_BELOW
 from msg2.simulation import household_world, simulate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from msg2.graph import SubtaskGraph, step
-from msg2.inference import run_inference
+from msg2.inference.inference import run_inference
 from msg2.labelling.video_selection import (
     FEWEST_VIDEOS,
     differing_pairs,

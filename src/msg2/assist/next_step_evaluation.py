@@ -13,7 +13,8 @@ from msg2.assist.rankers import DEFAULT_RANKER, RANKERS, Ranker, make_ranker
 from msg2.errors import InputError, require
 from msg2.formats import to_task, to_tasks
 from msg2.graph import SubtaskGraph
-from msg2.inference import DEFAULT_METHOD, infer
+from msg2.inference import infer
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.metrics.calibration import NextStepPrediction
 from msg2.progress import Progress, no_progress
 from msg2.task import Step, Task, Video

@@ -189,7 +189,7 @@ Settings: TypeAlias = Annotated[
 
 def parse_settings(method: str, settings: Sequence[str] | None, **flags: OptionValue) -> dict[str, Any]:
     """Parse what `--set` says about a method, and flags of the same meaning; what it cannot use is a usage error."""
-    from msg2.inference import find_method, make_options
+    from msg2.inference.registry import find_method, make_options
 
     with console.usage_errors():
         chosen = find_method(method)

@@ -17,9 +17,10 @@ from msg2.formats import read_sequences
 from msg2.formats.reading import choose_task
 from msg2.graph import SubtaskGraph
 from msg2.graph.explanation import demonstrations
-from msg2.inference import DEFAULT_METHOD, find_method, run_inference_on_all
 from msg2.inference.bootstrap import choose_samples
 from msg2.inference.constraints import read_constraints
+from msg2.inference.inference import run_inference_on_all
+from msg2.inference.registry import DEFAULT_METHOD, find_method
 from msg2.inference.result import Statistic
 from msg2.sequences import Sequences
 from msg2.task import Absent

@@ -14,7 +14,7 @@ from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, switch
 from msg2.formats import read_graph
-from msg2.inference import DEFAULT_METHOD
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.progress import quiet_logs
 
 _FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in GRAPH_RANKERS)

@@ -11,8 +11,8 @@ from msg2.cli.flags import option, output_option
 from msg2.drawing.plots import sweep_plot
 from msg2.errors import MissingExtraError
 from msg2.files import write_together
-from msg2.inference import SweepPoint
 from msg2.inference import sweep as sweep_delta
+from msg2.inference.delta import SweepPoint
 from msg2.inference.inference import SWEPT_METHOD
 from msg2.progress import LOGGER, prefix_messages
 

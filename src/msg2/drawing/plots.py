@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from msg2.drawing import style
 from msg2.errors import InputError, optional_dependency
-from msg2.inference import SweepPoint
+from msg2.inference.delta import SweepPoint
 from msg2.task import PREDICTED, Step, Video
 from msg2.text import one_line, short_repr, truncate
 

@@ -1,13 +1,9 @@
 """The methods that every table compares with: MSGI, MSGI+ (App. B.a) and always-before.
 
-MSGI fits a decision tree on eligibility for every step, layer by layer. A binary tree with Gini splits separates the
-completion vectors in which the step is eligible from the others; its positive paths, simplified, are the precondition.
-MSGI knows only vectors with e = 1, so nothing separates and every precondition is null. MSGI+ assumes e = 0 at every
-moment before the step starts. A step joins the first layer whose lower steps separate its vectors exactly. Vectors that
-no choice of steps separates (noise) give the null precondition.
-
-Always-before is not in the paper: a → b when a precedes b in every video that orders them (or with purity above δ), and
-a step needs all its predecessors in the transitive reduction. It is exact on clean data and falls apart on noisy data.
+MSGI fits a decision tree (Gini) on eligibility for every step, layer by layer; its positive paths, simplified, are the
+precondition. It knows only e = 1, so every precondition is null; MSGI+ assumes e = 0 before the step starts. Vectors
+that no choice of steps separates (noise) give the null precondition. Always-before is not in the paper: a → b when a
+precedes b in every video that orders them (or with purity above δ).
 """
 
 from __future__ import annotations

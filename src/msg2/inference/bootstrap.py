@@ -7,7 +7,7 @@ from all videos. The same seed gives the same samples, however the work is share
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -63,14 +63,14 @@ class GraphFrequencies:
 
     graphs: tuple[SubtaskGraph, ...]
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """By name."""
         return tuple(sorted(self.graphs[0].steps))
 
     def ancestor(self, before: Step, after: Step) -> float:
         """Share of the graphs in which `before` must precede `after`, or does if both are done."""
-        return float(self.ancestors[self._index[before], self._index[after]])
+        return float(self.ancestors[self.steps.index(before), self.steps.index(after)])
 
     def edge(self, before: Step, after: Step) -> float:
         """Return the share of graphs with this edge in their transitive reduction."""
@@ -88,7 +88,7 @@ class GraphFrequencies:
     @cached_property
     def ancestors(self) -> NDArray[np.float64]:
         """`ancestor` of all pairs of `steps`, shape (steps, steps)."""
-        total = np.zeros((len(self._index), len(self._index)))
+        total = np.zeros((len(self.steps), len(self.steps)))
         for graph in self.graphs:
             earlier = graph.ancestor_matrix_in_order(self.steps)
             total += earlier | graph.pair_kinds.among(self.steps) if graph.order else earlier
@@ -98,10 +98,6 @@ class GraphFrequencies:
         """Return the share of graphs in which an ordered pair is of each kind; they add up to 1."""
         counts = Counter(graph.kind(before, after) for graph in self.graphs)
         return {kind: counts[kind] / len(self.graphs) for kind in PAIR_KINDS}
-
-    @cached_property
-    def _index(self) -> Mapping[Step, int]:
-        return {name: place for place, name in enumerate(self.steps)}
 
     @cached_property
     def _edges(self) -> Counter[tuple[Step, Step]]:
@@ -135,8 +131,7 @@ def _learn_from_sample(number: int, sequences: Sequences, learn: LearnFunction, 
     """The graph of one sample, which has its own stream of randomness."""
     videos = len(sequences.videos)
     drawn = np.random.default_rng([seed, number]).integers(max(videos, 1), size=videos)
-    times = np.bincount(drawn, minlength=videos)
-    return learn(sequences.resample(times)).graph(sequences.steps)
+    return learn(sequences.select(np.sort(drawn))).graph(sequences.steps)
 
 
 def drop_uncertain_clauses(

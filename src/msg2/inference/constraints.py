@@ -1,10 +1,8 @@
 """What is known beforehand: texts such as "A<B" and files of such rules, and learning that obeys them.
 
-Required a<b: b needs a, it is never eligible before a is completed, whichever way is taken. Required a<<b: a comes
-first where both are done, b may need a or not. Forbidden a<b: b does not need a, which is no ancestor of b, neither in
-its precondition nor in those of its ancestors. Forbidden a<<b: nor does an order lead from a to b. All are obeyed
-exactly, whatever the method: what was learned is repaired. Hints are softer: n videos that show nothing but a, then b,
-are learned from as well; where a method also tells which steps are optional, for the order of a and b alone.
+Required a<b: b needs a, whichever way is taken. Required a<<b: a comes first where both are done. Forbidden a<b: b does
+not need a, not even through others; forbidden a<<b: nor does an order lead from a to b. What was learned is repaired to
+obey exactly. Hints are softer: n videos that show nothing but a, then b, are learned from as well.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations, pairwise, product
 from pathlib import Path
@@ -63,18 +61,16 @@ class Constraints:
         required_order: Iterable[StepPair] = (),
         forbidden_order: Iterable[StepPair] = (),
     ) -> None:
-        object.__setattr__(self, "required", frozenset(required))
-        object.__setattr__(self, "forbidden", frozenset(forbidden))
-        object.__setattr__(self, "hints", frozenset(hints))
-        object.__setattr__(self, "required_order", frozenset(required_order))
-        object.__setattr__(self, "forbidden_order", frozenset(forbidden_order))
+        values = (required, forbidden, hints, required_order, forbidden_order)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, frozenset(value))
         for before, after in sorted(self.pairs):
             if before == after:
                 raise InputError(f"{self._format(before, after)} speaks of one step only")
         for before, after, videos in sorted(self.hints):
             if videos < 1:
-                what = f"has the weight {videos}, it must be 1 or more videos"
-                raise InputError(f"{self._format(before, after)} {what}")
+                rule = self._format(before, after)
+                raise InputError(f"{rule} has the weight {videos}, it must be 1 or more videos")
         first = self.required | self.required_order
         for before, after in sorted(first):
             if back := _shortest_path(first, after, before):
@@ -98,15 +94,10 @@ class Constraints:
 
     def about(self, steps: Iterable[Step]) -> Constraints:
         """The part that speaks of these steps only."""
-        known = frozenset(steps)
-
-        def part(pairs: frozenset[StepPair]) -> list[StepPair]:
-            return [pair for pair in pairs if known.issuperset(pair)]
-
-        return Constraints(
-            part(self.required), part(self.forbidden), [hint for hint in self.hints if known.issuperset(hint[:2])],
-            required_order=part(self.required_order), forbidden_order=part(self.forbidden_order),
-        )  # fmt: skip
+        known, kinds = frozenset(steps), [field.name for field in fields(self)]
+        return Constraints(**{
+            kind: [rule for rule in getattr(self, kind) if known.issuperset(rule[:2])] for kind in kinds
+        })  # fmt: skip
 
     def check(self, steps: Iterable[Step], task: str) -> None:
         """Refuse constraints about steps that the task of this name does not have."""
@@ -119,11 +110,8 @@ class Constraints:
         >>> Constraints(required=[("boil", "pour")]).to_json()
         {'required': [['boil', 'pour']]}
         """
-        kinds: dict[str, frozenset[StepPair] | frozenset[tuple[Step, Step, int]]] = {
-            "required": self.required, "forbidden": self.forbidden, "hints": self.hints,
-            "required_order": self.required_order, "forbidden_order": self.forbidden_order,
-        }  # fmt: skip
-        return {kind: [list(pair) for pair in sorted(pairs)] for kind, pairs in kinds.items() if pairs}
+        kinds = {field.name: sorted(getattr(self, field.name)) for field in fields(self)}
+        return {kind: [list(rule) for rule in rules] for kind, rules in kinds.items() if rules}
 
 
 # -- reading them ---------------------------------------------------------------------------------------------------
@@ -151,24 +139,7 @@ def read_constraints(
 ) -> Constraints:
     """Read rules from texts, "A<B" (B needs A) or "A<<B" (A comes first where both are done), and from a file.
 
-    Parameters
-    ----------
-    tasks : sequence of Task or Sequences
-        Each rule must be about two steps of one of them.
-    require, forbid : sequence of str
-        Texts.
-    file : Path, optional
-        A table of kind (require, forbid, require-order, forbid-order), before, after and, for hints, weight; or the
-        JSON that graph files record.
-
-    Returns
-    -------
-    Constraints
-
-    Raises
-    ------
-    InputError
-        Where a rule cannot be read, is about unknown steps, or contradicts others.
+    The file is a table of kind, before, after and, for hints, weight; or the JSON that graph files record.
 
     >>> tea = Task("tea", ["boil", "pour", "stir"], [])
     >>> read_constraints([tea], require=["boil<pour", "pour<<stir"]).to_json()
@@ -284,26 +255,20 @@ def _parse_weight(value: object, where: str) -> int:
 # -- obeying them ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ConstrainedLearner:
-    """A method that obeys: it learns from the hints as well, and what it has learned is repaired."""
-
-    learn: Callable[..., LearnedPreconditions]
-    """Of any method, with options of its own class."""
-    constraints: Constraints
-
-    def __call__(self, sequences: Sequences, options: object) -> LearnedPreconditions:
-        """What is learned from `sequences`, as `learn` of any method."""
-        learnt = self.learn(_add_hint_videos(sequences, self.constraints), options)
-        obeying = apply_constraints(sequences.steps, learnt, self.constraints, sequences.before)
-        if not self.constraints.hints and learnt.relearn:
-            return replace(obeying, relearn=partial(_relearn, relearn=learnt.relearn, constraints=self.constraints))
-        if not (learnt.model and self.constraints.hints):
-            return obeying
-        # The videos of hints leave out all other steps, which must not look optional for that.
-        plain = self.learn(sequences, options)
-        settled = _settle_hints(self.constraints, plain.graph(sequences.steps), obeying.graph(sequences.steps))
-        return replace(apply_constraints(sequences.steps, plain, settled, sequences.before), relearn=None)
+def learn_with_constraints(
+    sequences: Sequences, options: object, learn: Callable[..., LearnedPreconditions], constraints: Constraints
+) -> LearnedPreconditions:
+    """Learn by a method that obeys: from the hints as well, and what it has learned is repaired."""
+    learnt = learn(_add_hint_videos(sequences, constraints), options)
+    obeying = apply_constraints(sequences.steps, learnt, constraints, sequences.before)
+    if not constraints.hints and learnt.relearn:
+        return replace(obeying, relearn=partial(_relearn, relearn=learnt.relearn, constraints=constraints))
+    if not (learnt.model and constraints.hints):
+        return obeying
+    # The videos of hints leave out all other steps, which must not look optional for that.
+    plain = learn(sequences, options)
+    settled = _settle_hints(constraints, plain.graph(sequences.steps), obeying.graph(sequences.steps))
+    return replace(apply_constraints(sequences.steps, plain, settled, sequences.before), relearn=None)
 
 
 def _relearn(

@@ -1,11 +1,7 @@
-"""Choosing δ from the data: the value under which held-out videos are most likely.
+"""Choosing δ from the data: the value of a grid under which held-out videos are most likely; ties go to the larger δ.
 
-For every δ of a grid, graphs are learnt from training folds; each label of a held-out video is then predicted as
-
-p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open|
-
-over the steps that are still open; ε is the share of training labels that violate the graph. A δ too low demands orders
-that held-out videos break, a δ too high demands none and predicts nothing. Ties go to the larger δ: fewer demands.
+Each label is predicted as p(n | c) = (1 − ε) · eligible_n / |eligible| + ε / |open| over the steps that are still open;
+ε is the share of training labels that violate the graph.
 """
 
 from __future__ import annotations
@@ -69,12 +65,6 @@ def best_trial(tried: list[Trial]) -> Trial:
     return max((trial for trial in tried if trial.fit >= highest - TIE_TOLERANCE), key=lambda trial: trial.delta)
 
 
-def satisfied_share(formulas: Mapping[Step, Formula], sequences: Sequences) -> float:
-    """Compute the share of the labels whose precondition held when they started."""
-    labels = sequences.labels
-    return (labels - count_violations(formulas, sequences)) / labels if labels else 1.0
-
-
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_out: Sequences) -> NDArray[np.float64]:
     """Compute log p(n | c) of every label of the held-out videos."""
     epsilon = (count_violations(formulas, training) + 1) / (training.labels + 2)  # never 0 or 1 (Laplace)
@@ -114,15 +104,10 @@ def sweep_delta(
     sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
 ) -> list[SweepPoint]:
     """Learn a graph at every δ of the grid, and mark the one that "auto" would choose."""
-    trials = evaluate_grid(sequences, learner, seed, progress)
-    return [
-        SweepPoint(
-            trial.delta,
-            sum(len(formula.steps) for formula in formulas.values()),
-            satisfied_share(formulas, sequences),
-            trial.fit,
-            trial == best_trial(trials),
-        )
-        for trial in trials
-        for formulas in [learner(sequences, trial.delta)]
-    ]
+    trials, points = evaluate_grid(sequences, learner, seed, progress), []
+    for trial in trials:
+        formulas = learner(sequences, trial.delta)
+        edges = sum(len(formula.steps) for formula in formulas.values())
+        held = (sequences.labels - count_violations(formulas, sequences)) / sequences.labels
+        points.append(SweepPoint(trial.delta, edges, held, trial.fit, trial == best_trial(trials)))
+    return points

@@ -18,25 +18,12 @@ import numpy as np
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
-from msg2.inference.bootstrap import (
-    GraphFrequencies,
-    LearnFunction,
-    bootstrap,
-    choose_samples,
-    drop_uncertain_clauses,
-)
-from msg2.inference.constraints import ConstrainedLearner, Constraints
+from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
+from msg2.inference.constraints import Constraints, learn_with_constraints
 from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
-from msg2.inference.registry import (
-    DEFAULT_METHOD,
-    Method,
-    MethodOptions,
-    find_method,
-    make_options,
-    say_who_has_it,
-)
+from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
@@ -187,8 +174,7 @@ def infer_all(
     >>> [graph.task for graph in infer_all([Task(name, ["boil", "pour"], [video]) for name in ("tea", "coffee")])]
     ['tea', 'coffee']
     """
-    results = run_inference_on_all(data, method, jobs=jobs, progress=progress, **settings)
-    return [result.graph for result in results]
+    return [result.graph for result in run_inference_on_all(data, method, jobs=jobs, progress=progress, **settings)]
 
 
 def run_inference(
@@ -199,25 +185,7 @@ def run_inference(
     constraints: Constraints | None = None,
     **settings: Any,
 ) -> InferenceResult:
-    """Learn a graph as `infer` does, and keep what it was learned from.
-
-    Parameters
-    ----------
-    data : Sequences, or whatever `infer` takes
-        What was seen.
-    method : str
-        A name in `msg2.inference.METHODS`.
-    task : str, optional
-        Which task, where `data` holds several.
-    constraints : Constraints, optional
-        What is known beforehand. Constraints about steps that the task does not have are refused.
-    **settings
-        As in `run_inference_on_all`.
-
-    Returns
-    -------
-    InferenceResult
-    """
+    """Learn a graph as `infer` does, and keep what it was learned from."""
     from msg2.formats.conversion import to_task
 
     chosen = data if isinstance(data, Sequences) else to_task(data, task)
@@ -238,26 +206,7 @@ def run_inference_on_all(
 ) -> Iterator[InferenceResult]:
     """Learn the graphs of several tasks, in processes; a single task has the processes for its bootstrap samples.
 
-    Parameters
-    ----------
-    data : sequence of Task or Sequences, or whatever `infer` takes
-        What was seen.
-    method : str
-        A name in `msg2.inference.METHODS`.
-    jobs : int
-        Processes.
-    engine : str
-        Whose processes: "local", of this machine, or "ray", of a cluster; see `msg2.parallel`.
-    progress : Progress
-        Is told after every task; for a single one, what is being done.
-    **settings
-        `seed`, `constraints`, `samples`, `confidence`, `names` and the options of the method, as in `infer`. Each task
-        obeys the constraints about its own steps.
-
-    Yields
-    ------
-    InferenceResult
-        In the order of the tasks.
+    Each task obeys the constraints about its own steps; `engine` is a name in `msg2.parallel.ENGINES`.
     """
     from msg2.formats.conversion import to_tasks
 
@@ -269,8 +218,7 @@ def run_inference_on_all(
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
-        work = partial(_learn, method=method, **settings)
-        results = parallel_map(work, tasks, min(jobs, max(1, len(tasks))), engine)
+        results = parallel_map(partial(_learn, method=method, **settings), tasks, min(jobs, max(1, len(tasks))), engine)
     for number, result in enumerate(results, start=1):
         name, delta = result.graph.task, result.graph.method.get("delta_chosen")
         if delta is not None:
@@ -305,14 +253,17 @@ def _learn(
     if names is not None:
         if not chosen_method.reads_names:
             raise InputError(f"the method {method!r} does not read the names of the steps")
-        encoder = _find_encoder(names) if isinstance(names, str) else names
-        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=encoder))
-        facts["names"] = str(getattr(encoder, "name", "an encoder"))
+        if isinstance(names, str):
+            from msg2.media.encoders import text_encoder
+
+            names = text_encoder(names)
+        chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
+        facts["names"] = str(getattr(names, "name", "an encoder"))
     own = None if constraints is None else constraints.about(sequences.steps)
     if own is not None and own.pairs:
         # Hints change what is counted, so δ may matter beyond the purities of the videos.
-        constrained = ConstrainedLearner(chosen_method.learn, own)
-        chosen_method = replace(chosen_method, learn=constrained, compares_purity=False)
+        obeying = partial(learn_with_constraints, learn=chosen_method.learn, constraints=own)
+        chosen_method = replace(chosen_method, learn=obeying, compares_purity=False)
         facts["knowledge"] = own.to_json()
     if getattr(chosen, "delta", None) == "auto":
         trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
@@ -388,14 +339,12 @@ def sweep(
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
     if not hasattr(chosen, "delta"):
-        hint = say_who_has_it("delta")
-        raise InputError(f"the method {method!r} has no delta to sweep over", hint=hint)
+        raise InputError(f"the method {method!r} has no delta to sweep over", hint=say_who_has_it("delta"))
     learner = _learner_at_delta(chosen_method, chosen)
     points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
     if not points:
-        raise InputError(
-            f"task {chosen_task.name!r} has fewer than two videos with labels: there is nothing to hold out"
-        )
+        fault = "has fewer than two videos with labels: there is nothing to hold out"
+        raise InputError(f"task {chosen_task.name!r} {fault}")
     return points
 
 
@@ -411,12 +360,6 @@ def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
         return known[key][1]
 
     return learner
-
-
-def _find_encoder(name: str) -> NameEncoder:
-    from msg2.media.encoders import text_encoder
-
-    return text_encoder(name)
 
 
 def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:

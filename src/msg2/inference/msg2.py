@@ -1,22 +1,15 @@
 """The paper's method, MSG² (Sec. 4.2, App. B): the precondition of highest regularised precision, layer by layer.
 
-Layers come from transition purity (App. B.b, "Layer-wise Precondition Inference"):
+    purity(n → m) = #(n before m) / (#(n before m) + #(m before n)); n is critical for m when it exceeds δ
 
-    purity(n → m) = #(n before m) / (#(n before m) + #(m before n))
-
-n is critical for m when it exceeds δ. The depth of a step is its longest path of critical steps; a precondition may
-only use steps of lower depth, so no cycle can form. Of these it is the formula with the highest
-
-    J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f)                                                (Eqs. ilp-new, jours)
-
-with recency weights w = max(0.1, λ^{gap−1}). The mean is over the videos in which the target has a completed
-predecessor; E_c is uniform over all completion vectors; C counts Boolean operations.
+The depth of a step is its longest path of critical steps; a precondition may only use steps of lower depth. It has the
+highest J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f) (Eqs. ilp-new, jours) with recency w = max(0.1, λ^{gap−1}):
+the mean is over the videos in which the target has a completed predecessor, E_c is uniform, C counts operations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Annotated, Literal, TypeAlias
 
@@ -43,20 +36,6 @@ class Layers:
     critical: NDArray[np.bool_]
     depth: NDArray[np.int64]
     ignored: int
-
-    def direct(self, step: int) -> NDArray[np.intp]:
-        """The direct critical predecessors of a step: critical, and exactly one layer below."""
-        return np.flatnonzero(self.critical[:, step] & (self.depth == self.depth[step] - 1))
-
-    @cached_property
-    def relatives(self) -> NDArray[np.bool_]:
-        """Which steps are on one path of critical steps, shape (steps, steps)."""
-        below = transitive_closure(self.critical)
-        return below | below.T
-
-    def lower(self, step: int) -> NDArray[np.intp]:
-        """The steps in lower layers."""
-        return np.flatnonzero(self.depth < self.depth[step])
 
 
 def build_layers(before: NDArray[np.int64], delta: Delta) -> Layers:
@@ -137,13 +116,15 @@ def search_rounds(
     run, gap = sequences.observations(index)
     gap = np.repeat(gap, np.where(gap.any(axis=1), sequences.weight[run], 0), axis=0)  # where any step was completed
     recency = RecencyWeights.of(options, int(gap.max(initial=1)))
-    target = SearchTarget(sequences.steps, gap, layers.lower(index), recency, options.alpha)
+    lower = np.flatnonzero(layers.depth < layers.depth[index])
+    target = SearchTarget(sequences.steps, gap, lower, recency, options.alpha)
     if options.max_literals != 2:
         return _search_greedily(target, options.max_literals)
-    direct = layers.direct(index)
-    barred = direct[:, None] == target.lower[None, :]
-    if options.exclude_relatives:
-        barred |= layers.relatives[np.ix_(direct, target.lower)]
+    direct = np.flatnonzero(layers.critical[:, index] & (layers.depth == layers.depth[index] - 1))
+    barred = direct[:, None] == lower[None, :]
+    if options.exclude_relatives:  # ancestors and descendants, by paths of critical steps
+        below = transitive_closure(layers.critical)
+        barred |= (below | below.T)[np.ix_(direct, lower)]
     return _search_two_literals(target, direct, barred, kept)
 
 

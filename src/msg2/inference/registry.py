@@ -41,28 +41,23 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "msg2": Method(
-        msg2.Msg2Options,
-        msg2.learn,
-        "The paper's search: the precondition of highest precision, layer by layer.",
-        compares_purity=True,
+        msg2.Msg2Options, msg2.learn,
+        "The paper's search: the precondition of highest precision, layer by layer.", compares_purity=True,
     ),
     "msgi": Method(baselines.MsgiOptions, baselines.learn_msgi, "A decision tree on eligibility for every step."),
     "msgi+": Method(
-        baselines.MsgiOptions, baselines.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer."
+        baselines.MsgiOptions, baselines.learn_msgi_plus, "As msgi, with eligibility inferred layer by layer.",
     ),
     "always-before": Method(
-        baselines.AlwaysBeforeOptions,
-        baselines.learn_always_before,
-        "A step needs what comes before it in every video.",
-        compares_purity=True,
+        baselines.AlwaysBeforeOptions, baselines.learn_always_before,
+        "A step needs what comes before it in every video.", compares_purity=True,
     ),
     "likelihood": Method(
-        LikelihoodOptions,
-        learn_by_likelihood,
+        LikelihoodOptions, learn_by_likelihood,
         "The partial order under which noisy videos are most probable; there is no threshold to choose.",
         reads_names=True,
     ),
-}
+}  # fmt: skip
 DEFAULT_METHOD = "likelihood"
 RESERVED = ("data", "method", "task", "seed", "constraints", "samples", "confidence", "names", "jobs", "progress")
 """Arguments of `msg2.infer`, which no option of a method can be called."""
@@ -98,25 +93,7 @@ def find_method(name: str) -> Method:
 
 
 def make_options(name: str, values: Mapping[str, object]) -> MethodOptions:
-    """Make the options of a method from keyword arguments, checked.
-
-    Parameters
-    ----------
-    name : str
-        Of the method.
-    values : mapping of str to object
-        The options that are given; the others keep their defaults.
-
-    Returns
-    -------
-    MethodOptions
-        An instance of the method's dataclass.
-
-    Raises
-    ------
-    InputError
-        Where the method has no such option, or a value cannot be used.
-    """
+    """Make the options of a method from keyword arguments; one that it does not have, or a bad value, is refused."""
     method = find_method(name)
     known = [spec.name for spec in option_specs(method.options)]
     for option in values:

@@ -1,12 +1,8 @@
 """What a method returns, the evidence of a graph file that is counted for it, and preconditions clause by clause.
 
-A clause of a step is a condition that holds whenever the step is eligible: a step that must come first, or an OR. The
-steps that a step needs have clauses of their own, and these are clauses of the step as well.
-
-Methods that learn preconditions only are told the part that steps play from which of them occur together. Optional:
-more videos do without it than labels usually lack a step, and no precondition speaks of it (binomial test, one-sided).
-Interchangeable: nearly every video with any of them has exactly one, which chance does not explain (Fisher's exact test
-of each pair, one-sided).
+A clause of a step is a condition that holds whenever the step is eligible, also through steps that it needs. A method
+that learns preconditions only is told which steps are optional (binomial test: more videos do without it than labels
+usually lack a step) and interchangeable (Fisher's exact test: nearly every video has exactly one of them).
 """
 
 from __future__ import annotations
@@ -134,22 +130,18 @@ def step_evidence(
         first, second = index[parent], index[name]
         together = int(before[first, second] + before[second, first])
         gain = learned.gains.get((parent, name))
+        without = int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None
         support = Support(
-            int(before[first, second]),
-            together,
-            int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None,
-            weak=together < WEAK_BELOW,
+            int(before[first, second]), together, without, weak=together < WEAK_BELOW,
             gain=None if gain is None else round(gain, 6),
-        )
+        )  # fmt: skip
         if shares is None:
             return support
         kinds = {kind: round(share, 6) for kind, share in shares.kind(parent, name).items() if share}
         return replace(
-            support,
-            probability=round(shares.ancestor(parent, name), 6),
-            direct=round(shares.edge(parent, name), 6),
+            support, probability=round(shares.ancestor(parent, name), 6), direct=round(shares.edge(parent, name), 6),
             kinds=kinds if tells_kinds else None,
-        )
+        )  # fmt: skip
 
     entries: dict[Step, dict[str, object]] = {}
     for position, name in enumerate(sequences.steps):
@@ -164,28 +156,24 @@ def step_evidence(
             entry["violations"] = video_names(violating)
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
             entry["edges"] = {parent: edge_support(parent, name).to_json() for parent in parents}
-        partners = sorted(graph.partners(name))
-        if partners:
+        if partners := sorted(graph.partners(name)):
             both = {partner: int(weight @ (shown[:, position] & shown[:, index[partner]])) for partner in partners}
             entry["exclusive"] = both
         if name in graph.optional:
             entry["optional"] = {"without": labelled - videos, "videos": labelled}
         if name in learned.any_gains:
             entry["any_gain"] = round(learned.any_gains[name], 6)
-        considered = learned.candidates.get(name, ())
-        if considered:
+        if considered := learned.candidates.get(name, ()):
             entry["score"] = round(considered[0].score, 9)
-        if len(considered) > 1:
-            second = considered[1]
-            entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
+            for second in considered[1:2]:
+                entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
         if name in optional:
             entry["optional"] = {"without": optional[name], "videos": labelled}
         if name in instead:
             entry["instead"] = [other for other in instead[name] if other != name]
         if shares is not None and partners:
-            entry["exclusive_probability"] = {
-                partner: round(shares.kind(partner, name)["exclusive"], 6) for partner in partners
-            }
+            apart = {partner: round(shares.kind(partner, name)["exclusive"], 6) for partner in partners}
+            entry["exclusive_probability"] = apart
         if shares is not None and formula != TRUE:
             entry["confidence"] = round(shares.precondition(name, formula), 6)
         entries[name] = entry

@@ -26,7 +26,7 @@ from msg2.formats.registry import find_reader
 from msg2.formats.source import Source
 from msg2.formats.step_table import to_csv
 from msg2.graph import PairKind, SubtaskGraph
-from msg2.inference import run_inference
+from msg2.inference.inference import run_inference
 from msg2.labelling import label
 from msg2.labelling.drafts import NO_DRAFTS
 from msg2.labelling.video_selection import differing_pairs, graph_stability, rank_videos

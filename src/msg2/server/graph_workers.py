@@ -21,7 +21,8 @@ from msg2.files import safe_names, write_together, write_whole
 from msg2.formats import read_all, read_graph
 from msg2.formats.reading import choose_task
 from msg2.graph import SubtaskGraph
-from msg2.inference import merge_graphs, run_inference
+from msg2.inference import merge_graphs
+from msg2.inference.inference import run_inference
 from msg2.metrics import compare_graphs
 from msg2.options import fields_to_json
 from msg2.progress import Progress, no_progress

@@ -22,7 +22,8 @@ from msg2.drawing import SUFFIXES
 from msg2.drawing.picture import DOT_RENDERERS
 from msg2.errors import InputError
 from msg2.formats.registry import WRITE_SUFFIXES
-from msg2.inference import DEFAULT_METHOD, METHODS
+from msg2.inference import METHODS
+from msg2.inference.registry import DEFAULT_METHOD
 from msg2.options import OptionSpec, option_specs
 from msg2.server import dataset_workers, graph_workers, schemas
 from msg2.server.jobs import JobQueueDep

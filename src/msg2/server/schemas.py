@@ -19,8 +19,9 @@ from msg2.assist import RANKERS
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
 from msg2.graph.graph_file import GraphFileContent
-from msg2.inference import DEFAULT_METHOD, METHODS, Constraints, make_options
+from msg2.inference import METHODS, Constraints
 from msg2.inference.merging import VoteKind, VoteOutcome
+from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
 from msg2.server.workers import JsonObject

@@ -25,7 +25,8 @@ from experiments.labelling.label_orders import (
     workbench_order,
 )
 from msg2 import metrics
-from msg2.inference import infer, run_inference
+from msg2.inference import infer
+from msg2.inference.inference import run_inference
 from msg2.labelling.video_selection import rank_videos
 from msg2.task import Segment, Task, Video
 

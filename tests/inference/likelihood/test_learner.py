@@ -13,7 +13,8 @@ import msg2
 from msg2.assist import CheckReport, check
 from msg2.graph import SubtaskGraph, any_of, step
 from msg2.graph.closure import necessary_steps
-from msg2.inference import infer, infer_all, run_inference
+from msg2.inference import infer, infer_all
+from msg2.inference.inference import run_inference
 from msg2.simulation import random_world, simulate
 from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulator import SimulationOptions

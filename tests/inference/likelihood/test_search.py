@@ -49,7 +49,7 @@ def best_by_brute_force(scorer: OrderScorer, size: int, most_ors: int) -> float:
     for relation in orders(size):
         for ors in with_ors(relation, most_ors):
             order = scorer.score(relation, ors)
-            if order.score > best - 3 and not order.is_cyclic:  # the noise is not estimated yet
+            if order.score > best - 3 and not order.reachable.diagonal().any():  # the noise is not estimated yet
                 best = max(best, scorer.refit_noise(order).score)
     return float(best)
 

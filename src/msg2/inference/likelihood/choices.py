@@ -1,20 +1,13 @@
 """The model of order: a video is a sequence of choices. Which step is begun next, of those that are still to come?
 
-Under a strict partial order the next step is one of those that may come next, the *eligible* ones, all alike; with a
-small probability ε the choice is disorderly, and then it may be any *open* step, one that is still to come:
+It is one of the *eligible* steps, all alike; with a small probability ε it is disorderly, any *open* step:
 
     p(s)         = (1 − ε) · [s eligible] / |eligible| + ε / |open|
     log p(video) = log Σ_j share_j · Π_choices p(choice | ε_j)
 
-A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting.
-Neither does a step that is late: once a step that should have come after it has begun, people go on as if it had been
-done. Steps that overlap were begun in either order: when one is begun, the other is neither open nor done.
-
-Every video has its own ε, one of a few levels whose shares are learned: one chaotic video costs little, and nobody has
-to say how noisy the labels are.
-
-What holds of a step is kept as a set of choices, the bits of a Python integer: for some thousands of choices that is
-faster than arrays of flags, and another order is compared with all choices in a few operations.
+A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting,
+nor does a step that is late: one whose successor has begun. Of steps that overlap, neither is open or done when the
+other is begun. What holds of a step is a set of choices, the bits of a Python integer, which is fast to compare.
 """
 
 from __future__ import annotations
@@ -143,48 +136,13 @@ class EligibleSteps:
                 gained.append(steps[column] & ~self.steps[column])
                 lost.append(self.steps[column] & ~steps[column])
         count = self.count
-        if some := [bits for bits in gained if bits]:
-            count = count + to_flags(some, size).sum(axis=0, dtype=np.int16)
-        if some := [bits for bits in lost if bits]:
-            count = count - to_flags(some, size).sum(axis=0, dtype=np.int16)
+        for sign, sets in ((np.int16(1), gained), (np.int16(-1), lost)):
+            if some := [bits for bits in sets if bits]:
+                count = count + sign * to_flags(some, size).sum(axis=0, dtype=np.int16)
         return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseModel:
-    """How orderly the videos are: `levels` of ε, shape (J,), and the share of videos at each of them, shape (J,)."""
-
-    levels: FloatArray
-    shares: FloatArray
-
-    def log_likelihood(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64]) -> float:
-        """Compute Σ_v weight_v · log Σ_j share_j · p_j(v), and the prior of the shares.
-
-        The prior is log p up to a constant: Dirichlet, worth one video in all.
-        """
-        logs = np.log(self.shares)
-        return float(weight @ _log_sum_exp(video_log_likelihoods + logs)) + float(logs.sum() / len(logs))
-
-    def posterior(self, video_log_likelihoods: FloatArray) -> FloatArray:
-        """Compute p(level | variant), shape (V, J)."""
-        weighed = video_log_likelihoods + np.log(self.shares)
-        return np.asarray(np.exp(weighed - _log_sum_exp(weighed)[:, None]))
-
-    def fit(self, video_log_likelihoods: FloatArray, weight: NDArray[np.int64], rounds: int = 50) -> NoiseModel:
-        """Estimate the shares that are most probable given the videos (EM); `log_likelihood` never falls."""
-        likelihoods = np.exp(video_log_likelihoods - video_log_likelihoods.max(axis=1, initial=-np.inf, keepdims=True))
-        shares, before = self.shares, -np.inf
-        for _ in range(rounds):
-            of_video = likelihoods @ shares
-            total = float(weight @ np.log(of_video) + np.log(shares).sum() / len(shares))
-            if total - before < 1e-4:
-                break
-            counts = shares * ((weight / of_video) @ likelihoods) + 1 / len(shares)
-            shares, before = counts / counts.sum(), total
-        return NoiseModel(self.levels, shares)
-
-
-def _log_sum_exp(logs: FloatArray) -> FloatArray:
+def log_sum_exp(logs: FloatArray) -> FloatArray:
     """log Σ exp of every row, shape (rows, J) -> (rows,); scipy's own takes longer than all the rest of a score."""
     highest = logs.max(axis=1, initial=-np.inf)
     return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(axis=1)))

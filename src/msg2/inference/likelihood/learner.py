@@ -1,14 +1,8 @@
 """`likelihood`, the default method: the partial order under which noisy demonstrations are most probable.
 
-Not in the paper; `docs/likelihood.md` describes it. The steps, in order:
-
-1. Count the videos with the same steps in the same partial order once (`msg2.sequences.Variants`).
-2. Find the order of the highest score, log p(choices | order, noise) + log p(order): `choices` is the model of order
-   and noise, `score` adds the prior, `search` climbs by moving pairs, `ors` finds what a step waits for, ORs included.
-   How noisy the videos are is learned from them, so there is no threshold to choose.
-3. Estimate which steps are required, implied by others and exclusive, from which are there together: `presence`.
-4. Put both together: what each step needs, comes after if done, and excludes: `structure`.
-5. Tell how much every arrow gains, and what else `msg2 check` needs to say how probable a video is.
+Not in the paper; `docs/likelihood.md` describes it. Count the variants of the videos (`msg2.sequences`); find the order
+of the highest score (`choices` is the model, `score` adds the prior, `search` and `ors` climb); tell which steps are
+required, implied and exclusive (`presence`); put both together (`structure`); and how much every arrow gains.
 """
 
 from __future__ import annotations
@@ -23,7 +17,7 @@ from pydantic import Field
 
 from msg2.graph import Formula, all_of, any_of, step
 from msg2.graph.closure import depths
-from msg2.inference.likelihood.presence import PresenceModel, PresenceNetwork
+from msg2.inference.likelihood.presence import PresenceModel, fit_presence_network
 from msg2.inference.likelihood.score import NameEncoder, name_similarity
 from msg2.inference.likelihood.search import find_order, find_order_quickly
 from msg2.inference.likelihood.structure import Structure, combine
@@ -70,11 +64,6 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         How the search goes.
     encoder : callable, optional
         Turns the names of steps into vectors: names that are alike then count.
-
-    Returns
-    -------
-    LearnedPreconditions
-        With the best precondition that has one step less, and what it would cost (nats).
     """
     steps = sequences.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)
@@ -84,7 +73,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     structure = combine(order, presence)
     learned = _to_graph(variants, presence, structure)
     # How much every arrow and OR makes the videos more probable: what the score loses without it.
-    share = variants.videos / max(int(scorer.events.weight.sum()), 1)
+    share = int(variants.weight.sum()) / max(int(scorer.events.weight.sum()), 1)
     gains = {
         (a, b): share * (order.score - scorer.move_to(order, order.move_pairs("remove", [a], [b])[0]).score)
         for a, b in np.argwhere(structure.needs | structure.order).tolist()
@@ -108,16 +97,13 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
             candidates[name].append(Candidate(_formula([own for own in clauses if own != dropped], steps), rise))
     # How probable a whole video is: which steps it shows, how orderly it is, and what is done again after what.
     by_depth = np.argsort(depths(order.relation), kind="stable").tolist()
-    network = PresenceNetwork.fit(presence.shown, presence.weight, by_depth)
+    network = fit_presence_network(presence.shown, presence.weight, by_depth)
     model: dict[str, object] = {
         **learned.model,
-        "disorder": {
-            "levels": list(options.levels),
-            "shares": [round(share, 6) for share in order.noise.shares.tolist()],
-        },
+        "disorder": {"levels": list(options.levels), "shares": [round(share, 6) for share in order.noise.tolist()]},
         "presence": {
             name: {"given": [steps[other] for other in given], "rates": [round(rate, 6) for rate in rates.tolist()]}
-            for name, given, rates in zip(steps, network.given, network.rates, strict=True)
+            for name, (given, rates) in zip(steps, network, strict=True)
         },
         "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
     }

@@ -1,15 +1,13 @@
 """ORs: the search for what one step waits for, single steps and ORs, with all other steps as they are.
 
-What a step waits for is a set of *clauses*: single steps, and ORs of which one step is enough. Given the other steps,
-its score is about a sum over choices (`BlockingGains`). Clauses are added greedily: the one that gains most, then the
-next one, where the step does not wait yet. An OR grows from each single step by the step that gains most. Then clauses
-are dropped, shrunk and enlarged while that gains.
+The score of a set of *clauses* (steps of which one is enough) is about a sum over choices (`BlockingGains`). They are
+added greedily, an OR grows by the step that gains most; then clauses are dropped, shrunk and enlarged while that gains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +23,6 @@ _SEEDS = 12
 """ORs of two steps that are tried with a third one, and so on: those that gain most."""
 
 
-def current_clauses(order: ScoredOrder, step: int) -> tuple[Clause, ...]:
-    """Return what a step waits for under an order."""
-    singles = order.covering_pairs[:, step].nonzero()[0].tolist()
-    return (*(frozenset({single}) for single in singles), *order.disjunctions_of(step))
-
-
 def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
     """Return the steps that a step can wait for without a circle."""
     allowed = ~order.reachable[step]
@@ -38,13 +30,25 @@ def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
     return np.flatnonzero(allowed)
 
 
+class _ClauseRows(NamedTuple):
+    """The rows of the steps of a clause, and the choices, shape (E,), at which it holds that …"""
+
+    places: list[int]
+    none: Gains
+    """… none of its steps is begun,"""
+    never: Gains
+    """… none ever will be either,"""
+    waits: Gains
+    """… and the step waits, since one of them is to come; for a single step not where that is late."""
+
+
 class ClauseSearch:
     """The search for what one step waits for, at the E choices at which it may gain or lose by that."""
 
     def __init__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, step: int) -> None:
         self._step, self._relation, self._prior = step, order.relation, scorer.prior
-        self._size = len(order.relation)
-        self._current = current_clauses(order, step)
+        self._size, self._usual = len(order.relation), scorer.prior.usual[:, step]
+        self._current = order.clauses(step)
         self._possible = possible_predecessors(order, step)
         choices = gains.gain[step].nonzero()[0]
         self._gain: Gains = gains.gain[step].take(choices)
@@ -63,19 +67,15 @@ class ClauseSearch:
         # Of each possible step, that step and those that come before it.
         self._predecessors_through = order.relation.T[self._possible]
         self._predecessors_through[np.arange(len(self._possible)), self._possible] = True
-        self._known_waits: dict[Clause, Gains] = {}
+        self._known_rows: dict[Clause, _ClauseRows] = {}
         self._known_predecessors: dict[frozenset[int], tuple[NDArray[np.bool_], float]] = {}
 
     def proposals(self) -> list[tuple[Clause, ...]]:
-        """What the step may better wait for.
-
-        There may be more of it, or an OR in the place of a step that is not always done; and where it was begun too
-        early, something else.
-        """
+        """What the step may better wait for: more, an OR in the place of a step; begun too early, something else."""
         lost = -float(np.minimum(self._gain, 0) @ self._waiting(self._current))
         wrong = lost > or_cost(2, self._size) or any(len(clause) > 1 for clause in self._current)
         proposals, more = [], self._best_clause(self._current)
-        if wrong or more[1] > MIN_GAIN or any(map(self._never_done, self._current)):
+        if wrong or more[1] > MIN_GAIN or any(self._rows(clause).never.any() for clause in self._current):
             proposals.append(self.build(self._current, more))
         if wrong:
             proposals.append(self.build(()))
@@ -100,14 +100,14 @@ class ClauseSearch:
 
     def _variations(self, clauses: Sequence[Clause]) -> Iterator[tuple[float, list[Clause]]]:
         """The clauses without one of them, or with one that has an alternative less, more or other; with values."""
-        times = np.sum([self._waits_for(clause) for clause in clauses], axis=0)
+        times = np.sum([self._rows(clause).waits for clause in clauses], axis=0)
         for clause in clauses:
-            rest, waits = [other for other in clauses if other != clause], self._waits_for(clause)
-            waiting = np.minimum(times - waits, 1)
+            rest, rows = [other for other in clauses if other != clause], self._rows(clause)
+            waiting = np.minimum(times - rows.waits, 1)
             smaller = [clause - {member} for member in sorted(clause)] if len(clause) > 1 else []
             changed = [*smaller, *(fewer | {self._best_alternative(fewer, waiting)} for fewer in smaller)]
-            ever_loses = (waits * self._gain < 0).any()  # it was begun where it should have waited
-            if len(clause) < _LARGEST and (ever_loses or self._never_done(clause)):
+            ever_loses = (rows.waits * self._gain < 0).any()  # it was begun where it should have waited
+            if len(clause) < _LARGEST and (ever_loses or rows.never.any()):
                 changed.append(clause | {self._best_alternative(clause, waiting)})
             yield self._value(rest, waiting), rest
             for other in changed:
@@ -115,7 +115,7 @@ class ClauseSearch:
                 before, _ = self._predecessors(clauses_then)
                 # An OR of which an alternative must come first anyway says nothing.
                 if not any(before[[*group]].any() for group in clauses_then if len(group) > 1):
-                    yield self._value(clauses_then, np.maximum(waiting, self._waits_for(other))), clauses_then
+                    yield self._value(clauses_then, np.maximum(waiting, self._rows(other).waits)), clauses_then
 
     # -- what is gained and what it costs ------------------------------------------------------------------------
 
@@ -124,27 +124,21 @@ class ClauseSearch:
         ors = sum(or_cost(len(clause), self._size) for clause in clauses if len(clause) > 1)
         return float(self._gain @ waiting) - ors - self._predecessors(clauses)[1]
 
-    def _never_done(self, clause: Clause) -> bool:
-        """Whether none of the alternatives is ever done at some of the choices."""
-        return bool(self._absent[self._places(clause)].min(axis=0).any())
-
     def _waiting(self, clauses: Sequence[Clause]) -> Gains:
         """Where the step waits for one of the clauses, shape (E,)."""
         waiting = np.zeros_like(self._gain)
         for clause in clauses:
-            np.maximum(waiting, self._waits_for(clause), out=waiting)
+            np.maximum(waiting, self._rows(clause).waits, out=waiting)
         return waiting
 
-    def _waits_for(self, clause: Clause) -> Gains:
-        """Where none of the alternatives is begun and one of them is to come; a single step not where it is late."""
-        if clause not in self._known_waits:
-            members = self._places(clause)
-            if len(members) == 1:
-                self._known_waits[clause] = self._blocking_at_all[members[0]]
-            else:
-                never = self._absent[members].min(axis=0)
-                self._known_waits[clause] = np.asarray(self._not_begun[members].min(axis=0) - never)
-        return self._known_waits[clause]
+    def _rows(self, clause: Clause) -> _ClauseRows:
+        """What holds of a clause at the choices, computed once."""
+        if clause not in self._known_rows:
+            places = [self._place[step] for step in clause]
+            none, never = self._not_begun[places].min(axis=0), self._absent[places].min(axis=0)
+            waits = self._blocking_at_all[places[0]] if len(places) == 1 else none - never
+            self._known_rows[clause] = _ClauseRows(places, none, never, waits)
+        return self._known_rows[clause]
 
     def _predecessors(self, clauses: Sequence[Clause]) -> tuple[NDArray[np.bool_], float]:
         """The steps that come before this one if it waits for these clauses, and what the prior takes for them."""
@@ -153,13 +147,9 @@ class ClauseSearch:
             members = [*singles]
             before = np.asarray(self._relation[:, members].any(axis=1))
             before[members] = True
-            self._known_predecessors[singles] = before, float(self._pair_cost(before))
+            cost = self._prior.pair_cost((before & self._usual).sum(), before.sum(), self._step)
+            self._known_predecessors[singles] = before, float(cost)
         return self._known_predecessors[singles]
-
-    def _pair_cost(self, predecessors: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What the prior takes for such predecessors, shape (…, N) -> (…)."""
-        usual = (predecessors & self._prior.usual[:, self._step]).sum(axis=-1)
-        return self._prior.pair_cost(usual, predecessors.sum(axis=-1), self._step)
 
     # -- one more clause, one more alternative -------------------------------------------------------------------
 
@@ -171,7 +161,8 @@ class ClauseSearch:
             return frozenset(), 0.0
         before, cost = self._predecessors(clauses)
         with_one = before | self._predecessors_through
-        rises = self._blocking_at_all @ gain - self._pair_cost(with_one) + cost
+        cost_with_one = self._prior.pair_cost((with_one & self._usual).sum(axis=1), with_one.sum(axis=1), self._step)
+        rises = self._blocking_at_all @ gain - cost_with_one + cost
         for group in (clause for clause in clauses if len(clause) > 1):
             rises[with_one[:, [*group]].any(axis=1)] = -np.inf  # the OR would say nothing any more
         best = int(rises.argmax())
@@ -181,11 +172,7 @@ class ClauseSearch:
     def _best_or(
         self, gain: Gains, reward: Gains, before: NDArray[np.bool_], single: tuple[Clause, float]
     ) -> tuple[Clause, float]:
-        """The OR that gains more than a single step, or else that step; and what it gains.
-
-        ORs of two, of three, … grow from each alternative by the one that gains most. `gain` is what they may gain,
-        `reward` what of it is positive; with one of the steps that come `before` anyway they cannot.
-        """
+        """The OR that gains more than a single step, or else that step; it grows by the alternative that gains most."""
         steps, not_begun, absent = self._alternatives, self._alternatives_not_begun, self._alternatives_absent
         clause, most = single
         # An OR gains no more than the second best of its alternatives does where that is still to come.
@@ -219,12 +206,7 @@ class ClauseSearch:
 
     def _best_alternative(self, clause: Clause, waiting: Gains) -> int:
         """The step that gains most as one more alternative of a clause, where the step is not `waiting` anyway."""
-        members, gain = self._places(clause), self._gain * (1 - waiting)
-        none, never = self._not_begun[members].min(axis=0), self._absent[members].min(axis=0)
-        rises = self._not_begun @ (none * gain) - self._absent @ (never * gain)
-        rises[members] = -np.inf
+        rows, gain = self._rows(clause), self._gain * (1 - waiting)
+        rises = self._not_begun @ (rows.none * gain) - self._absent @ (rows.never * gain)
+        rises[rows.places] = -np.inf
         return int(self._possible[rises.argmax()])
-
-    def _places(self, clause: Clause) -> list[int]:
-        """The rows of the steps of a clause."""
-        return [self._place[step] for step in clause]

@@ -1,33 +1,17 @@
-"""The presence model: which steps a run does, and which labels are missing or one too many.
+"""The presence model: which steps a run does, and which labels are missing or one too many; see `docs/likelihood.md`.
 
-Given the set of steps that a video shows, `choices` says how probable their order is. This module says how probable the
-set is. A step is *required*, and absent only where it was left out or its label is missing, at one rate ρ for the whole
-task; or it is *optional*, done at a rate θ of its own, and then absent at least as often:
+A step is *required*, and absent at one rate ρ for the whole task; or *optional*, done at a rate θ of its own:
 
     required:  p(absent) = ρ            optional:  p(absent) = 1 − θ (1 − ρ) ≥ ρ
 
-Pairs are judged by how often one is there given the other (a composite likelihood: one factor a pair). Of the n videos
-that show b, k lack a; of the u that show a or b, m show both. With c the rate at which a run has a step too many:
+Of the n videos that show b, k lack a; of the u that show a or b, m show both; c is the rate of steps one too many:
 
     b implies a:   k of n at the rate ρ + c          else at any rate
     exclusive:     m of u at the rate c              else at any rate, or as if they had nothing to do with each other
 
-Rates that are unknown are integrated out (uniform priors); ρ, c and the share of the steps and pairs that are required,
-implied and exclusive are those under which the videos are most probable (expectation maximisation).
-
-What cannot be told: a required step that was left out from one whose label is missing (their rates enter as ρ only),
-and "optional at one half" from "required, half of the labels missing" were there not the bound that no step is absent
-less often than ρ. Since the step that is there most often is absent at a low rate, so is ρ.
-
-How probable a whole set of steps is, pairs do not say: of three steps of which two exclude the third, they would count
-the same fact twice. For that, a Bayesian network (`PresenceNetwork`) has every step there at a rate that depends on a
-few steps before it:
-
-    p(set) = Π_n p(n is there | which of its few given steps are there)
-
-The given steps of n are added one by one, each time the one that raises the score most:
-
-    score = log p(n in all videos | given steps) − ½ 2^k log V        (BIC: 2^k rates from V videos)
+Unknown rates are integrated out (uniform priors); ρ, c and the shares of what is required, implied and exclusive are
+those under which the videos are most probable (expectation maximisation). How probable a whole set is, a Bayesian
+network says: p(set) = Π_n p(n is there | which of its few given steps are there), chosen by BIC.
 """
 
 from __future__ import annotations
@@ -46,7 +30,8 @@ from msg2.task import Absent
 _Rate: TypeAlias = FloatArray | float
 """A rate, or several in a column, shape (rates, 1): what they give then has the shape (rates, …)."""
 _Counts: TypeAlias = NDArray[np.int64]
-Given: TypeAlias = tuple[int, ...]
+_Odds: TypeAlias = tuple[FloatArray, FloatArray]
+"""Of each step or pair: the log odds of a hypothesis, and log p of what was seen, whether it is right or wrong."""
 
 _ROUNDS = 4
 """Of estimating each number in turn, given the others."""
@@ -105,9 +90,9 @@ class PresenceModel:
         # A step enters with every other step, and counts once.
         rate, extra, shares = _fit_rates(steps, alike, times, max(len(both) - 1, 1), omissions)
         required, implied, exclusive = np.zeros_like(seen), np.zeros_like(different), np.zeros_like(different)
-        required[seen] = steps.required(rate, shares).odds > 0
-        exclusive[different] = pairs.exclusive(extra, shares).odds > 0
-        implied[different] = pairs.implied(rate, extra, shares).odds > 0
+        required[seen] = steps.required(rate, shares)[0] > 0
+        exclusive[different] = pairs.exclusive(extra, shares)[0] > 0
+        implied[different] = pairs.implied(rate, extra, shares)[0] > 0
         implied |= required[:, None] & different
         return PresenceModel(shown, weight, rate, extra, required, implied & ~exclusive, exclusive)
 
@@ -124,10 +109,7 @@ class Shares:
 def _fit_rates(
     steps: StepCounts, pairs: PairCounts, times: _Counts, others: int, omissions: float
 ) -> tuple[float, float, Shares]:
-    """ρ, c and the shares under which the videos are most probable, each in turn given the others.
-
-    Each of the pairs stands for so many `times`; a step is in pairs with so many `others`.
-    """
+    """ρ, c and the shares under which the videos are most probable; each pair stands for so many `times`."""
     rate, extra, shares = 0.0, 0.01, Shares()
     # Candidates for ρ, ascending; each step and pair is absent at one of them, or near it.
     of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (steps.absent + 0.5) / (steps.videos + 1)
@@ -136,19 +118,19 @@ def _fit_rates(
     candidates = candidates[np.linspace(0, len(candidates) - 1, min(_CANDIDATES, len(candidates))).astype(np.intp)]
     for _ in range(_ROUNDS):
         last = (rate, extra)
-        fits = steps.required(candidates[:, None], shares).log_likelihood.sum(axis=-1)
-        fits = fits + pairs.implied(candidates[:, None], extra, shares).log_likelihood @ times / others
+        fits = steps.required(candidates[:, None], shares)[1].sum(axis=-1)
+        fits = fits + pairs.implied(candidates[:, None], extra, shares)[1] @ times / others
         best = float(candidates[np.argmax(fits + (omissions - 1) * np.log1p(-candidates))])
-        required = _sigmoid(steps.required(best, shares).odds)  # ρ again, from the steps that are required at that rate
+        required = _sigmoid(steps.required(best, shares)[0])  # ρ again, from the steps that are required at that rate
         absent, chances = required @ steps.absent, required.sum() * steps.videos
         rate = float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else best
         extras = _EXTRA_RATES[:, None]
-        fits = pairs.implied(rate, extras, shares).log_likelihood @ times / others
-        fits = fits + pairs.exclusive(extras, shares).log_likelihood @ times / 2
+        fits = pairs.implied(rate, extras, shares)[1] @ times / others
+        fits = fits + pairs.exclusive(extras, shares)[1] @ times / 2
         extra = float(_EXTRA_RATES[np.argmax(fits + (_PRIOR_EXTRA - 1) * np.log1p(-_EXTRA_RATES))])
-        required = _sigmoid(steps.required(rate, shares).odds)
-        implied = _sigmoid(pairs.implied(rate, extra, shares).odds)
-        exclusive, count = _sigmoid(pairs.exclusive(extra, shares).odds), int(times.sum())
+        required = _sigmoid(steps.required(rate, shares)[0])
+        implied = _sigmoid(pairs.implied(rate, extra, shares)[0])
+        exclusive, count = _sigmoid(pairs.exclusive(extra, shares)[0]), int(times.sum())
         shares = Shares(
             float((1 + required.sum()) / (2 + len(required))),
             float((1 + implied @ times) / (2 + count)),
@@ -162,19 +144,6 @@ def _fit_rates(
 # -- how probable the counts are ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PresenceOdds:
-    """The log odds of a hypothesis about each step or pair, and log p of what was seen if it is wrong."""
-
-    odds: FloatArray
-    otherwise: FloatArray
-
-    @property
-    def log_likelihood(self) -> FloatArray:
-        """log p of what was seen, whether the hypothesis is right or wrong."""
-        return np.asarray(np.logaddexp(self.odds, 0) + self.otherwise)
-
-
 class StepCounts:
     """Of n steps, how many of so many videos lack each: `absent` (n,)."""
 
@@ -182,18 +151,18 @@ class StepCounts:
         self.absent, self.videos = absent, videos
         self._absence = AnyRate(absent, np.full_like(absent, videos))
 
-    def required(self, rate: _Rate, shares: Shares) -> PresenceOdds:
+    def required(self, rate: _Rate, shares: Shares) -> _Odds:
         """Each step is required, else optional."""
         required = np.log(shares.required) + log_binomial(self.absent, self.videos, rate)
         optional = np.log1p(-shares.required) + self._absence.log_probability_above(rate)
-        return PresenceOdds(required - optional, optional)
+        odds = required - optional
+        return odds, np.logaddexp(odds, 0) + optional
 
 
 class PairCounts:
     """Of P pairs of steps a and b, how many of so many videos show one of them, or both; shape (P,) each.
 
-    `lacking` are the videos that have b and lack a, `either` those with a or b, and `chance` is the share of these that
-    would show both by chance.
+    `lacking` have b and lack a, `either` have a or b, and `chance` is the share of these with both by chance.
     """
 
     def __init__(self, first: _Counts, second: _Counts, both: _Counts, videos: int) -> None:
@@ -205,22 +174,24 @@ class PairCounts:
         by_chance = log_binomial(both, self.either, np.clip(self.chance, 1e-12, 1 - 1e-9))
         self._not_exclusive = np.logaddexp(by_chance, log_any_rate(both, self.either)) - np.log(2)
 
-    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> PresenceOdds:
+    def implied(self, rate: _Rate, extra: _Rate, shares: Shares) -> _Odds:
         """A run with b has a, else a is there at a rate of its own."""
         # Of the videos with b, those in which b is one too many lack a as often as any video does.
         spurious = extra * (self.videos - self.first) / self.second
         rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
         implied = np.log(shares.implied) + log_binomial(self.lacking, self.second, rates)
         free = np.log1p(-shares.implied) + self._lack.log_probability_above(rate)
-        return PresenceOdds(implied - free, free)
+        odds = implied - free
+        return odds, np.logaddexp(odds, 0) + free
 
-    def exclusive(self, extra: _Rate, shares: Shares) -> PresenceOdds:
+    def exclusive(self, extra: _Rate, shares: Shares) -> _Odds:
         """The two are never both done, else together by chance, or at any rate, one as likely as the other."""
         exclusive = np.log(shares.exclusive) + log_binomial(self.both, self.either, extra)
         # What is shown together as often as by chance, or would be so rarely that nobody could tell, is not exclusive.
         rare = (self.both >= self.chance * self.either) | (self.chance < 2 * extra)
         together = np.log1p(-shares.exclusive) + self._not_exclusive
-        return PresenceOdds(np.where(rare, -np.inf, exclusive - together), together)
+        odds = np.where(rare, -np.inf, exclusive - together)
+        return odds, np.logaddexp(odds, 0) + together
 
 
 class AnyRate:
@@ -245,10 +216,7 @@ def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatAr
 
 
 def log_any_rate(times: _Counts, chances: _Counts) -> FloatArray:
-    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1).
-
-    From a table of log n!: importing scipy.special takes longer than learning a small graph.
-    """
+    """Compute the same at any rate, all alike: log B(k + 1, n − k + 1); importing scipy.special would take longer."""
     logs = np.cumsum(np.log(np.maximum(np.arange(int(chances.max(initial=0)) + 2), 1)))
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
 
@@ -260,32 +228,22 @@ def _sigmoid(odds: FloatArray) -> FloatArray:
 # -- whole sets -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class PresenceNetwork:
-    """The network of N steps: of each the `given` steps, and the `rates` at which it is there.
-
-    Rates are shape (2^k,); the given steps are the digits of a binary number, the first one the highest.
-    """
-
-    given: tuple[Given, ...]
-    rates: tuple[FloatArray, ...]
-
-    @staticmethod
-    def fit(shown: NDArray[np.bool_], weight: NDArray[np.int64], order: Sequence[int]) -> PresenceNetwork:
-        """Estimate the network from sets of steps (P, N) and the videos of each; a step depends on those before it."""
-        usual = np.sort(np.argsort(-weight, kind="stable")[:_PATTERNS])
-        network: dict[int, tuple[Given, FloatArray]] = {}
-        for place, step in enumerate(order):
-            given = _choose_given(shown[usual], weight[usual], step, list(order[:place]))
-            counts = _count_contexts(shown, weight, step, given)
-            # The rate in each context, with one video's worth of the rate in all of them.
-            average = (counts[:, 0].sum() + 0.5) / (counts.sum() + 1)
-            network[step] = given, np.asarray((counts[:, 0] + average) / (counts.sum(axis=1) + 1))
-        of_steps = [network[step] for step in range(len(order))]
-        return PresenceNetwork(tuple(given for given, _ in of_steps), tuple(rates for _, rates in of_steps))
+def fit_presence_network(
+    shown: NDArray[np.bool_], weight: NDArray[np.int64], order: Sequence[int]
+) -> list[tuple[list[int], FloatArray]]:
+    """Estimate from sets of steps (P, N) what each depends on, of those before it: the digits of its rates (2^k,)."""
+    usual = np.sort(np.argsort(-weight, kind="stable")[:_PATTERNS])
+    network: dict[int, tuple[list[int], FloatArray]] = {}
+    for place, step in enumerate(order):
+        given = _choose_given(shown[usual], weight[usual], step, list(order[:place]))
+        counts = _count_contexts(shown, weight, step, given)
+        # The rate in each context, with one video's worth of the rate in all of them.
+        average = (counts[:, 0].sum() + 0.5) / (counts.sum() + 1)
+        network[step] = given, np.asarray((counts[:, 0] + average) / (counts.sum(axis=1) + 1))
+    return [network[step] for step in range(len(order))]
 
 
-def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> Given:
+def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> list[int]:
     """The possible steps that tell most about a step, added one by one while the score rises."""
     chosen: list[int] = []
     best = float(_score(_count_contexts(shown, weight, step, []), weight))
@@ -304,7 +262,7 @@ def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int
             break
         best = float(scores[place])
         chosen.append(possible[place])
-    return tuple(chosen)
+    return chosen
 
 
 def _count_contexts(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, given: Sequence[int]) -> FloatArray:

@@ -1,26 +1,11 @@
 """The score of an order, log p(choices | order, noise) + log p(order), and estimates of what a change would gain.
 
-An order is a partial order of pairs, and ORs: steps that come after one of several. What is likely about it before any
-video was looked at:
+An order is a partial order of pairs, and ORs: steps that come after one of several. Before any video was looked at,
 
     log p(order) = Σ_steps −log C(n, r) − Σ_ORs log 2 N C(N − 1, k)
 
-Of every step, how many of the n steps that usually precede it must do so, r, is drawn first, all numbers alike; then
-which, all alike. A step mostly needs nearly everything that usually precedes it (mix, serve) or next to nothing (chop),
-and both are cheap to say. If names have a say (off by default), steps that speak of the same thing are more likely to
-depend on each other: of all sets of r predecessors, p(set) ∝ Π exp(similarity).
-
-Scores of neighbouring orders share nearly all of their work: only choices whose probability changes are looked at.
-
-Which changes are worth scoring is estimated. At a choice at which a step b is open, k other steps are eligible. If b
-were kept waiting and not eligible,
-
-    another orderly choice would be one of k, not of k + 1:    log p rises
-    the choice of b itself would be disorderly:                log p falls to log (ε / |open|)
-
-(both averaged over what is believed of the video's ε). With all other steps as they are, log p of an order thus is
-about a sum over the choices at which b is kept waiting, whatever it waits for. So what b may wait for is compared by
-sums, without scoring each. A sum is exact where it changes one choice of a video.
+of every step, how many (r) of the n steps that usually precede it must do so is drawn first, all numbers alike; then
+which, all alike or, where names have a say, p(set) ∝ Π exp(similarity). See `docs/likelihood.md`.
 """
 
 from __future__ import annotations
@@ -35,13 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation, transitive_closure
-from msg2.inference.likelihood.choices import (
-    ChoiceEvents,
-    Disjunction,
-    EligibleSteps,
-    NoiseModel,
-    to_flags,
-)
+from msg2.inference.likelihood.choices import ChoiceEvents, Disjunction, EligibleSteps, log_sum_exp, to_flags
 from msg2.sequences import FloatArray, Variants
 from msg2.task import Step
 
@@ -55,6 +34,8 @@ Gains: TypeAlias = NDArray[np.float32]
 """Differences of log p, in nats; or flags as numbers."""
 MIN_GAIN = 1e-6
 """A smaller rise of the score is none (nats)."""
+_NOISE_ROUNDS = 50
+"""Rounds in which the noise is estimated, at most."""
 
 # -- the prior ------------------------------------------------------------------------------------------------------
 
@@ -70,24 +51,13 @@ def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.f
     return np.asarray(np.round((cosines - cosines[others].mean()) / cosines[others].std(), 6) * others)
 
 
-def log_subset_weights(similarity: NDArray[np.float64], usual: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Sum Π exp(similarity) over all sets of r usual predecessors of a step; log C(n, r) where names are left aside."""
-    size = len(usual)
-    logs = np.full((size, size + 1), -np.inf)
-    logs[:, 0] = 0.0
-    for before in range(size):
-        with_it = np.logaddexp(logs[:, 1:], logs[:, :-1] + similarity[before][:, None])
-        logs[:, 1:] = np.where(usual[before][:, None], with_it, logs[:, 1:])
-    return logs
-
-
 @dataclass(frozen=True, eq=False)
 class OrderPrior:
     """The prior of partial orders of N steps.
 
     `usual` (N, N) is [a, b] where a precedes b in most videos that order them; `similarity` (N, N) how much the names
-    speak for needing a of them; `cost` (N, N + 1) what it costs to say which r of them b needs, names left aside;
-    `unusual_cost` what a pair against the usual order costs besides.
+    speak for needing a of them; `cost` (N, N + 1) what it costs to say which r of them b needs, all sets being alike
+    but for their names; `unusual_cost` what a pair against the usual order costs besides.
     """
 
     usual: NDArray[np.bool_]
@@ -98,17 +68,19 @@ class OrderPrior:
     @staticmethod
     def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
         """Make the prior for N steps."""
-        usual = before > before.T
-        cost = log_subset_weights(np.zeros(usual.shape) if similarity is None else similarity, usual)
-        told = similarity if similarity is not None and similarity.any() else None
-        return OrderPrior(usual, told, cost, float(np.log(max(len(usual), 1))))
+        usual, size = before > before.T, len(before)
+        alike = np.zeros(usual.shape) if similarity is None else similarity
+        # log Σ Π exp(similarity) over all sets of r usual predecessors; log C(n, r) where names are left aside.
+        cost = np.full((size, size + 1), -np.inf)
+        cost[:, 0] = 0.0
+        for row, weight in zip(usual, alike, strict=True):
+            with_it = np.logaddexp(cost[:, 1:], cost[:, :-1] + weight[:, None])
+            cost[:, 1:] = np.where(row[:, None], with_it, cost[:, 1:])
+        return OrderPrior(usual, alike if alike.any() else None, cost, float(np.log(max(size, 1))))
 
-    def log_probability(
-        self, relations: NDArray[np.bool_], disjunctions: Iterable[Disjunction] = frozenset()
-    ) -> FloatArray:
+    def log_probability(self, relations: NDArray[np.bool_], disjunctions: Iterable[Disjunction] = ()) -> FloatArray:
         """Compute log p(order), of one order or of many."""
-        size = len(self.usual)
-        usual = relations & self.usual
+        size, usual = len(self.usual), relations & self.usual
         cost = self.pair_cost(usual.sum(axis=-2), relations.sum(axis=-2)).sum(axis=-1)
         if self.similarity is not None:
             cost -= (usual * self.similarity).sum(axis=(-2, -1))
@@ -135,24 +107,29 @@ def or_cost(count: int, steps: int) -> float:
 class ScoredOrder:
     """A partial order of pairs (N, N), its ORs, its noise and its score.
 
-    `table_row` (E,) is the row of the scorer's table of log-probabilities for each of the E choices;
-    `video_log_likelihoods` (V, J) are log p of each variant at each noise level, `weight` (V,) its videos; `prior` is
-    log p(order).
+    `table_row` (E,) is the row of the scorer's table of log-probabilities for each of the E choices; `noise` (J,) the
+    share of videos at each level of ε; `video_log_likelihoods` (V, J) are log p of each variant at each level, `weight`
+    (V,) its videos; `prior` is log p(order).
     """
 
     relation: Relation
     disjunctions: frozenset[Disjunction]
     eligible: EligibleSteps
     table_row: NDArray[np.intp]
-    noise: NoiseModel
+    noise: FloatArray
     video_log_likelihoods: FloatArray
     weight: NDArray[np.int64]
     prior: float
 
     @cached_property
     def score(self) -> float:
-        """log p(choices | order, noise) + log p(order), in nats; higher is better."""
-        return self.noise.log_likelihood(self.video_log_likelihoods, self.weight) + self.prior
+        """log p(choices | order, noise) + log p(order), in nats; higher is better.
+
+        Σ_v weight_v · log Σ_j share_j · p_j(v), and the priors: of the shares a Dirichlet, worth one video in all.
+        """
+        logs = np.log(self.noise)
+        videos = float(self.weight @ log_sum_exp(self.video_log_likelihoods + logs))
+        return videos + float(logs.sum() / len(logs)) + self.prior
 
     @cached_property
     def covering_pairs(self) -> Relation:
@@ -175,14 +152,11 @@ class ScoredOrder:
             edges[[*group], step] = True
         return transitive_closure(edges)
 
-    @property
-    def is_cyclic(self) -> bool:
-        """Whether a step comes after itself, through pairs and ORs."""
-        return bool(self.reachable.diagonal().any())
-
-    def disjunctions_of(self, step: int) -> list[frozenset[int]]:
-        """Return the groups of steps of which this step needs one each, sorted."""
-        return sorted((group for owner, group in self.disjunctions if owner == step), key=sorted)
+    def clauses(self, step: int) -> tuple[frozenset[int], ...]:
+        """What a step waits for: one step of each clause; the single steps first, then the ORs."""
+        singles = self.covering_pairs[:, step].nonzero()[0].tolist()
+        ors = sorted((group for owner, group in self.disjunctions if owner == step), key=sorted)
+        return (*(frozenset({single}) for single in singles), *ors)
 
     def move_pairs(self, kind: PairMove, before: Sequence[int], after: Sequence[int]) -> NDArray[np.bool_]:
         """Add, remove or reverse one pair, with all that follows from it, for each of K pairs; shape (K, N, N)."""
@@ -201,18 +175,9 @@ class ScoredOrder:
         return relations | (above[:, :, None] & below[:, None, :])
 
 
-def needed_disjunctions(relation: Relation, disjunctions: Iterable[Disjunction]) -> frozenset[Disjunction]:
-    """Leave out the ORs of which an alternative must come first anyway."""
-    return frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
-
-
 @dataclass(frozen=True, eq=False)
 class OrderScorer:
-    """Scores orders of the same choices.
-
-    `log_probabilities` is a table of log p of a choice, shape (rows, J), one row for each number of open and of
-    eligible steps.
-    """
+    """Scores orders of the same choices; `log_probabilities` (rows, J) is by the number of open and eligible steps."""
 
     events: ChoiceEvents
     prior: OrderPrior
@@ -233,11 +198,10 @@ class OrderScorer:
 
     def score(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> ScoredOrder:
         """Score an order while nothing is known about the noise: all levels alike."""
-        levels = self.options.levels
-        noise = NoiseModel(np.array(levels), np.full(len(levels), 1 / len(levels)))
+        levels = len(self.options.levels)
         eligible = self.events.eligible_under(relation, disjunctions)
         table_row = self._table_row(eligible)
-        video_log_likelihoods = np.zeros((0, len(levels)))
+        noise, video_log_likelihoods = np.full(levels, 1 / levels), np.zeros((0, levels))
         if len(table_row):
             video_log_likelihoods = np.add.reduceat(self.log_probabilities[table_row], self.events.first, axis=0)
         prior = float(self.prior.log_probability(relation, disjunctions))
@@ -246,8 +210,17 @@ class OrderScorer:
         )
 
     def refit_noise(self, order: ScoredOrder) -> ScoredOrder:
-        """Estimate the noise that is most probable under the order."""
-        return replace(order, noise=order.noise.fit(order.video_log_likelihoods, order.weight))
+        """Estimate the noise that is most probable under the order (EM, which never lowers the score)."""
+        logs, shares, before = order.video_log_likelihoods, order.noise, -np.inf
+        likelihoods = np.exp(logs - logs.max(axis=1, initial=-np.inf, keepdims=True))
+        for _ in range(_NOISE_ROUNDS):
+            of_video = likelihoods @ shares
+            total = float(order.weight @ np.log(of_video) + np.log(shares).sum() / len(shares))
+            if total - before < 1e-4:
+                break
+            counts = shares * ((order.weight / of_video) @ likelihoods) + 1 / len(shares)
+            shares, before = counts / counts.sum(), total
+        return replace(order, noise=shares)
 
     def count_disorderly(self, order: ScoredOrder) -> int:
         """Count the choices of all videos that are not eligible under the order."""
@@ -274,11 +247,17 @@ class OrderScorer:
             relation, disjunctions, eligible, table_row, order.noise, video_log_likelihoods, order.weight, prior
         )
 
-    def _table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
-        """The row of `log_probabilities` of each choice, shape (E,): by the number of open and of eligible steps.
+    def improve(
+        self, order: ScoredOrder, relation: Relation, disjunctions: Iterable[Disjunction]
+    ) -> ScoredOrder | None:
+        """Score another order, without the ORs of which an alternative must come first anyway; None if no higher."""
+        needed = frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
+        candidate = self.move_to(order, relation, needed)
+        is_higher = candidate.score > order.score + MIN_GAIN
+        return candidate if is_higher and not candidate.reachable.diagonal().any() else None
 
-        As if none was eligible where what was begun was not one of them.
-        """
+    def _table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
+        """The row of `log_probabilities` of each choice, shape (E,); as if none was eligible at disorderly ones."""
         size, count = len(eligible.relation) + 1, eligible.count
         return np.asarray(self.events.open_count * np.intp(size) + count * to_flags([eligible.hit], len(count))[0])
 
@@ -328,7 +307,8 @@ class BlockingGains:
     """What N steps would gain by waiting, at the E choices of a sample; shape (N, E) each, as numbers.
 
     `blocking`: where a step keeps others waiting; `eligible`: where it is eligible; `gain`: the nats gained if it is
-    kept waiting rather than eligible, 0 where it is not open. `relation` (N, N) is the order.
+    kept waiting, 0 where it is not open. Another orderly choice then is one of fewer, so log p rises; the choice of the
+    step itself is disorderly, and it falls. What a step may wait for is compared by sums of these, without scoring.
     """
 
     choices: ChoiceSample
@@ -341,7 +321,8 @@ class BlockingGains:
     def estimate(scorer: OrderScorer, order: ScoredOrder, choices: ChoiceSample) -> BlockingGains:
         """Estimate the gains at some of the choices."""
         chosen, step = choices.chosen, choices.step
-        belief = order.noise.posterior(order.video_log_likelihoods)[choices.video]
+        weighed = order.video_log_likelihoods + np.log(order.noise)
+        belief = np.exp(weighed - log_sum_exp(weighed)[:, None])[choices.video]  # p(level | variant)
         row, size = order.table_row[chosen], len(order.relation) + 1
         empty, hit = row - row % size, row % size > 0
         now = scorer.log_probabilities[row]
@@ -363,17 +344,6 @@ class BlockingGains:
         return BlockingGains(choices, order.relation, blocking, eligible, gain)
 
     @cached_property
-    def if_added(self) -> Gains:
-        """[a, b]: by how much log p rises if b waits for a as well, shape (N, N); late steps are left aside."""
-        return np.asarray(self.blocking @ (self.gain * self.eligible).T)
-
-    @cached_property
-    def if_removed(self) -> Gains:
-        """[a, b]: by how much log p rises if b no longer waits for a, shape (N, N)."""
-        only = self.choices.open * (self.relation.T.astype(np.float32) @ self.blocking == 1)
-        return np.asarray(-(self.blocking @ (self.gain * only).T))
-
-    @cached_property
     def blocking_at_all(self) -> Gains:
         """Where a step, or one that comes before it, keeps others waiting."""
         above = self.relation.T | np.eye(len(self.relation), dtype=np.bool_)
@@ -386,10 +356,8 @@ class BlockingGains:
 
     @cached_property
     def worth(self) -> Gains:
-        """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N).
-
-        It is the share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
-        """
+        """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N)."""
+        # The share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
         now, reward = np.minimum(self.gain, 0), np.maximum(self.gain, 0)
         enough = self.choices.begun @ now.T / np.minimum(now.sum(axis=1), -1e-6)
         return np.asarray(enough + self.choices.not_begun @ reward.T / np.maximum(reward.sum(axis=1), 1e-6))

@@ -1,14 +1,9 @@
-"""Hill climbing to the order under which demonstrations are most probable.
+"""Hill climbing to the order under which demonstrations are most probable; nothing is drawn at random.
 
-From several starts, moves on pairs are made while the score rises: one pair is added, removed or reversed. From the
-highest ends they take turns with moves on whole preconditions: what a step waits for is found anew, ORs included
-(`msg2.inference.likelihood.ors`). From the highest end of these, moves that promise a little less are tried as well.
-Where no move helps, the noise is estimated again, and the search goes on while that raises the score. It draws nothing
-at random.
-
-Which moves are worth trying is estimated (`BlockingGains`); whether a move is made is decided by the score. A round
-takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives, for E choices of at most `scout_labels`
-labels, and every move that is tried O(E N) in bits for those of `search_labels`.
+From several starts, pairs are added, removed or reversed while the score rises. From the highest ends, these moves take
+turns with finding anew what a step waits for, ORs included (`ors`); from the highest of these, with moves that promise
+a little less. Where none helps, the noise is estimated again. `BlockingGains` tell which moves are worth trying, the
+score which are made. A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives.
 """
 
 from __future__ import annotations
@@ -22,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
-from msg2.inference.likelihood.ors import Clause, ClauseSearch, current_clauses, possible_predecessors
+from msg2.inference.likelihood.ors import Clause, ClauseSearch, possible_predecessors
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
     BlockingGains,
@@ -31,7 +26,6 @@ from msg2.inference.likelihood.score import (
     OrderScorer,
     PairMove,
     ScoredOrder,
-    needed_disjunctions,
     or_cost,
 )
 from msg2.inference.msg2 import purity
@@ -73,17 +67,15 @@ def find_order(
     scorer, preconditions = scout, looked_at[ends.index(best)]
     if scouted is not searched:  # what was in vain there may help here
         scorer, preconditions = OrderScorer.from_variants(searched, options, similarity), PreconditionMoves()
-    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), all_moves(preconditions))
+    # Promises leave aside what follows from a pair, and late steps: what promises a small loss is tried last.
+    moves: list[Moves] = [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
+    return scorer, climb(scorer, scorer.score(best.relation, best.disjunctions), moves)
 
 
 def find_order_quickly(
     variants: Variants, options: LikelihoodOptions, similarity: FloatArray | None = None
 ) -> ScoredOrder:
-    """Find an order with a high score by a single climb, as far as moves promise to help.
-
-    It starts from the highest of the starting orders. For the bootstrap, whose samples need not be searched as
-    thoroughly: their shares are about as true, in a quarter of the time.
-    """
+    """Find an order with a high score by a single climb: for the bootstrap, whose shares are about as true then."""
     searched = variants.sample(options.scout_labels)
     scorer = OrderScorer.from_variants(searched, options, similarity)
     starts = [scorer.score(start) for start in starting_orders(searched, options)]
@@ -120,11 +112,7 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
 
 
 def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder:
-    """The highest end, or one that scores about as high and by which far fewer choices were disorderly.
-
-    Few videos are explained about as well by an order that some of them break, in videos that are noisy then, as by one
-    that they keep. In simulated worlds the latter is more often the true one.
-    """
+    """The highest end, or one that scores about as high, by which far fewer choices were disorderly."""
     # Rounded, so that it does not depend on the machine which of two equal ones it is.
     best, *others = sorted(ends, key=lambda order: -round(order.score, 6))
     for order in others:
@@ -145,27 +133,20 @@ def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, le
         if moved & {before, after} or not possible[before, after]:
             continue
         relation = order.move_pairs(kind, [before], [after])[0]
-        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, order.disjunctions))
-        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
-            order = candidate
+        if better := scorer.improve(order, relation, order.disjunctions):
+            order = better
             moved |= {before, after}
     return order
-
-
-def all_moves(preconditions: PreconditionMoves) -> list[Moves]:
-    """All rounds of moves: what promises to help, what promises a little less, and losing steps from nothing.
-
-    Promises leave aside what follows from a pair, and late steps; so what promises a small loss is tried where nothing
-    else helps.
-    """
-    return [move_pairs, preconditions, partial(move_pairs, least=-_ERROR), rebuild_losing_steps]
 
 
 def _promising_moves(
     scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, least: float
 ) -> list[tuple[PairMove, int, int]]:
     """The pairs of which it promises most to add, remove or reverse them, the best first."""
-    added, removed = gains.if_added, gains.if_removed
+    # [a, b]: by how much log p rises if b waits for a as well (late steps left aside), and if it no longer does.
+    added = gains.blocking @ (gains.gain * gains.eligible).T
+    only = gains.choices.open * (order.relation.T.astype(np.float32) @ gains.blocking == 1)
+    removed = -(gains.blocking @ (gains.gain * only).T)
     kinds: tuple[tuple[PairMove, Gains, Relation], ...] = (
         ("add", added, order.free_pairs),
         ("remove", removed, order.covering_pairs),
@@ -188,19 +169,16 @@ def _promising_moves(
 
 @dataclass(frozen=True, eq=False)
 class PreconditionMoves:
-    """Rounds of finding anew what each step waits for: so ORs are added, joined, split and dropped in one move.
+    """Rounds of finding anew what each step waits for: so ORs are added, joined, split and dropped in one move."""
 
-    `seen` remembers what a step waited for, what it could wait for and what it gained by that when it was last looked
-    at in vain: it is not looked at again before something has changed.
-    """
-
+    # What a step waited for, could wait for and gained when it was last looked at in vain.
     seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
         """Make the moves that raise the score."""
         start = order
         for step in _worth_a_look(scorer, order, gains):
-            now = current_clauses(start, step), possible_predecessors(start, step).tolist(), gains.gain[step]
+            now = start.clauses(step), possible_predecessors(start, step).tolist(), gains.gain[step]
             before = self.seen.get(step)
             if before is not None and now[:2] == before[:2] and len(now[2]) == len(before[2]):
                 change = float(np.abs(now[2] - before[2]).sum())
@@ -254,10 +232,7 @@ def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains)
 
 
 def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence[Clause]) -> Iterator[ScoredOrder]:
-    """The order with these clauses for a step, where its score is higher.
-
-    Of steps that follow, the pairs that came through this one are kept, or dropped.
-    """
+    """The order with these clauses for a step, where that scores higher; what came through it is kept, or dropped."""
     singles = [member for clause in clauses if len(clause) == 1 for member in clause]
     ors = {(step, clause) for clause in clauses if len(clause) > 1}
     ors |= {(owner, group) for owner, group in order.disjunctions if owner != step}
@@ -276,6 +251,5 @@ def _apply(scorer: OrderScorer, order: ScoredOrder, step: int, clauses: Sequence
         edges[singles, step] = True
         relations.append(transitive_closure(edges))
     for relation in relations:
-        candidate = scorer.move_to(order, relation, needed_disjunctions(relation, ors))
-        if candidate.score > order.score + MIN_GAIN and not candidate.is_cyclic:
-            yield candidate
+        if better := scorer.improve(order, relation, ors):
+            yield better

@@ -1,19 +1,12 @@
 """Order and presence together: which of the steps that come before another one it needs.
 
-Of a step a that comes before b where both are done, b *needs* a if a run with b implies a; else b only comes after a,
-if at all. Where a is required anyway the two fit alike, and it is written as a need. A pair that is exclusive has no
-order. ORs that the order tells are needs where nearly every video with the step shows one of the alternatives.
-
-Of the rest, alternatives of which one is enough are found by presence. Order alone hardly tells them from steps that
-are all needed, since a video that takes one way leaves out the other. Of two parents a and b of a step, count the
-videos with the step that show both, only a, only b, and neither:
+Of a step a that comes before b where both are done, b *needs* a if a run with b implies a; else b only comes after a.
+Exclusive pairs have no order. Alternatives of which one is enough are found by presence. Of two parents of a step count
+the videos with the step that show both, one, the other and neither; rates that are unknown are integrated out:
 
     needed           it is there but for what is left out everywhere, at one rate
     for itself       it is there at a rate of its own
     one is enough    neither only at the rate of what is left out; else both, only a or only b, at rates of their own
-
-Rates that are unknown are integrated out (uniform priors): an OR is taken where it explains the counts better than
-two steps that are each needed or for themselves, and so pays for its additional freedom.
 """
 
 from __future__ import annotations
@@ -80,7 +73,8 @@ def _alternatives(
 ) -> dict[frozenset[int], float | None]:
     """Groups of steps before `step` of which it needs one, and what each gains where presence tells."""
     there = presence.shown[:, step]
-    by_order = [group for group in order.disjunctions_of(step) if _is_always_there(group, presence, there)]
+    ors = [group for group in order.clauses(step) if len(group) > 1]
+    by_order = [group for group in ors if _is_always_there(group, presence, there)]
     behind = before[:, needs[:, step]].any(axis=1)  # what a needed step comes after is that step's own affair
     parents = np.flatnonzero(before[:, step] & ~needs[:, step] & ~behind)
     # Of steps that always come together, the last one stands for all.
@@ -109,8 +103,7 @@ def group_alternatives(
 ) -> tuple[list[frozenset[int]], float]:
     """Find groups of earlier steps of which a step needs one, and the nats that they gain together.
 
-    The two groups for which an OR explains most are joined, again and again; of all stages on this way the one that
-    explains most is the answer. (Of three alternatives, two alone explain little.)
+    The two groups for which an OR explains most are joined, again and again; the stage that explains most is taken.
     """
     groups: dict[frozenset[int], float] = {}
     for parent in parents:
