@@ -33,7 +33,7 @@ from experiments.scripts.__main__ import app as scripts_app
 from msg2.cli import console
 from msg2.cli.app import app, main
 from msg2.inference import METHODS
-from msg2.simulation.simulator import NoiseOptions
+from msg2.simulation.label_noise import NoiseOptions
 
 ROOT = Path(__file__).parents[1]
 RESULTS = [f"{name}-held-out" if known.held_out else name for name, known in EXPERIMENTS.items()]

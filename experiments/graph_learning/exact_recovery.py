@@ -12,8 +12,9 @@ from msg2.graph import SubtaskGraph, are_equivalent
 from msg2.inference import infer
 from msg2.progress import Progress
 from msg2.simulation import random_world, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 
 ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "always-before": ("always-before", {}),

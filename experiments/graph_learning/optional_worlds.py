@@ -18,7 +18,8 @@ import numpy as np
 from experiments.graph_learning.process_trees import Trace
 from msg2.graph import Formula, PairKind
 from msg2.simulation import World, simulate
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
 
 STEPS = (8, 14)
 """Fewest and most steps of a world, each number with equal chance."""

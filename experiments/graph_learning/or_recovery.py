@@ -28,8 +28,9 @@ from msg2.inference.likelihood.search import find_order
 from msg2.progress import Progress
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Step
 
 

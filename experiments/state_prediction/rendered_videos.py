@@ -29,8 +29,9 @@ from msg2.media.feature_store import open_store
 from msg2.media.video_files import find_video_files
 from msg2.progress import Progress, collect_logs
 from msg2.simulation import household_world, household_worlds, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 
 PREDICTORS = ("evidence", "paper")
 ROWS = (LABELS, ORACLE, PROBE, *PREDICTORS)

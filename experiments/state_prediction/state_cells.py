@@ -25,8 +25,9 @@ from msg2.media.feature_store import VideoFeatures
 from msg2.metrics.completion import additions
 from msg2.metrics.detection import roc_auc
 from msg2.simulation import Simulation, household_world, household_worlds, simulate, simulate_features
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions, TrainingOptions
 from msg2.task import Task, Video
 

@@ -17,8 +17,8 @@ from experiments.state_prediction.state_summary import (
     nan_mean,
     paired_interval,
 )
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
-from msg2.simulation.simulator import NoiseOptions
 
 METRICS: Mapping[str, str] = {"accuracy": "accuracy", "SPOC": "spoc", "compatibility": "compatibility", "edge F1": "f1"}
 """Of graphs: the name in tables, and in cells."""

@@ -20,7 +20,8 @@ from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
 from msg2.formats.source import Source
 from msg2.simulation import household_worlds, simulate
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import name_fault
 

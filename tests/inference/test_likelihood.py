@@ -29,8 +29,9 @@ from msg2.inference.likelihood.structure import _log_dirichlet_integral, group_a
 from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 
 OPTIONS = LikelihoodOptions()

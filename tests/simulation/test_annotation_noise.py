@@ -13,7 +13,8 @@ import pytest
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
 from msg2.simulation import Demonstration, World, household_world, simulate
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
 
 LETTERS = "abcdefghij"
 CHAIN = World(SubtaskGraph("chain", LETTERS, {after: step(before) for before, after in pairwise(LETTERS)}))

@@ -22,8 +22,9 @@ from msg2.simulation import (
     simulate_features,
     video_storyboard,
 )
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions, common_words, draw_prototypes
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment
 
 PLAIN = FeatureOptions(width=64, clutter=0, blank=0, distractors=0, trace=0, off_topic=0, loose=0)

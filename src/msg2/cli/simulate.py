@@ -14,9 +14,10 @@ from msg2.errors import InputError
 from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, random_world
 from msg2.simulation import simulate as simulate_world
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
 from msg2.simulation.simulation_files import write_simulation
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 
 
 @flags.takes_fields(NoiseOptions, "rates", [rate.name for rate in fields(NoiseOptions)], panel="Noise")

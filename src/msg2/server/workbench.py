@@ -63,7 +63,7 @@ class GraphEntry(StrictModel):
     graph: JsonObject | None
 
 
-class _Additions(StrictModel):
+class _AddedByPeople(StrictModel):
     steps: list[str] = Field(default_factory=list)
     videos: list[VideoLabels] = Field(default_factory=list)
 
@@ -94,11 +94,11 @@ class LabelStore:
         """Add steps to those of the data."""
         with _saving:
             added = list(dict.fromkeys([*self._added("steps").steps, *steps]))
-            write_whole(self._folder / "steps.json", _Additions(steps=added).model_dump_json(exclude={"videos"}))
+            write_whole(self._folder / "steps.json", _AddedByPeople(steps=added).model_dump_json(exclude={"videos"}))
 
     def add_drafts(self, drafts: Iterable[VideoLabels]) -> None:
         """Keep drafts, in the place of those that were added before."""
-        added = _Additions(videos=list(drafts)).model_dump_json(exclude={"steps"}, exclude_none=True)
+        added = _AddedByPeople(videos=list(drafts)).model_dump_json(exclude={"steps"}, exclude_none=True)
         write_whole(self._folder / "drafts.json", added)
 
     def steps(self) -> list[str]:
@@ -121,8 +121,8 @@ class LabelStore:
             for each in self.base.videos
         }
 
-    def _added(self, what: Literal["steps", "drafts"]) -> _Additions:
-        return _read(self._folder / f"{what}.json", _Additions) or _Additions()
+    def _added(self, what: Literal["steps", "drafts"]) -> _AddedByPeople:
+        return _read(self._folder / f"{what}.json", _AddedByPeople) or _AddedByPeople()
 
     def people(self) -> list[str]:
         """Everybody who has saved something, by name."""

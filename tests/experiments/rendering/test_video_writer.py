@@ -20,9 +20,10 @@ from experiments.rendering.video_writer import VideoRenderer, encode_mp4, write_
 from msg2.errors import InputError, MissingExtraError
 from msg2.formats.captions import caption_files, read_sentences
 from msg2.simulation import household_world, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.simulated_features import StoryboardOptions
 from msg2.simulation.simulation_files import write_simulation
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 
 av = pytest.importorskip("av")
 

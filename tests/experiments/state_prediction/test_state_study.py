@@ -41,7 +41,8 @@ from experiments.state_prediction.state_summary import StateSummary, nan_mean, p
 from msg2.errors import InputError
 from msg2.progress import no_progress
 from msg2.simulation import household_world, simulate
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import TrainingOptions
 from msg2.task import Segment, Task, Video
 

@@ -18,8 +18,9 @@ from msg2.inference.likelihood.score import OrderScorer
 from msg2.inference.likelihood.search import _choose_end, find_order
 from msg2.sequences import Sequences, Variants
 from msg2.simulation import random_world, simulate
+from msg2.simulation.label_noise import NoiseOptions
 from msg2.simulation.random_worlds import RandomWorldOptions
-from msg2.simulation.simulator import NoiseOptions, SimulationOptions
+from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Task
 from tests.inference.test_likelihood import orders
 
