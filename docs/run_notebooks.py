@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -29,10 +30,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def _pages(name: str, text: str) -> dict[str, str]:
     """The page of a notebook and its pictures, by file name."""
     notebook = nbformat.reads(text, as_version=4)
-    with TemporaryDirectory() as place:
-        quiet = ["--log-level=ERROR"]
-        where = {"metadata": {"path": place}}
-        NotebookClient(notebook, timeout=None, extra_arguments=quiet, resources=where).execute()
+    # Notebooks run in a folder of their own, and find `experiments` in the checkout.
+    python_path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+    with TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook, timeout=None, extra_arguments=["--log-level=ERROR"], resources={"metadata": {"path": folder}}
+        )
+        client.execute(env=os.environ | {"PYTHONPATH": python_path})
     pictures: dict[str, str] = {}
     parts: list[str] = []
     for number, cell in enumerate(notebook.cells):
