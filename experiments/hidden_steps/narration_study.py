@@ -149,7 +149,7 @@ def select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Tas
 
 
 def _measure_cell(cell: NarrationCell, folder: Path, encoder: str, options: NarrationOptions) -> Measurement:
-    from msg2.states.optimization import single_thread
+    from msg2.states.loss_and_optimizer import single_thread
 
     tasks, seconds = select_tasks(folder, options)
     with single_thread():

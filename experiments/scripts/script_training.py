@@ -33,7 +33,7 @@ from msg2.files import write_together
 from msg2.options import from_json
 from msg2.progress import Progress, no_progress
 from msg2.states.checkpoint import read_tensors, serialize_tensors
-from msg2.states.optimization import (
+from msg2.states.loss_and_optimizer import (
     adam_moments,
     learning_rate,
     optimizer_step,

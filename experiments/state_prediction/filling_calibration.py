@@ -101,7 +101,7 @@ def measure_filling(
     Measurement
         For every way the confidences of the added labels, whether they are right, and the scores of the graph.
     """
-    from msg2.states.optimization import single_thread
+    from msg2.states.loss_and_optimizer import single_thread
 
     noise = NoiseOptions(unlabelled=study.unlabelled)
     simulation = simulate(household_world(cell.world), SimulationOptions(videos=cell.videos, noise=noise), cell.seed)

@@ -213,7 +213,7 @@ def measure_row(
     if row in (LABELS, ORACLE):
         labels = simulation.task if row == LABELS else complete_labels(simulation)
         return {"graphs": _graph_scores(labels, simulation, options)}
-    from msg2.states.optimization import single_thread
+    from msg2.states.loss_and_optimizer import single_thread
 
     with single_thread():
         return _predictor_scores(train_predictor(ROWS[row], simulation, seen, seed, options), simulation, options)
@@ -263,7 +263,7 @@ def fill_labels_with(row: str, simulation: Simulation, seed: int, options: State
     Task
         With more labels.
     """
-    from msg2.states.optimization import single_thread
+    from msg2.states.loss_and_optimizer import single_thread
 
     seen = simulate_features(simulation, FeatureOptions(), seed)
     with single_thread():

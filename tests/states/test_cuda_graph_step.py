@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from msg2.states import optimization as step_module
+from msg2.states import loss_and_optimizer as step_module
 from msg2.states import transformer_encoders
 from msg2.states.checkpoint import load_checkpoint, read_card, read_tensors
 from msg2.states.configuration import SamplingOptions, TrainingOptions

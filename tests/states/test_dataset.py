@@ -15,7 +15,7 @@ from msg2.errors import InputError
 from msg2.media.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
 from msg2.states.dataset import _pack_rows, build_dataset, chunks, collate
-from msg2.states.optimization import training_loss
+from msg2.states.loss_and_optimizer import training_loss
 from msg2.states.tokens_and_targets import END, FRAME, START, sample_tokens
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import STEPS, batch_of, model_for, options, tiny_dataset, tiny_features, tiny_task

@@ -18,8 +18,8 @@ from msg2.errors import InputError
 from msg2.media.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions, StateModelOptions
 from msg2.states.dataset import StateDataset, build_dataset
+from msg2.states.loss_and_optimizer import ordinal_loss, training_loss
 from msg2.states.network import FOLDS, EvidenceModel, Fusion, StateModel, transform_rows
-from msg2.states.optimization import ordinal_loss, training_loss
 from msg2.states.tokens_and_targets import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import (

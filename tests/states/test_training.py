@@ -25,8 +25,8 @@ from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card, read_t
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, build_dataset, collate
 from msg2.states.label_filling import predict_states
+from msg2.states.loss_and_optimizer import learning_rate
 from msg2.states.network import StateModel
-from msg2.states.optimization import learning_rate
 from msg2.states.tokens_and_targets import COMPLETED
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset, tiny_features, tiny_task

@@ -17,7 +17,7 @@ from experiments.forecasting.video_transformers.networks import NETWORKS, InputS
 from experiments.forecasting.video_transformers.step_histories import StepHistories, step_histories
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from msg2.errors import InputError
-from msg2.states.optimization import learning_rate, optimizer_step, set_learning_rate, single_thread, torch_seed
+from msg2.states.loss_and_optimizer import learning_rate, optimizer_step, set_learning_rate, single_thread, torch_seed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,8 +29,8 @@ from msg2.errors import InputError
 from msg2.files import write_together, write_whole
 from msg2.options import from_json
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
+from msg2.states.loss_and_optimizer import torch_seed
 from msg2.states.network import StateModel
-from msg2.states.optimization import torch_seed
 from msg2.task import Step
 
 SplitName: TypeAlias = Literal["training", "validation"]

@@ -26,8 +26,7 @@ from msg2.states import checkpoint
 from msg2.states.checkpoint import ModelCard, SplitName
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
 from msg2.states.dataset import StateDataset, chunks, collate
-from msg2.states.network import Batch, StateModel
-from msg2.states.optimization import (
+from msg2.states.loss_and_optimizer import (
     TrainStep,
     adam_moments,
     build_optimizer,
@@ -39,6 +38,7 @@ from msg2.states.optimization import (
     torch_seed,
     training_loss,
 )
+from msg2.states.network import Batch, StateModel
 from msg2.states.tokens_and_targets import COMPLETED
 from msg2.text import short_repr
 
