@@ -262,8 +262,7 @@ class RunStateTracker:
 
     def _is_eligible(self, name: Step, completed: Set[Step]) -> bool:
         """As `SubtaskGraph.eligible`, of one step."""
-        ruled_out = completed & (self.graph.partners(name) | self.graph.order_successors(name))
-        return not ruled_out and self.graph.precondition(name).evaluate(completed)
+        return completed.isdisjoint(self.graph.ruled_out_by(name)) and self.graph.precondition(name).evaluate(completed)
 
 
 # -- the data that a graph is used with --------------------------------------------------------------------------------

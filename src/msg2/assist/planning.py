@@ -132,8 +132,7 @@ class _PlanSearch:
         self._places = {name: index for index, name in enumerate(graph.steps)}
         relevant = self._relevant_steps()
         self._candidates = relevant if self._only_needed else frozenset(self._places)
-        ruling_out = (graph.partners(name) | graph.order_successors(name) for name in relevant)
-        self._decisive = relevant.union(*ruling_out)
+        self._decisive = relevant.union(*map(graph.ruled_out_by, relevant))
         self._open_steps: dict[frozenset[Step], tuple[Step, ...]] = {}
         self._least_lengths: dict[frozenset[Step], float] = {}
 
@@ -279,7 +278,7 @@ class _PlanSearch:
         if name in completed:
             return frozenset()
         if name not in known:
-            ruled_out = not completed.isdisjoint(graph.partners(name) | graph.order_successors(name))
+            ruled_out = not completed.isdisjoint(graph.ruled_out_by(name))
             before = None if ruled_out else self._needed_by_formula(graph.precondition(name), completed, known)
             if before is not None and self.due:
                 awaited = [other for other in graph.awaited(name, completed) if not graph.partners(other)]

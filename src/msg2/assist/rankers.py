@@ -120,7 +120,7 @@ def rank_steps(
             None if ranker is None else weights[name],
             state.waited.get(name),
             unmet_clauses(graph.precondition(name), state.completed),
-            tuple(sorted(state.completed & (graph.partners(name) | graph.order_successors(name)))),
+            tuple(sorted(state.completed & graph.ruled_out_by(name))),
             tuple(sorted(graph.awaited(name, state.completed))),
         )
         for rank, name in enumerate(left[:k], start=1)

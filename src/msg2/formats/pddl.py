@@ -127,12 +127,8 @@ def _domain_name(graph: SubtaskGraph) -> str:
 
 def _hindering_steps(graph: SubtaskGraph) -> dict[Step, None]:
     """The steps after which another one cannot be done, in the order of the graph."""
-    hindering = frozenset().union(*(_hindered_by(graph, step) for step in graph.steps))
+    hindering = frozenset().union(*map(graph.ruled_out_by, graph.steps))
     return dict.fromkeys(step for step in graph.steps if step in hindering)
-
-
-def _hindered_by(graph: SubtaskGraph, step: Step) -> frozenset[Step]:
-    return graph.partners(step) | graph.order_successors(step)
 
 
 def _choices(graph: SubtaskGraph) -> Mapping[str, tuple[Step, ...]]:
@@ -143,7 +139,7 @@ def _choices(graph: SubtaskGraph) -> Mapping[str, tuple[Step, ...]]:
 
 def _precondition(graph: SubtaskGraph, step: Step, names: Mapping[Step, str]) -> str:
     formula = graph.precondition(step)
-    hindering = sorted(_hindered_by(graph, step))
+    hindering = sorted(graph.ruled_out_by(step))
     if not hindering:
         return _condition(formula, names)
     clauses = [_condition(clause, names) for clause in formula.clauses()]

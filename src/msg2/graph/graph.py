@@ -124,9 +124,7 @@ class SubtaskGraph:
         return frozenset(
             name
             for name in self.steps
-            if self.precondition(name).evaluate(done)
-            and done.isdisjoint(self.partners(name))
-            and done.isdisjoint(self.order_successors(name))
+            if self.precondition(name).evaluate(done) and done.isdisjoint(self.ruled_out_by(name))
         )
 
     def due(self, completed: Iterable[Step]) -> frozenset[Step]:
@@ -167,6 +165,10 @@ class SubtaskGraph:
     def order_successors(self, step: Step) -> frozenset[Step]:
         """The steps that come after `step` where both are done, as `order` says."""
         return self._related["after", step]
+
+    def ruled_out_by(self, step: Step) -> frozenset[Step]:
+        """The steps after which `step` may not be done any more: exclusive partners, and what comes after it."""
+        return self.partners(step) | self.order_successors(step)
 
     @cached_property
     def _related(self) -> Mapping[tuple[str, Step], frozenset[Step]]:
