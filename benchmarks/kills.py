@@ -5,7 +5,7 @@
 Every command that writes is run once undisturbed. Then it is disturbed `count` times, by SIGKILL and SIGINT in turn, at
 a random moment, and given again. Whatever file there is after the disturbance is whole; after the next run all files
 are equal to those of the undisturbed one, no temporary file and no process is left, and an interrupt has ended with
-exit 130 and one line.
+exit 130 and one line. `data` downloads from a server of this program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from zipfile import ZipFile
 
 from experiments.rendering import RenderOptions, write_videos
@@ -67,17 +71,16 @@ RESUMED = ("train", "simulate", "features", "run", "videos", "demo", "data", "wa
 """What they write on the way is more than the result."""
 _PROGRAM = """
 import os, sys
-from pathlib import Path
 from msg2.cli import end_at_once, main
 
 end_at_once()
 os.close(int(os.environ.pop("BEGUN")))  # until now it was Python that starts, and its own way to end
-if sys.argv[1] == "data":  # a set that lies here in place of the one on the network
+if sys.argv[1] == "data":  # a file that is served here in place of the one on the network
     from dataclasses import replace
     from msg2.formats import downloads
 
-    sets, here = downloads.PUBLIC_DATASETS, Path("crosstask_release.zip").resolve()
-    sets["crosstask"] = replace(sets["crosstask"], files={here.name: here.as_uri()})
+    sets, address = downloads.PUBLIC_DATASETS, os.environ["SERVED"]
+    sets["crosstask"] = replace(sets["crosstask"], files={"crosstask_release.zip": f"{address}/crosstask_release.zip"})
 sys.argv[0] = "msg2"
 main()
 """
@@ -124,6 +127,37 @@ def run(arguments: str, folder: Path) -> subprocess.Popen[str]:
     return process
 
 
+class _QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *values: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[None]:
+    """Serve the files of a folder to the commands that are started meanwhile."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_QuietHandler, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["SERVED"] = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield
+    finally:
+        del os.environ["SERVED"]
+        server.shutdown()
+        server.server_close()
+
+
+def is_running(group: int) -> bool:
+    """Whether a process of this group still runs; those that only wait for somebody to ask how they ended do not."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, process_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(process_group) == group and state not in "ZX":
+            return True
+    return False
+
+
 def files(folder: Path) -> dict[str, bytes]:
     """The files in a folder by their path, hidden ones included."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -159,17 +193,18 @@ def disturb(name: str, folder: Path, signum: int, after: float, expected: dict[s
     elif files(out) != expected:
         wrong = sorted(path for path in {*files(out), *expected} if files(out).get(path) != expected.get(path))
         yield f"given again, it wrote something else: {', '.join(wrong[:5])}"
-    try:
-        os.killpg(process.pid, 0)
-        yield "left a process"
-    except ProcessLookupError:
-        pass
+    deadline = time.monotonic() + PATIENCE
+    while is_running(process.pid):
+        if time.monotonic() > deadline:
+            yield "left a process"
+            return
+        time.sleep(0.05)
 
 
 def disturb_many(name: str, count: int, seed: int) -> Iterator[str]:
     """Disturb one command `count` times; what was wrong, each with the signal and the moment."""
     rng = random.Random(f"{name} {seed}")
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as root, serve(Path(root)):
         folder = Path(root)
         prepare(folder, COMMANDS[name])
         undisturbed = run(COMMANDS[name], folder)

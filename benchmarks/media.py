@@ -27,10 +27,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.media.encoders import Image, ImageDescriptors, ImageEncoder
+from msg2.formats.video_files import find_video_files
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
+from msg2.media.image_encoders import ImageDescriptors, ImageEncoder
 from msg2.media.video_decoding import BATCH_SIZE, FrameOptions, encode_frames, sample_frames
-from msg2.media.video_files import find_video_files
+from msg2.text_encoders import Image
 
 MOST_MEGABYTES = 1500
 """Of the extraction of one hour."""

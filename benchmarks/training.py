@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.states.checkpoint import torch_seed
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.dataset import StateDataset, build_dataset, chunks, collate
+from msg2.states.dataset import Batch, StateDataset, build_dataset, chunks, collate
 from msg2.states.loss_and_optimizer import learning_rate, training_loss
-from msg2.states.network import Batch, StateModel
+from msg2.states.network import StateModel
 from msg2.states.training import EpochReport, train_model
 from msg2.task import Segment, Task, Video
 

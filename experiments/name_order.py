@@ -28,9 +28,9 @@ from msg2.graph.closure import transitive_closure, transitive_reduction
 from msg2.inference import METHODS, infer
 from msg2.inference.registry import Method, register
 from msg2.inference.result import LearnedPreconditions
-from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences
 from msg2.task import Step, Task
+from msg2.text_encoders import HashedWords
 
 
 @dataclass(frozen=True, slots=True)

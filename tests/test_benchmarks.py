@@ -48,7 +48,7 @@ def test_the_benchmark_of_live_runs_runs() -> None:
 
 def test_the_naive_loop_is_the_program_s_without_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a baseline only if it learns the same thing from the same batches."""
-    monkeypatch.setattr(transformer_encoders.SIZES["t5-tiny"], "dropout_rate", 0.0)
+    monkeypatch.setitem(transformer_encoders.SIZES["t5-tiny"], "dropout_rate", 0.0)
     model = StateModelOptions(encoder="t5-tiny", dropout=0.0)
     given = TrainingOptions(epochs=20, batch=3, validation=0, validate_every=20, device="cpu")
     held = training.synthetic(5, 16)

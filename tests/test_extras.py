@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError, MissingExtraError, optional_dependency
-from msg2.media.feature_store import Encoders, VideoFeatures, write_store
+from msg2.formats.feature_store import Encoders, VideoFeatures, write_store
 
 CUDA = "libcudart.so.13: cannot open shared object file"
 BROKEN = {

@@ -145,7 +145,7 @@ def test_a_group_that_cannot_be_kept_gains_no_rights(tmp_path: Path, monkeypatch
 
 
 def test_leftovers_of_killed_processes_are_swept_and_those_of_others_stay(tmp_path: Path) -> None:
-    machine = files._machine()
+    machine = files._MACHINE
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "a.txt"], env=os.environ | {"PYTHONPATH": SOURCES},
         check=False,
@@ -181,6 +181,12 @@ def test_names_are_safe_and_unique(names: list[str]) -> None:
         assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
         assert not name.startswith("-")
         assert name not in ("con", "nul", "aux", "prn", "com1", "lpt9")
+
+
+def test_names_are_recognised() -> None:
+    assert safe_names(["Make a Latte", "make a latte", "../", "CON"]) == [
+        "make-a-latte", "make-a-latte-2", "task", "task-con",
+    ]  # fmt: skip
 
 
 def test_thousands_of_names_that_are_alike() -> None:

@@ -111,7 +111,7 @@ def test_an_interrupt_ends_everything_at_once(apart, jobs: int, pause: int) -> N
 def assert_interrupted(program, apart) -> None:
     began = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)  # as Ctrl-C does: to all processes of the terminal
-    _, complaint = program.communicate(timeout=30)
+    _, complaint = program.communicate(timeout=600)
     assert time.monotonic() - began < 10
     assert program.returncode == -signal.SIGINT
     assert complaint.count("KeyboardInterrupt") == 1, "another process has complained, too"
@@ -121,8 +121,8 @@ def assert_interrupted(program, apart) -> None:
 @pytest.mark.parametrize("moment", [0.0, 0.05, 0.1])
 def test_an_interrupt_in_the_middle_of_a_long_result(apart, moment: float) -> None:
     items = [f"__import__('numpy').zeros({3_000_000 + number})" for number in range(500)]
-    program = apart.start(sys.executable, "-c", PROGRAM, "local", 2, "1", *items)
-    assert program.stdout.readline() == "('1', '1')\n"
+    program = apart.start(sys.executable, "-c", PROGRAM, "local", 2, *items)
+    assert "zeros" in program.stdout.readline()
     time.sleep(moment)
     assert_interrupted(program, apart)
 
@@ -163,7 +163,7 @@ def test_processes_end_with_a_program_that_is_killed(apart) -> None:
     assert program.stdout.readline() == "('1', '1')\n"
     assert len(apart.running()) >= 3
     program.kill()
-    program.communicate(timeout=30)
+    program.communicate(timeout=600)
     assert not apart.running(patience=10)
 
 
@@ -173,7 +173,7 @@ def test_a_local_ray_does_the_same(apart) -> None:
     # A socket's path must be short: the temporary folder of the tests may not be.
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
         program = apart.start(sys.executable, "-W", "error", "-c", PROGRAM, "ray", 2, *items, RAY_TMPDIR=folder)
-        said, complaint = program.communicate(timeout=120)
+        said, complaint = program.communicate(timeout=600)
         assert program.returncode == 0, complaint
         assert not apart.running(patience=10)
     # Ray says on stdout, too, that a process has died, and not always on a line of its own.

@@ -11,12 +11,12 @@ import pytest
 import msg2
 from msg2 import metrics, pipeline, states
 from msg2.errors import InputError, MissingExtraError
+from msg2.formats.feature_store import open_store
 from msg2.inference import METHODS
-from msg2.media.feature_store import open_store
 from msg2.metrics.graph_scores import violation_rate
 from msg2.pipeline import RunInputs, RunOptions, run_demo, run_task
 from msg2.simulation import Simulation, household_world, simulate
-from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation.simulated_features import write_simulation
 from msg2.simulation.simulator import SimulationOptions
 
 

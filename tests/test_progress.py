@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import msg2
-from msg2.progress import no_progress, prefix_messages
+from msg2.progress import LOGGER, collect_logs, no_progress, prefix_messages
 
 TASKS = {
     name: msg2.Task(name, "abc", [msg2.Video(f"v{n}", map(msg2.Segment, "abc")) for n in range(4)]) for name in "xy"
@@ -62,3 +62,11 @@ def test_what_is_done_grows_up_to_the_total(told: Recorder, long_work) -> None:
     done = [done for done, _, _ in told.calls]
     assert done == sorted(done)
     assert all(total is not None and 0 <= each <= total for each, total, _ in told.calls)
+
+
+def test_logs_are_collected_instead_of_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with collect_logs() as logs:
+        LOGGER.warning("the video has no sound")
+        LOGGER.debug("not this")
+    assert logs.messages == [(30, "the video has no sound")]
+    assert capsys.readouterr() == ("", "")

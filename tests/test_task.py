@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.task import Segment, Sentence, Task, Video
+from msg2.task import Segment, Sentence, Task, Video, demonstrations_noun
 
 TIMES = st.integers(0, 6)
 SEGMENTS = st.builds(
@@ -174,3 +174,7 @@ def test_some_of_the_videos(columnar: bool) -> None:
     assert [video.id for video in task.sample(3)] == ["v0", "v2", "v4"]
     assert task.sample(7) is task
     assert task.select([0]).is_columnar == columnar
+
+
+def test_demonstrations_of_an_event_log_are_runs() -> None:
+    assert (demonstrations_noun("skipped"), demonstrations_noun("unknown")) == ("runs", "videos")

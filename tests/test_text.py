@@ -11,6 +11,7 @@ from msg2 import SubtaskGraph
 from msg2.errors import InputError
 from msg2.formats import read_all, summarize
 from msg2.task import Segment, Task, Video
+from msg2.text import escape_control_characters, join_counts, one_line
 
 NO_NAMES = {
     "": "an empty (name|id)",
@@ -40,3 +41,12 @@ def test_names_that_look_the_same_get_a_hint(other: str, tmp_path: Path) -> None
     (tmp_path / "t.csv").write_text(f"video,step\nv,flip bread\nv,{other}\nv,fry\nw,fry\n")
     (found,) = summarize(tmp_path / "t.csv").tasks[0].lookalikes
     assert set(found) == {"flip bread", other}
+
+
+def test_what_no_file_may_hold_can_be_seen() -> None:
+    assert escape_control_characters("boil\x00 water\n\ud800") == "boil␀ water\n�"
+    assert (one_line("boil\n  water"), one_line(" ")) == ("boil water", "␣")
+
+
+def test_counts_beside_names() -> None:
+    assert join_counts({"b": 1, "a": 3}) == "'a' (3), 'b' (1)"

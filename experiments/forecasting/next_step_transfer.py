@@ -20,10 +20,10 @@ from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.inference.likelihood.score import NameEncoder
-from msg2.media.encoders import text_encoder
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.progress import Progress
 from msg2.task import Task
+from msg2.text_encoders import text_encoder
 
 
 @dataclass(frozen=True, slots=True)

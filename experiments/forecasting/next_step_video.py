@@ -36,11 +36,11 @@ from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.assist.next_step_evaluation import TEST_SHARE, train_test_split
 from msg2.assist.rankers import bigram, recency
 from msg2.errors import MissingExtraError
+from msg2.formats.feature_store import VideoFeatures, open_store
 from msg2.inference import infer
-from msg2.media.encoders import text_encoder
-from msg2.media.feature_store import VideoFeatures, open_store
 from msg2.progress import Progress
 from msg2.task import Task
+from msg2.text_encoders import text_encoder
 
 ROWS: Mapping[str, ForecasterLearner] = {
     "MSG²-noSSP": label_forecaster(lambda task: recency(infer(task, "msg2", delta=DELTA))),

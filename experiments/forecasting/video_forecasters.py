@@ -12,8 +12,8 @@ from experiments.hidden_steps.narration_models import CachedTextEncoder, Narrati
 from msg2.assist import Ranker
 from msg2.assist.next_step_evaluation import tie_aware_accuracy
 from msg2.assist.rankers import recency
+from msg2.formats.feature_store import VideoFeatures
 from msg2.inference import infer
-from msg2.media.feature_store import VideoFeatures
 from msg2.task import Step, Task, Video
 
 

@@ -20,8 +20,7 @@ from msg2.inference.bootstrap import GraphFrequencies
 from msg2.inference.inference import run_inference
 from msg2.metrics.calibration import CalibrationBin, expected_calibration_error
 from msg2.progress import Progress
-from msg2.simulation import random_world, simulate
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Absent
 

@@ -11,9 +11,7 @@ from experiments.result_tables import Result, Table, Value
 from msg2.graph import SubtaskGraph, are_equivalent
 from msg2.inference import infer
 from msg2.progress import Progress
-from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 
 ROWS: Mapping[str, tuple[str, dict[str, Any]]] = {

@@ -22,9 +22,7 @@ from msg2.graph import Formula, SubtaskGraph
 from msg2.inference import infer
 from msg2.metrics.graph_scores import violation_rate
 from msg2.progress import Progress
-from msg2.simulation import World, household_worlds, random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, World, household_worlds, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Step
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from experiments.graph_learning.process_trees import Trace
 from msg2.graph import Formula, PairKind
-from msg2.simulation import World, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, World, simulate
 from msg2.simulation.simulator import SimulationOptions
 
 STEPS = (8, 14)

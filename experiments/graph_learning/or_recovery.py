@@ -20,16 +20,14 @@ from experiments.graph_learning.exact_recovery import count_recovered
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result, Table, Value, save_plot
 from msg2.graph import SubtaskGraph
-from msg2.graph.closure import Relation, necessary_steps
+from msg2.graph.closure import Relation
 from msg2.inference import infer
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood.choices import Disjunction
 from msg2.inference.likelihood.search import find_order
 from msg2.progress import Progress
 from msg2.sequences import Sequences, Variants
-from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Step
 
@@ -160,10 +158,9 @@ def true_order(graph: SubtaskGraph, steps: tuple[Step, ...]) -> tuple[Relation, 
     tuple of (array of shape (N, N), frozenset of Disjunction)
     """
     index = {name: place for place, name in enumerate(steps)}
-    needed = necessary_steps(graph.steps, graph.preconditions)
     relation = np.zeros((len(steps), len(steps)), dtype=np.bool_)
     for name, place in index.items():
-        relation[[index[one] for one in needed[name] - {name}], place] = True
+        relation[[index[one] for one in graph.necessary[name] - {name}], place] = True
     ors = frozenset(
         (index[name], frozenset(index[one] for one in clause.steps))
         for name in steps

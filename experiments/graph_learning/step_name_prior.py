@@ -13,10 +13,10 @@ from msg2 import metrics
 from msg2.formats import read_all
 from msg2.inference import infer
 from msg2.inference.likelihood.score import NameEncoder
-from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.simulation import household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
+from msg2.text_encoders import text_encoder
 
 VIDEOS = (5, 10, 20, 54)
 MEASURES = ("accuracy", "spoc", "f1")

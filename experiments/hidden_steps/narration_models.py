@@ -15,11 +15,11 @@ from scipy.special import expit
 
 from experiments.hidden_steps.protocol import HiddenStepLearner, HiddenStepPrediction, HiddenStepPredictor
 from msg2.formats import read_all
-from msg2.media.encoders import TextEncoder
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.media.narration import add_narration
 from msg2.states.configuration import FillOptions, TrainingOptions
 from msg2.task import Sentence, Task, Video
+from msg2.text_encoders import TextEncoder
 
 if TYPE_CHECKING:
     from msg2.states.checkpoint import ModelCard
@@ -80,7 +80,7 @@ def state_model_learner(variant: str, encode: CachedTextEncoder, options: Narrat
     HiddenStepLearner
         It trains a model on the training videos.
     """
-    from msg2.states.tokens_and_targets import END, START
+    from msg2.states.dataset import END, START
 
     def learn(training: Task, seconds: Mapping[str, float]) -> HiddenStepPredictor:
         card, model = _train_model(variant, training, encode, options)
@@ -171,7 +171,7 @@ def narration_features(sentences: Iterable[Sentence], encoder: TextEncoder) -> V
     VideoFeatures
         The sentences in the order of a `Video`, and no frames, of width 0.
 
-    >>> from msg2.media.encoders import HashedWords
+    >>> from msg2.text_encoders import HashedWords
     >>> narration_features([Sentence("now flip the bread", 60.0, 62.5)], HashedWords(8)).sentences.shape
     (1, 8)
     """

@@ -47,9 +47,9 @@ from msg2.assist.next_step_evaluation import TEST_SHARE, evaluate_ranker, train_
 from msg2.assist.rankers import recency
 from msg2.errors import MissingExtraError
 from msg2.inference import infer
-from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.task import Task
+from msg2.text_encoders import text_encoder
 
 DELTA = 0.55
 """δ of the paper for CrossTask (App. B)."""
@@ -122,6 +122,13 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         _next_step_table(found),
     ]
     return Result("narration", tables, facts, _chart(found))
+
+
+def listed_steps(folder: Path) -> dict[str, list[str]]:
+    """The steps of every primary task of CrossTask in the order of the release, about that in which they are done."""
+    blocks = (folder / "crosstask_release" / "tasks_primary.txt").read_text("utf-8").split("\n\n")
+    entries = [block.strip().splitlines() for block in blocks if block.strip()]
+    return {name: steps.split(",") for _, name, _, _, steps in entries}
 
 
 def select_tasks(folder: Path, options: NarrationOptions) -> tuple[dict[str, Task], dict[str, float]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.experiment_options import ExperimentOptions
 from experiments.hidden_steps.narration_models import CachedTextEncoder, NarrationOptions
-from experiments.hidden_steps.narration_study import select_tasks
+from experiments.hidden_steps.narration_study import listed_steps, select_tasks
 from experiments.labelling.annotator_keys import KeyCount, Precision, label_video
 from experiments.labelling.annotator_tables import annotator_chart, annotator_tables
 from experiments.labelling.label_orders import (
@@ -37,15 +37,13 @@ from experiments.provenance import fingerprint
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Result
 from msg2.formats import read_all
-from msg2.formats.crosstask import listed_steps
 from msg2.inference import infer
-from msg2.labelling.alignment import AlignmentOptions
-from msg2.labelling.drafts import Aligner
-from msg2.labelling.label_drafting import LabelOptions, draft_with, make_aligner
-from msg2.media.encoders import text_encoder
+from msg2.labelling.alignment import Aligner, AlignmentOptions
+from msg2.labelling.drafts import LabelOptions, draft_with
 from msg2.progress import Progress
-from msg2.server.dataset_workers import SAMPLES
+from msg2.server.dataset_functions import SAMPLES
 from msg2.task import Segment, Step, Task, Video
+from msg2.text_encoders import text_encoder
 
 RANDOM = "at random"
 RANDOM_ORDERS = 10
@@ -223,7 +221,7 @@ def measure_order(task: Task, order: ChosenOrder) -> Measurement:
 def _measure_drafts(cell: DraftCell, folder: Path, encoders: Mapping[str, str], size: NarrationOptions) -> Measurement:
     tasks, seconds = select_tasks(folder, size)
     task, encode = tasks[cell.task], CachedTextEncoder(text_encoder(encoders[cell.encoder]))
-    aligner = make_aligner(task, listed_steps(folder)[cell.task], encode, AlignmentOptions(), seconds)
+    aligner = Aligner.prepare(task, listed_steps(folder)[cell.task], encode, AlignmentOptions(), seconds)
     names = [video.id for video in task]
     draws = [np.random.default_rng(seed).permutation(len(names))[:FEW] for seed in range(DRAWS)]
     without = _drafts(task, aligner, [])

@@ -88,8 +88,9 @@ def logistic_times(grid: NarrationGrid, inside: NDArray[np.bool_], fold: NDArray
     steps /= np.maximum(steps.sum(axis=1, keepdims=True), 1)
     truth = np.hstack([steps, 1 - steps.sum(axis=1, keepdims=True)])
     times = np.zeros((len(inside), inside.shape[2]), np.intp)
+    cue_fold = np.repeat(fold, [len(video.sentences) for video in grid.videos])
     for number in range(fold.max() + 1):
-        training = fold[grid.cue_video] != number
+        training = cue_fold != number
         weights = _fit_multinomial(features[training], truth[training])
         odds = np.hstack([features, np.ones((len(features), 1))]) @ weights.T
         scores = odds - np.logaddexp.reduce(odds, axis=1, keepdims=True)

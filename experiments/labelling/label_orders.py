@@ -17,7 +17,7 @@ from msg2.graph import SubtaskGraph
 from msg2.inference import infer
 from msg2.inference.inference import run_inference
 from msg2.labelling.video_selection import GraphStability, graph_stability, rank_videos
-from msg2.server.dataset_workers import SAMPLES
+from msg2.server.dataset_functions import SAMPLES
 from msg2.task import Segment, Task, Video
 
 SIZES = (1, 2, 3, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224)

@@ -20,31 +20,30 @@ from scipy.stats import qmc
 from experiments.bootstrap_intervals import Numbers
 from experiments.experiment_options import ExperimentOptions
 from experiments.hidden_steps.narration_models import CachedTextEncoder, NarrationOptions
-from experiments.hidden_steps.narration_study import select_tasks
+from experiments.hidden_steps.narration_study import listed_steps, select_tasks
 from experiments.labelling.draft_baselines import logistic_times, nearest_times, spread_times, uniform_hits
 from experiments.labelling.draft_protocol import DraftTruth, recall_interval
 from experiments.provenance import fingerprint
 from experiments.result_cache import Measurement, measure_cells
 from experiments.result_tables import Dot, Result, Table
 from msg2 import metrics
-from msg2.formats.crosstask import listed_steps
 from msg2.inference import infer
-from msg2.labelling.alignment import AlignmentOptions
+from msg2.labelling.alignment import LEAST_VIDEOS, Aligner, AlignmentOptions
 from msg2.labelling.drafts import (
     FEW_LABELS,
     LABEL_USES,
     LEAST_DRAFTS,
-    LEAST_VIDEOS,
-    Aligner,
+    UNCHECKED,
+    LabelOptions,
     check_calibration,
     cross_fitted,
+    draft_with,
     fit_calibrator,
     held_out_drafts,
 )
-from msg2.labelling.label_drafting import UNCHECKED, LabelOptions, draft_with, make_aligner
-from msg2.media.encoders import text_encoder
 from msg2.progress import Progress
 from msg2.task import Task, Video
+from msg2.text_encoders import text_encoder
 
 SIZES = (1, 3, 5, 10, 20)
 """Labelled videos, drawn at random."""
@@ -140,7 +139,7 @@ def _measure_cell(
     task = tasks[cell.task]
     order = listed_steps(folder)[cell.task]
     encode = CachedTextEncoder(text_encoder(encoders[cell.encoder]))
-    aligner = make_aligner(task, order, encode, AlignmentOptions(), seconds)
+    aligner = Aligner.prepare(task, order, encode, AlignmentOptions(), seconds)
     truth = DraftTruth.of(aligner.grid, task.steps)
     drawn = drawn_constants(cell.draws) if cell.draws else []
     return {

@@ -11,11 +11,11 @@ from experiments.result_tables import Table, Value, save_plot
 from msg2 import pipeline
 from msg2.drawing.plots import order_by_completion, timeline
 from msg2.errors import optional_dependency
-from msg2.media.feature_store import open_store
+from msg2.formats.feature_store import open_store
 from msg2.pipeline import RunOptions
 from msg2.progress import Progress
 from msg2.simulation import Simulation, household_world, simulate
-from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation.simulated_features import write_simulation
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import PREDICTED, Step, Video
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from msg2.drawing import style
-from msg2.drawing.diagram import EdgeStatus, build_diagram
-from msg2.drawing.dot import to_dot
-from msg2.drawing.picture import render_svg
+from msg2.drawing.diagram import build_diagram
+from msg2.drawing.dot import render_svg, to_dot
+from msg2.drawing.style import EdgeStatus
 from msg2.graph import SubtaskGraph
 from msg2.text import one_line
 

@@ -17,11 +17,11 @@ import numpy as np
 from experiments.rendering import sprites
 from experiments.rendering.sprites import Canvas, Colour, Look, draw_look, hsv_colour
 from msg2.errors import require, require_probability
-from msg2.media.encoders import Image
 from msg2.sequences import FloatArray
 from msg2.simulation.simulated_features import Storyboard, StoryboardOptions, content_words
 from msg2.simulation.simulator import random_stream
 from msg2.task import Step
+from msg2.text_encoders import Image
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ from experiments.rendering.narrator import SAMPLE_RATE, Waveform, find_espeak, s
 from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
 from msg2.errors import InputError, optional_dependency, require
 from msg2.files import write_together
-from msg2.media.encoders import Image
 from msg2.parallel import WorkerDied, process_engine
 from msg2.progress import Progress, no_progress
 from msg2.simulation.simulated_features import Storyboard, video_storyboard
 from msg2.simulation.simulator import Demonstration, Simulation, random_stream
 from msg2.task import Sentence
+from msg2.text_encoders import Image
 
 BLANK_SECONDS = 1.0
 """Where nothing is to be seen of a performed step, it is so for this long."""

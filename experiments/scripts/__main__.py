@@ -73,8 +73,8 @@ def train(
     scripts = read_scripts(files)
     with optional_dependency(_DOING, "video"):
         from experiments.scripts import script_training
-    with console.stop_between_epochs() as interruptible, console.progress_bar("training") as progress:
-        card = script_training.train(scripts, output, options, interruptible(progress))
+    with console.training_bar("training") as progress:
+        card = script_training.train(scripts, output, options, progress)
     columns = ["scripts", "edges", "epochs", "first loss", "last loss", "model"]
     edges = sum(len(script.edges) for script in scripts)
     console.print_table(columns, [(len(scripts), edges, len(card.losses), card.losses[0], card.losses[-1], output)])

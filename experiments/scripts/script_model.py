@@ -17,7 +17,8 @@ from experiments.scripts.proscript import Edge, Script
 from experiments.scripts.script_options import ScriptOptions
 from msg2.errors import InputError, MissingExtraError
 from msg2.graph import SubtaskGraph, all_of, step
-from msg2.media.pretrained_models import (
+from msg2.task import Task
+from msg2.text_encoders import (
     Checkpoint,
     find_checkpoint,
     fingerprint,
@@ -25,7 +26,6 @@ from msg2.media.pretrained_models import (
     prepare_for_inference,
     wrong_model_error,
 )
-from msg2.task import Task
 
 CARD = "scripts.json"
 """The file in the folder of a model that says how it was trained here."""

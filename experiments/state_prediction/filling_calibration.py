@@ -26,8 +26,7 @@ from msg2 import metrics
 from msg2.inference import infer
 from msg2.metrics.calibration import NextStepPrediction, score_calibration
 from msg2.progress import Progress
-from msg2.simulation import Simulation, household_world, household_worlds, simulate, simulate_features
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, Simulation, household_world, household_worlds, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 
 from experiments.result_tables import Table
 from msg2.assist.next_step_evaluation import TEST_SHARE, train_test_split
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.progress import Progress, no_progress
 from msg2.simulation import Simulation, household_worlds, simulate, simulate_features, video_storyboard
 from msg2.simulation.simulated_features import FeatureOptions

@@ -24,12 +24,11 @@ from experiments.state_prediction.state_summary import StateSummary, finite_or_n
 from experiments.state_prediction.state_tables import gain_table, graph_table, target_table
 from msg2.errors import InputError
 from msg2.files import safe_names, write_whole
+from msg2.formats.feature_store import open_store
+from msg2.formats.video_files import find_video_files
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
-from msg2.media.feature_store import open_store
-from msg2.media.video_files import find_video_files
 from msg2.progress import Progress, collect_logs
-from msg2.simulation import household_world, household_worlds, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 

@@ -19,20 +19,18 @@ from experiments.result_cache import Measurement
 from experiments.state_prediction.linear_probe import frame_examples, probe_accuracy
 from msg2 import metrics
 from msg2.errors import optional_dependency
+from msg2.formats.feature_store import VideoFeatures
 from msg2.inference import infer
 from msg2.inference.delta import Delta
-from msg2.media.feature_store import VideoFeatures
-from msg2.metrics.completion import additions
-from msg2.metrics.detection import roc_auc
-from msg2.simulation import Simulation, household_world, household_worlds, simulate, simulate_features
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.metrics.detection import additions, roc_auc
+from msg2.simulation import NoiseOptions, Simulation, household_world, household_worlds, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import FillOptions, TrainingOptions
 from msg2.task import Task, Video
 
 if TYPE_CHECKING:
-    from msg2.states.trained_model import TrainedStateModel
+    from msg2.states.task_models import TrainedStateModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +306,7 @@ def train_predictor(
         from msg2.states.configuration import get_variant
         from msg2.states.dataset import build_dataset
         from msg2.states.fill_calibration import calibrate_model
-        from msg2.states.trained_model import TrainedStateModel
+        from msg2.states.task_models import TrainedStateModel
         from msg2.states.training import train_model
 
     encoder = {} if row.encoder is None else {"encoder": getattr(options, row.encoder)}
@@ -327,8 +325,8 @@ def train_predictor(
 
 def _predictor_scores(model: TrainedStateModel, simulation: Simulation, options: StateStudyOptions) -> Measurement:
     """Completion on held-out videos; of all videos the added labels, the presence of absent steps, and the graphs."""
-    from msg2.states.tokens_and_targets import COMPLETED
-    from msg2.states.trained_model import true_completion
+    from msg2.states.dataset import COMPLETED
+    from msg2.states.task_models import true_completion
 
     steps, performed, threshold = simulation.task.steps, simulation.performed, model.card.model.threshold
     held_out = model.predict(model.held_out())

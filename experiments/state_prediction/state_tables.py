@@ -17,7 +17,7 @@ from experiments.state_prediction.state_summary import (
     nan_mean,
     paired_interval,
 )
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions
 from msg2.simulation.simulated_features import FeatureOptions
 
 METRICS: Mapping[str, str] = {"accuracy": "accuracy", "SPOC": "spoc", "compatibility": "compatibility", "edge F1": "f1"}

@@ -56,7 +56,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("msg2.metrics")
     for module, names in _NAMES.items():
         if name in names:
-            return getattr(importlib.import_module(f"msg2.{module}"), "read_graph" if name == "load" else name)
+            value = getattr(importlib.import_module(f"msg2.{module}"), "read_graph" if name == "load" else name)
+            return globals().setdefault(name, value)
     raise AttributeError(f"module 'msg2' has no attribute {name!r}")
 
 

@@ -53,17 +53,11 @@ class InputError(ValueError):
 
 
 class MissingExtraError(InputError):
-    """An optional part of msg2 is not installed; the text says which ``pip install`` gives it.
-
-    >>> print(MissingExtraError("reading Parquet", "parquet"))
-    reading Parquet needs an optional part of msg2 that is not installed
-      pip install 'msg2[parquet]'
-    """
+    """An optional part of msg2 is not installed; the text says which ``pip install`` gives it."""
 
     def __init__(self, doing: str, extra: str) -> None:
-        super().__init__(
-            f"{doing} needs an optional part of msg2 that is not installed", hint=f"pip install 'msg2[{extra}]'"
-        )
+        what = f"{doing} needs an optional part of msg2 that is not installed"
+        super().__init__(what, hint=f"pip install 'msg2[{extra}]'")
 
 
 def _make_again(kind: type[InputError], what: str, where: str | None, hint: str | None) -> InputError:
@@ -95,24 +89,14 @@ def optional_dependency(doing: str, extra: str) -> Iterator[None]:
     """Turn a failed import in the ``with`` block into an error: what to install, or what the package complains of."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
+    except (ImportError, OSError) as error:
+        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package == "msg2":
             raise
-        if not package or find_spec(package) is not None:
-            raise _broken(doing, error) from error
-        raise MissingExtraError(doing, extra) from None
-    except (ImportError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise _broken(doing, error) from error
-
-
-def _broken(doing: str, error: Exception) -> InputError:
-    return InputError(
-        f"{doing} needs a package that is installed but cannot be imported: {type(error).__name__}: {error}",
-        hint="reinstall that package, or the library that its error names",
-    )
+        if package and find_spec(package) is None:
+            raise MissingExtraError(doing, extra) from None
+        what = f"{doing} needs a package that is installed but cannot be imported: {type(error).__name__}: {error}"
+        raise InputError(what, hint="reinstall that package, or the library that its error names") from error
 
 
 def require(condition: bool, message: str) -> None:

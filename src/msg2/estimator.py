@@ -6,8 +6,8 @@ scikit-learn can clone it, cross-validate it and search its parameters.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from msg2.assist.rankers import next_steps
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NESTED = "options__"
 
 
+@dataclass(eq=False, repr=False)
 class SubtaskGraphEstimator:
     """Learns the graph of a task from demonstrations, and predicts which step comes next after some.
 
@@ -60,28 +61,17 @@ class SubtaskGraphEstimator:
     ['dip', 'fry']
     """
 
-    graph_: SubtaskGraph
-    steps_: tuple[Step, ...]
-    n_videos_: int
-
-    def __init__(
-        self,
-        method: str = DEFAULT_METHOD,
-        *,
-        options: Mapping[str, OptionValue] | None = None,
-        constraints: Constraints | None = None,
-        samples: int | None = None,
-        confidence: float | None = None,
-        seed: int = 0,
-        jobs: int = 1,
-    ) -> None:
-        self.method = method
-        self.options = options
-        self.constraints = constraints
-        self.samples = samples
-        self.confidence = confidence
-        self.seed = seed
-        self.jobs = jobs
+    method: str = DEFAULT_METHOD
+    _: KW_ONLY
+    options: Mapping[str, OptionValue] | None = None
+    constraints: Constraints | None = None
+    samples: int | None = None
+    confidence: float | None = None
+    seed: int = 0
+    jobs: int = 1
+    graph_: SubtaskGraph = field(init=False)
+    steps_: tuple[Step, ...] = field(init=False)
+    n_videos_: int = field(init=False)
 
     def fit(self, X: Demonstrations, y: object = None) -> SubtaskGraphEstimator:
         """Learn `graph_`.
@@ -136,9 +126,7 @@ class SubtaskGraphEstimator:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return what the constructor was given; with `deep`, every option of the method as well."""
-        params = {
-            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
-        }
+        params = {own.name: getattr(self, own.name) for own in fields(self) if own.init}
         nested = {f"{_NESTED}{name}": value for name, value in (self.options or {}).items()} if deep else {}
         return {**params, **nested}
 
@@ -156,13 +144,11 @@ class SubtaskGraphEstimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        given = [
-            f"{name}={value!r}"
-            for name, value in self.get_params(deep=False).items()
-            if value != defaults[name].default
+        defaults = SubtaskGraphEstimator().get_params()
+        changed = [
+            f"{name}={value!r}" for name, value in self.get_params(deep=False).items() if value != defaults[name]
         ]
-        return f"SubtaskGraphEstimator({', '.join(given)})"
+        return f"SubtaskGraphEstimator({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "graph_")

@@ -1,7 +1,5 @@
 """Writing files so that they appear whole or not at all, under names that are safe everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -15,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +21,7 @@ from msg2.errors import InputError
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
 """Names that Windows keeps for devices, whatever the suffix."""
+_MACHINE = f"{zlib.crc32(socket.gethostname().encode()):08x}"
 _TEMPORARY = re.compile(r"\.msg2-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 """Names of temporary files: the machine and the process that write them, and a random number."""
 _ABANDONED_SECONDS = 24 * 3600
@@ -102,30 +101,22 @@ def _pass_on(old: os.stat_result, file: Path) -> None:
 def temporary_path(folder: Path) -> Path:
     """A new name in `folder` for what is renamed once it is whole; what killed processes have left there is removed."""
     _sweep(folder)
-    return folder / f".msg2-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
-
-
-@cache
-def _machine() -> str:
-    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+    return folder / f".msg2-{_MACHINE}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 @cache  # once per process: a store of thousands of files is written one by one
 def _sweep(folder: Path) -> None:
     with suppress(OSError):
         for entry in folder.iterdir():
-            found = _TEMPORARY.fullmatch(entry.name)
-            if found is not None and _is_abandoned(entry, found[1], int(found[2])):
-                if entry.is_dir():
-                    shutil.rmtree(entry, ignore_errors=True)
-                else:
-                    _ignore_missing(entry.unlink)
+            owner = _TEMPORARY.fullmatch(entry.name)
+            if owner is not None and _is_abandoned(entry, owner[1], int(owner[2])):
+                _ignore_missing(partial(shutil.rmtree, entry) if entry.is_dir() else entry.unlink)
 
 
 def _is_abandoned(entry: Path, machine: str, process: int) -> bool:
     if time.time() - entry.lstat().st_mtime > _ABANDONED_SECONDS:
         return True
-    if machine != _machine() or sys.platform == "win32":
+    if machine != _MACHINE or sys.platform == "win32":
         return False
     try:
         os.kill(process, 0)
@@ -171,20 +162,13 @@ def file_sha256(path: Path) -> str:
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
-    """File names, without suffix, for names that may hold anything: plain letters and digits, unique, at most 60 long.
-
-    >>> safe_names(["Make a Latte", "make a latte", "../", "CON"])
-    ['make-a-latte', 'make-a-latte-2', 'task', 'task-con']
-    """
-    taken: set[str] = set()
-    counts: Counter[str] = Counter()
-    result = []
+    """Unique file names, without suffix, for names that may hold anything: letters and digits, at most 60 long."""
+    counts, taken = Counter[str](), dict[str, None]()  # which keeps the order
     for name in names:
         plain = re.sub(r"[^a-z0-9]+", "-", name[:200].lower()).strip("-")[:50].rstrip("-") or "task"
         unique = base = f"task-{plain}" if _RESERVED.fullmatch(plain) else plain
         while unique in taken:
             counts[base] += 1
             unique = f"{base}-{1 + counts[base]}"
-        taken.add(unique)
-        result.append(unique)
-    return result
+        taken[unique] = None
+    return list(taken)

@@ -5,8 +5,6 @@ bounds of their types (`Count`, `Probability`, …); their docs are the string l
 describes them to whoever shows or reads them. `from_json` and `fields_to_json` read and write any dataclass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, wraps
@@ -34,9 +32,6 @@ _CONFIG = ConfigDict(
 )
 
 
-# -- checked classes --------------------------------------------------------------------------------------------
-
-
 def _whole(value: object) -> object:
     """An integer of NumPy is one, and 5.0 is as whole as 5."""
     if isinstance(value, bool):
@@ -55,16 +50,7 @@ NonNegative: TypeAlias = Annotated[float, Field(ge=0)]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, Field))
 def options_class(cls: type[_T]) -> type[_T]:
-    """Make a class of options: a frozen dataclass with slots; a value that does not fit its field is an `InputError`.
-
-    >>> @options_class
-    ... class Pace:
-    ...     speed: Count = 3
-    >>> Pace(speed=0)
-    Traceback (most recent call last):
-        ...
-    msg2.errors.InputError: speed is 0, it must be a whole number from 1 up
-    """
+    """Make a frozen dataclass of options with slots; a value that does not fit its field is an `InputError`."""
     made = pydantic_dataclass(frozen=True, slots=True, config=_CONFIG)(cls)
     initialise = cast(Callable[..., None], made.__init__)
 
@@ -115,9 +101,6 @@ def _wrong_value(name: str, value: object, schema: JsonSchema) -> InputError:
     return InputError(f"{name} is {truncate(repr(value), 100)}, it must be {describe_values(schema)}")
 
 
-# -- descriptions -----------------------------------------------------------------------------------------------
-
-
 @cache
 def _field_schemas(cls: type) -> dict[str, JsonSchema]:
     """The JSON Schema of every field, as pydantic has it: types, bounds, defaults and docs."""
@@ -139,21 +122,22 @@ def _words(schema: JsonSchema) -> list[str]:
     return [str(schema["const"])] if "const" in schema else cast(list[str], schema.get("enum", []))
 
 
-_NOUNS = {
-    "number": "a number", "integer": "a whole number", "boolean": "true or false", "string": "text",
-    "array": "numbers with commas between them",
-}  # fmt: skip
+_TYPES: Mapping[object, tuple[Kind, str, Callable[[str], OptionValue]]] = {
+    "number": ("number", "a number", float),
+    "integer": ("integer", "a whole number", int),
+    "boolean": ("boolean", "true or false", lambda word: {"true": True, "false": False}[word.lower()]),
+    "string": ("text", "text", str),
+    "array": ("numbers", "numbers with commas between them", lambda text: tuple(map(float, text.split(",")))),
+}
+"""By the type in a JSON Schema: the kind of option, its values in words, and what reads one from text."""
+_PARSERS = {kind: parser for kind, _, parser in _TYPES.values()}
 
 
 def describe_values(schema: JsonSchema) -> str:
-    """Say in words which values a JSON Schema accepts.
-
-    >>> describe_values({"anyOf": [{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, {"const": "auto"}]})
-    "a number from 0 to below 1 or 'auto'"
-    """
+    """Say in words which values a JSON Schema accepts."""
     said: list[str] = []
     for part in _alternatives(schema):
-        noun = _NOUNS.get(str(part.get("type")), "an object")
+        noun = _TYPES[part.get("type")][1] if part.get("type") in _TYPES else "an object"
         said += map(repr, _words(part)) if _words(part) else [noun + _describe_bounds(part)]
     return " or ".join(said)
 
@@ -227,18 +211,6 @@ class OptionSpec:
         }
 
 
-_PARSERS: Mapping[Kind, Callable[[str], OptionValue]] = {
-    "number": float,
-    "integer": int,
-    "boolean": lambda word: {"true": True, "false": False}[word.lower()],
-    "text": str,
-    "numbers": lambda text: tuple(map(float, text.split(","))),
-}
-_KINDS: Mapping[object, Kind] = {
-    "number": "number", "integer": "integer", "boolean": "boolean", "string": "text", "array": "numbers",
-}  # fmt: skip
-
-
 def _format_number(number: float) -> str:
     """As short as it can be without becoming another number."""
     short = f"{number:g}"
@@ -248,24 +220,20 @@ def _format_number(number: float) -> str:
 @cache
 def option_specs(cls: type) -> tuple[OptionSpec, ...]:
     """Describe every field of a class of options, which may be any dataclass whose fields have defaults."""
-    defaults = cls()
-    return tuple(_spec(name, schema, getattr(defaults, name)) for name, schema in _field_schemas(cls).items())
-
-
-def _spec(name: str, schema: JsonSchema, default: OptionValue) -> OptionSpec:
-    words: list[str] = []
-    kind: Kind = "choice"
-    for part in _alternatives(schema):
-        if own := _words(part):
-            words += own
-        elif part.get("type") in _KINDS:
-            kind = _KINDS[part["type"]]
-        else:
-            raise TypeError(f"the option {name!r} cannot be read from text: it is {part}")
-    return OptionSpec(name, kind, tuple(words), default, " ".join(str(schema.get("description", "")).split()), schema)
-
-
-# -- JSON -------------------------------------------------------------------------------------------------------
+    specs, defaults = [], cls()
+    for name, schema in _field_schemas(cls).items():
+        words: list[str] = []
+        kind: Kind = "choice"
+        for part in _alternatives(schema):
+            if own := _words(part):
+                words += own
+            elif part.get("type") in _TYPES:
+                kind = _TYPES[part["type"]][0]
+            else:
+                raise TypeError(f"the option {name!r} cannot be read from text: it is {part}")
+        help_text = " ".join(str(schema.get("description", "")).split())
+        specs.append(OptionSpec(name, kind, tuple(words), getattr(defaults, name), help_text, schema))
+    return tuple(specs)
 
 
 def from_json(cls: type[_T], text: str | bytes, name: str) -> _T:
@@ -283,10 +251,6 @@ def fields_to_json(instance: object) -> dict[str, object]:
     """Turn a dataclass into a JSON object: its fields in their order, and what is inside them likewise.
 
     What has a `to_json` of its own, such as a formula, is what that returns.
-
-    >>> from msg2.task import Sentence
-    >>> fields_to_json(Sentence("flip it", 1.5, 3.0))
-    {'text': 'flip it', 'start': 1.5, 'end': 3.0}
     """
     return {one.name: _json_value(getattr(instance, one.name)) for one in fields(instance)}  # type: ignore[arg-type]
 

@@ -5,21 +5,19 @@ argument with its result as soon as that is there. Where a worker died over an a
 `parallel_map` puts the results back in the order of the arguments.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msg2.errors import InputError, optional_dependency
 
@@ -34,15 +32,6 @@ class WorkerDied(Exception):  # noqa: N818
     """The process that worked on an argument came to a sudden end."""
 
 
-class Engine(Protocol):
-    """See the module."""
-
-    def __call__(
-        self, work: Callable[[Item], Result], items: Sequence[Item], jobs: int
-    ) -> Iterator[tuple[Item, Result | WorkerDied]]:
-        """The items with their results, in any order."""
-
-
 def process_engine(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Result | WorkerDied]]:
@@ -51,11 +40,16 @@ def process_engine(
         for item in items:
             yield item, work(item)
         return
-    left = [*reversed(items)]
-    busy: dict[Connection, Item] = {}
+    left, busy = [*reversed(items)], dict[Connection, Item]()
+
+    def send_next(pipe: Connection) -> None:
+        busy[pipe] = left.pop()
+        with suppress(BrokenPipeError):  # a process that has died by now is noticed when its answer is read
+            pipe.send(busy[pipe])
+
     with ExitStack() as ending:
         for _ in range(min(jobs, len(left))):
-            _send_next(_start_worker(work, ending), left, busy)
+            send_next(_start_worker(work, ending))
         while busy:
             for pipe in cast(list[Connection], wait([*busy])):
                 item = busy.pop(pipe)
@@ -67,18 +61,12 @@ def process_engine(
                 if error is not None:
                     raise error
                 if left:  # the next one is worked on while this result is taken care of
-                    _send_next(pipe, left, busy)
+                    send_next(pipe)
                 yield item, result
 
 
-def _send_next(pipe: Connection, left: list[Item], busy: dict[Connection, Item]) -> None:
-    busy[pipe] = left.pop()
-    with suppress(BrokenPipeError):  # a process that has died by now is noticed when its answer is read
-        pipe.send(busy[pipe])
-
-
 def _start_worker(work: Callable[[Item], Result], ending: ExitStack) -> Connection:
-    """The way to a new process, which is over when `ending` is."""
+    """Start a process and return the way to it; it is over when `ending` is."""
     spawned = multiprocessing.get_context("spawn")
     ours, theirs = spawned.Pipe()
     # At the end of the program, a daemon is not waited for.
@@ -96,9 +84,8 @@ def _end_worker(process: BaseProcess) -> None:
     with _interrupts_deferred():
         process.terminate()
         process.join(_PATIENCE)
-        if process.is_alive():
-            process.kill()
-            process.join()
+        process.kill()
+        process.join()
 
 
 @contextmanager
@@ -120,13 +107,12 @@ def _worker_loop(work: Callable[[Item], Result], pipe: Connection) -> None:
     exit_with_parent()
     with suppress(EOFError, BrokenPipeError):  # nobody is left to work for
         while True:
-            answer: tuple[Exception | None, Result | None]
             item = pipe.recv()
             try:
-                answer = None, work(item)
-            except Exception as error:
-                answer = error, None
-            pipe.send(answer)
+                error, result = None, work(item)
+            except Exception as raised:
+                error, result = raised, None
+            pipe.send((error, result))
 
 
 def exit_with_parent() -> None:
@@ -160,7 +146,7 @@ def ray_engine(
     errors = ray.exceptions
     lost = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.ObjectLostError)
     try:
-        remote: Any = ray.remote(max_retries=0)(_apply)
+        remote: Any = ray.remote(max_retries=0)(lambda work, item: work(item))
         shared = ray.put(work)  # once for all: it may hold the data
         waiting = {remote.remote(shared, item): item for item in items}
         while waiting:
@@ -174,31 +160,20 @@ def ray_engine(
         ray.shutdown()
 
 
-def _apply(work: Callable[[Item], Result], item: Item) -> Result:
-    return work(item)
-
-
-ENGINES: Mapping[str, Engine] = {"local": process_engine, "ray": ray_engine}
+ENGINES = {"local": process_engine, "ray": ray_engine}
 
 
 def parallel_map(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int, engine: str = "local"
 ) -> Iterator[Result]:
     """Apply a function to every item, in several processes; the results are in the order of the items."""
-    if engine == "local":
-        jobs = min(jobs, os.cpu_count() or 1)
-        if jobs == 1:
-            yield from map(work, items)
-            return
+    jobs = min(jobs, os.cpu_count() or 1) if engine == "local" else jobs
     finished: dict[int, Result] = {}
     awaited = 0
-    placed: list[tuple[int, Item]] = list(enumerate(items))
-    for (position, _), result in ENGINES[engine](partial(_apply_to_placed, work), placed, jobs):
+    for (position, _), result in ENGINES[engine](partial(_apply_to_placed, work), [*enumerate(items)], jobs):
         if isinstance(result, WorkerDied):
-            raise InputError(
-                "a process that was working on this has been ended from outside",
-                hint="it may have run out of memory: take fewer --jobs",
-            )
+            what = "a process that was working on this has been ended from outside"
+            raise InputError(what, hint="it may have run out of memory: take fewer --jobs")
         finished[position] = result
         while awaited in finished:
             yield finished.pop(awaited)

@@ -18,22 +18,23 @@ from msg2.files import write_together
 from msg2.formats import read_graph
 from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
+from msg2.formats.feature_store import FeatureStore, open_store
 from msg2.formats.reading import choose_task
 from msg2.formats.step_table import to_csv
+from msg2.formats.video_files import MEDIA_SUFFIXES, require_video_files
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling import LabelResult, label
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
-from msg2.media.feature_store import FeatureStore, open_store
-from msg2.media.video_files import MEDIA_SUFFIXES, require_video_files
-from msg2.metrics.completion import Additions, additions
+from msg2.metrics.detection import Additions, additions
 from msg2.metrics.graph_scores import violation_rate
+from msg2.options import Count, NonNegativeInteger, options_class
 from msg2.progress import LOGGER, Progress, no_progress, prefix_messages, quiet_logs
 from msg2.simulation import household_world, simulate
-from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation.simulated_features import write_simulation
 from msg2.simulation.simulator import SimulationOptions
-from msg2.states.configuration import FillOptions, TrainingOptions
+from msg2.states.configuration import VARIANT, FillOptions, TrainingOptions
 from msg2.task import Step, Task
 from msg2.text import short_repr
 
@@ -41,19 +42,22 @@ DEMO_WORLD = "Make Coffee"
 """The household world that `msg2 demo` shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class RunOptions:
     """The pipeline (`msg2 run`, `msg2 demo`): a state model that trains in seconds, then the usual inference."""
 
-    variant: str = "evidence"
+    variant: str = VARIANT
     """A name in `msg2.states.configuration.VARIANTS`."""
     encoder: str | None = None
     """The transformer, instead of the variant's own."""
-    epochs: int = 60
-    warmup: int = 10
+    epochs: Count = 60
+    """Passes over the training videos."""
+    warmup: NonNegativeInteger = 10
     """Steps; so short a training has no time for more."""
     method: str = DEFAULT_METHOD
-    seed: int = 0
+    """How graphs are learned."""
+    seed: NonNegativeInteger = 0
+    """Everything random follows from it."""
 
 
 _PAGE = "page.html"
@@ -267,11 +271,10 @@ def run(
         inputs = RunInputs(labels, videos=folder)
     where = inputs.labels if isinstance(inputs.labels, str | Path) else "the labels"
     tasks = to_tasks_with_repeats(inputs.labels)
-    if task is not None:
-        tasks = [choose_task(tasks, task, where)]
+    tasks = tasks if task is None else [choose_task(tasks, task, where)]
     graphs = _read_truths(Path(truth) if truth is not None else inputs.truth, tasks)
-    really_done = [] if inputs.performed is None else to_tasks_with_repeats(inputs.performed)
-    performed = {each.name: each for each in really_done}
+    true_tasks = [] if inputs.performed is None else to_tasks_with_repeats(inputs.performed)
+    performed = {each.name: each for each in true_tasks}
     states.require_torch()
     make_options(options.method, inference)
     known, videos = features or inputs.features, inputs.videos or captions
@@ -285,7 +288,7 @@ def run(
         for video in extract_features(files, known, extraction, jobs=jobs, progress=progress):
             if video.failure is not None:
                 LOGGER.warning("%s has no features: %s", video.video, video.failure)
-    from msg2.states.task_training import trainable_tasks  # needs PyTorch
+    from msg2.states.task_models import trainable_tasks  # needs PyTorch
 
     store = open_store(known)
     results = []

@@ -1,7 +1,5 @@
 """Progress of long work and what is logged meanwhile, for whoever shows it: a progress bar, a web page."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,30 +39,22 @@ class LogCollector(logging.Handler):
 
 @contextmanager
 def collect_logs() -> Iterator[LogCollector]:
-    """Collect what is logged from INFO on, instead of showing it.
-
-    >>> with collect_logs() as logs:
-    ...     LOGGER.warning("the video has no sound")
-    >>> logs.messages
-    [(30, 'the video has no sound')]
-    """
-    before = LOGGER.handlers, LOGGER.level, LOGGER.propagate
-    collector = LogCollector()
+    """Collect what is logged from INFO on, instead of showing it."""
+    before, collector = (LOGGER.handlers, LOGGER.propagate), LogCollector()
     LOGGER.handlers, LOGGER.propagate = [collector], False
-    LOGGER.setLevel(logging.INFO)
     try:
-        yield collector
+        with quiet_logs(logging.INFO):
+            yield collector
     finally:
-        LOGGER.handlers, LOGGER.propagate = before[0], before[2]
-        LOGGER.setLevel(before[1])
+        LOGGER.handlers, LOGGER.propagate = before
 
 
 @contextmanager
-def quiet_logs() -> Iterator[None]:
-    """Log errors only: remarks on single graphs would drown a table of many."""
-    level = LOGGER.level
-    LOGGER.setLevel(logging.ERROR)
+def quiet_logs(level: int = logging.ERROR) -> Iterator[None]:
+    """Log errors only, or from another level on: remarks on single graphs would drown a table of many."""
+    before = LOGGER.level
+    LOGGER.setLevel(level)
     try:
         yield
     finally:
-        LOGGER.setLevel(level)
+        LOGGER.setLevel(before)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -63,14 +63,7 @@ class Sequences:
 
     @staticmethod
     def from_task(task: Task) -> Sequences:
-        """Count the runs of a task.
-
-        >>> from msg2.task import Segment, Video
-        >>> task = Task("t", "ab", [Video(name, [Segment("a"), Segment("b")]) for name in "vw"])
-        >>> sequences = Sequences.from_task(task)
-        >>> sequences.weight.tolist(), sequences.before.tolist()
-        ([2], [[0, 2], [0, 0]])
-        """
+        """Count the runs of a task."""
         columns = task.columns
         each, moments = np.arange(len(columns.videos)), read_moments(columns)
         arrays = (each, columns.video, columns.step, *moments)
@@ -78,32 +71,21 @@ class Sequences:
 
     @staticmethod
     def join(parts: Sequence[Sequences]) -> Sequences:
-        """Join the videos of one task that were read part by part; the order of the parts does not matter.
-
-        >>> from msg2.task import Segment, Video
-        >>> one, two = (Sequences.from_task(Task("t", "ab", [Video(name, [Segment("a")])])) for name in "vw")
-        >>> Sequences.join([two, one]).videos, Sequences.join([two, one]).weight.tolist()
-        (('v', 'w'), [2])
-        """
+        """Join the videos of one task that were read part by part; the order of the parts does not matter."""
         steps = tuple(sorted({name for part in parts for name in part.steps}))
         column = {name: index for index, name in enumerate(steps)}
-        names = [name for part in parts for name in part.videos]
-        order = sorted(range(len(names)), key=names.__getitem__)
-        videos = tuple(names[place] for place in order)
+        columns = [np.array([column[name] for name in part.steps], np.int32) for part in parts]
+        alike = [replace(part, steps=steps, step=own[part.step]) for part, own in zip(parts, columns, strict=True)]
+        every = alike[0].concatenate(*alike[1:])
+        order = sorted(range(len(every.videos)), key=every.videos.__getitem__)
+        videos = tuple(every.videos[place] for place in order)
         for video, following in pairwise(videos):
             if video == following:
-                raise RepeatedVideoError(
-                    f"the video {short_repr(video)} of task {short_repr(parts[0].name)} is in two files",
-                    hint="give every video one file, or put all rows in one table",
-                )
-        first = np.cumsum([0, *(len(part.weight) for part in parts)])
-        run_of_video = np.concatenate([part.run_of_video + low for part, low in zip(parts, first, strict=False)])
-        run = np.concatenate([part.run + np.int32(low) for part, low in zip(parts, first, strict=False)])
-        step = np.concatenate([np.array([column[name] for name in part.steps], np.int32)[part.step] for part in parts])
-        start, end = (np.concatenate([getattr(part, field) for part in parts]) for field in ("start", "end"))
+                what = f"the video {short_repr(video)} of task {short_repr(every.name)} is in two files"
+                raise RepeatedVideoError(what, hint="give every video one file, or put all rows in one table")
         absent: Absent = "skipped" if all(part.absent == "skipped" for part in parts) else "unknown"
-        every = Sequences(steps, videos, run_of_video[order], run, step, start, end, parts[0].name, absent)
-        return every._merge_equal_runs()
+        joined = replace(every, videos=videos, run_of_video=every.run_of_video[order], absent=absent)
+        return joined._merge_equal_runs()
 
     @cached_property
     def weight(self) -> NDArray[np.int64]:
@@ -146,21 +128,20 @@ class Sequences:
         used, run_of_video = np.unique(self.run_of_video[chosen], return_inverse=True)
         position = np.full(len(self.weight), -1, dtype=np.int32)
         position[used] = np.arange(len(used), dtype=np.int32)
-        names = tuple(self.videos[index] for index in chosen.tolist())
-        return replace(self._with_labels(position[self.run] >= 0, position), videos=names, run_of_video=run_of_video)
+        kept = position[self.run] >= 0
+        names, run = tuple(self.videos[index] for index in chosen.tolist()), position[self.run[kept]]
+        return replace(self._with_labels(kept), videos=names, run_of_video=run_of_video, run=run)
 
-    def concatenate(self, other: Sequences) -> Sequences:
-        """The videos of both; `other` has the same steps."""
-        runs = len(self.weight)
-        return replace(
-            self,
-            videos=self.videos + other.videos,
-            run_of_video=np.concatenate([self.run_of_video, other.run_of_video + runs]),
-            run=np.concatenate([self.run, other.run + np.int32(runs)]),
-            step=np.concatenate([self.step, other.step]),
-            start=np.concatenate([self.start, other.start]),
-            end=np.concatenate([self.end, other.end]),
-        )
+    def concatenate(self, *others: Sequences) -> Sequences:
+        """The videos of all, which have the same steps."""
+        parts = (self, *others)
+        first = np.cumsum([0, *(len(part.weight) for part in parts)], dtype=np.int32)
+        run_of_video = np.concatenate([part.run_of_video + low for part, low in zip(parts, first, strict=False)])
+        run = np.concatenate([part.run + low for part, low in zip(parts, first, strict=False)])
+        labels = ("step", "start", "end")
+        step, start, end = (np.concatenate([getattr(part, name) for part in parts]) for name in labels)
+        videos = tuple(chain.from_iterable(part.videos for part in parts))
+        return replace(self, videos=videos, run_of_video=run_of_video, run=run, step=step, start=start, end=end)
 
     def first_occurrences(self) -> Sequences:
         """Only the first occurrence of each step in each run: counts then are counts of videos."""
@@ -220,7 +201,7 @@ class Sequences:
         counts = np.zeros((len(self.steps), len(self.steps)), dtype=np.int64)
         for index in range(len(self.steps)):
             for run, completed in self.completed_at(index):
-                counts[:, index] += count_weighted(completed, self.weight[run])
+                counts[:, index] += np.einsum("rc,r->c", completed, self.weight[run], dtype=np.int64, casting="unsafe")
         counts.flags.writeable = False
         return counts
 
@@ -247,12 +228,9 @@ class Sequences:
         labels = np.arange(len(run)) + np.repeat(first[kept[by_video]] - np.cumsum(length) + length, length)
         return replace(self._with_labels(labels), run_of_video=place[inverse], run=run)
 
-    def _with_labels(
-        self, kept: NDArray[np.bool_] | NDArray[np.intp], run: NDArray[np.int32] | None = None
-    ) -> Sequences:
-        """Some of the labels, with other numbers for the runs where `run` gives them."""
-        number = self.run[kept] if run is None else run[self.run[kept]]
-        return replace(self, run=number, step=self.step[kept], start=self.start[kept], end=self.end[kept])
+    def _with_labels(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Sequences:
+        run, step, start, end = (values[kept] for values in (self.run, self.step, self.start, self.end))
+        return replace(self, run=run, step=step, start=start, end=end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,15 +251,7 @@ class Variants:
 
     @staticmethod
     def from_sequences(sequences: Sequences) -> Variants:
-        """Count the variants of the first occurrences of the steps.
-
-        >>> from msg2.task import Segment, Task, Video
-        >>> runs = [["boil", "pour"], ["boil", "pour"], ["pour"]]
-        >>> videos = [Video(str(n), [Segment(step) for step in run]) for n, run in enumerate(runs)]
-        >>> variants = Variants.from_sequences(Sequences.from_task(Task("tea", ["boil", "pour"], videos)))
-        >>> sorted(zip(variants.start.tolist(), variants.weight.tolist()))
-        [([-1, 0], 1), ([0, 1], 2)]
-        """
+        """Count the variants of the first occurrences of the steps."""
         size, count = len(sequences.steps), len(sequences.weight)
         first = np.searchsorted(sequences.run, np.arange(count + 1))
         start, end = np.empty((2, count, size), dtype=np.int16)
@@ -290,7 +260,7 @@ class Variants:
             part = slice(first[low], first[high])
             cell = (sequences.run[part] - low) * size + sequences.step[part]
             again = np.bincount(cell, minlength=(high - low) * size).reshape(-1, size) > 1
-            repeated += count_weighted(again, sequences.weight[low:high])
+            repeated += np.einsum("rc,r->c", again, sequences.weight[low:high], dtype=np.int64, casting="unsafe")
             began, ended = np.full((high - low, size), -np.inf), np.full((high - low, size), np.inf)
             # Occurrences are in the order of their start: written from the last to the first, the first one stays.
             began.flat[cell[::-1]], ended.flat[cell[::-1]] = sequences.start[part][::-1], sequences.end[part][::-1]
@@ -301,7 +271,7 @@ class Variants:
             end[low:high] = np.where(earlier, start[low:high, None, :], last).min(axis=2, initial=last)
             absent = np.isinf(ended)
             start[low:high][absent], end[low:high][absent] = -1, _NO_END
-        chosen, inverse = _unique_rows(start, end)
+        chosen, inverse = unique_rows(start, end)
         weight = np.bincount(inverse, sequences.weight).astype(np.int64)
         return Variants(sequences.steps, start[chosen], end[chosen], weight, repeated)
 
@@ -312,10 +282,8 @@ class Variants:
 
     def presence(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Count the sets of steps that videos show: which steps, shape (P, N), and the videos of each, shape (P,)."""
-        chosen, inverse = _unique_rows(self.shown)
-        weight = np.zeros(len(chosen), dtype=np.int64)
-        np.add.at(weight, inverse, self.weight)
-        return self.shown[chosen], weight
+        chosen, inverse = unique_rows(self.shown)
+        return self.shown[chosen], np.bincount(inverse, self.weight).astype(np.int64)
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
@@ -358,13 +326,6 @@ def read_moments(columns: LabelColumns) -> tuple[NDArray[np.int32], NDArray[np.i
         moment[order] = count
         moments[:, low:high] = moment.reshape(-1, 2).T
     return moments[0], moments[1]
-
-
-def count_weighted(flags: NDArray[np.bool_], weight: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count flags, each row as often as its weight says."""
-    if (weight == 1).all():
-        return np.asarray(flags.sum(axis=0, dtype=np.int64))
-    return np.asarray(np.einsum("rc,r->c", flags, weight, dtype=np.int64, casting="unsafe"))
 
 
 def _blocks(first: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
@@ -410,7 +371,7 @@ def _first_equal_run(
     return np.array([seen.setdefault(own, number) for number, own in enumerate(runs)], np.intp)
 
 
-def _unique_rows(*tables: NDArray[np.int16] | NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def unique_rows(*tables: NDArray[np.int16] | NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find the first of each distinct row of tables of shape (rows, N), and for every row which of them it is.
 
     The distinct rows are in the order of their hash codes, which does not depend on the order of the rows.

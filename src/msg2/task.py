@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -31,11 +32,7 @@ Absent: TypeAlias = Literal["unknown", "skipped"]
 
 
 def demonstrations_noun(absent: object) -> str:
-    """What people call the demonstrations: those of an event log, where what is absent was skipped, are runs.
-
-    >>> demonstrations_noun("skipped"), demonstrations_noun("unknown")
-    ('runs', 'videos')
-    """
+    """What people call the demonstrations: those of an event log, where what is absent was skipped, are runs."""
     return "runs" if absent == "skipped" else "videos"
 
 
@@ -65,9 +62,8 @@ class Segment:
             if self.start < 0:
                 raise InputError(f"step {short_repr(self.step)} starts at {self.start:g}, before the video does")
             if self.end < self.start:
-                raise InputError(
-                    f"step {short_repr(self.step)} ends at {self.end:g}, before its start at {self.start:g}"
-                )
+                what = f"ends at {self.end:g}, before its start at {self.start:g}"
+                raise InputError(f"step {short_repr(self.step)} {what}")
         if self.confidence is not None and not 0 <= self.confidence <= 1:
             raise InputError(f"step {short_repr(self.step)} has the confidence {self.confidence}, not in 0 … 1")
 
@@ -122,10 +118,8 @@ class Video:
         ordered = tuple(segments)
         timed = {segment.is_timed for segment in ordered}
         if len(timed) > 1:
-            raise InputError(
-                f"video {short_repr(id)} has times on some of its segments only",
-                hint="give start and end on every row, or on none",
-            )
+            what = f"video {short_repr(id)} has times on some of its segments only"
+            raise InputError(what, hint="give start and end on every row, or on none")
         if True in timed:
             ordered = tuple(sorted(ordered, key=lambda s: (s.start, s.end, s.step)))
         object.__setattr__(self, "id", id)
@@ -166,7 +160,7 @@ class Video:
         return Video(self.id, cut, self.sentences)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Task:
     """Many demonstrations of one task. Steps are sorted by name and videos by id: their order means nothing.
 
@@ -183,8 +177,7 @@ class Task:
     name: str
     steps: tuple[Step, ...]
     absent: Absent
-    _videos: tuple[Video, ...] | None
-    _columns: LabelColumns | None
+    _labels: tuple[Video, ...] | LabelColumns
 
     def __init__(self, name: str, steps: Iterable[Step], videos: Iterable[Video], absent: Absent = "unknown") -> None:
         ordered_steps, ordered_videos = tuple(sorted(steps)), tuple(sorted(videos, key=lambda v: v.id))
@@ -199,13 +192,9 @@ class Task:
         for video in ordered_videos:
             for segment in video.segments:
                 if segment.step not in known:
-                    raise InputError(
-                        f"video {short_repr(video.id)} has the step {short_repr(segment.step)}, "
-                        f"which is not among the steps of task {short_repr(name)}"
-                    )
-        fields = {"name": name, "steps": ordered_steps, "absent": absent, "_videos": ordered_videos, "_columns": None}
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+                    stranger = f"video {short_repr(video.id)} has the step {short_repr(segment.step)}"
+                    raise InputError(f"{stranger}, which is not among the steps of task {short_repr(name)}")
+        self.__dict__.update(name=name, steps=ordered_steps, absent=absent, _labels=ordered_videos)
 
     @staticmethod
     def from_columns(name: str, steps: Sequence[Step], columns: LabelColumns, absent: Absent = "unknown") -> Task:
@@ -227,36 +216,33 @@ class Task:
         Task
         """
         task = object.__new__(Task)
-        fields = {"name": name, "steps": tuple(steps), "absent": absent, "_videos": None, "_columns": columns}
-        for field, value in fields.items():
-            object.__setattr__(task, field, value)
+        task.__dict__.update(name=name, steps=tuple(steps), absent=absent, _labels=columns)
         return task
 
-    @property
+    @cached_property
     def videos(self) -> tuple[Video, ...]:
         """The videos by id; those of arrays are made at the first time."""
-        if self._videos is None:
-            object.__setattr__(self, "_videos", tuple(self))
-        return self._videos or ()
+        return self._labels if isinstance(self._labels, tuple) else tuple(self)
 
     @property
     def is_columnar(self) -> bool:
         """Whether the labels are kept as arrays: names and times only, without sources, confidences and narration."""
-        return self._columns is not None
+        return isinstance(self._labels, LabelColumns)
 
     @property
     def columns(self) -> LabelColumns:
         """The labels as arrays."""
-        return self._columns or LabelColumns.from_videos(self.videos, self.steps)
+        labels = self._labels
+        return labels if isinstance(labels, LabelColumns) else LabelColumns.from_videos(labels, self.steps)
 
     def __len__(self) -> int:
-        return len(self._columns.videos if self._videos is None and self._columns is not None else self.videos)
+        return len(self._labels)
 
     def __iter__(self) -> Iterator[Video]:
         """The videos; those of arrays are made one at a time, and not kept."""
-        if self._videos is None and self._columns is not None:
-            return self._columns.make_videos(self.steps)
-        return iter(self.videos)
+        if isinstance(self._labels, tuple) or "videos" in self.__dict__:
+            return iter(self.videos)
+        return self._labels.make_videos(self.steps)
 
     def __eq__(self, other: object) -> bool:
         return self._identity() == other._identity() if isinstance(other, Task) else NotImplemented
@@ -273,8 +259,8 @@ class Task:
     @property
     def labels(self) -> int:
         """How many labels the videos have."""
-        columns = self._columns
-        return len(columns.step) if columns is not None else sum(len(video.segments) for video in self.videos)
+        labels = self._labels
+        return len(labels.step) if isinstance(labels, LabelColumns) else sum(len(video.segments) for video in labels)
 
     def with_videos(self, videos: Iterable[Video]) -> Task:
         """The same task and steps with other videos."""
@@ -299,14 +285,14 @@ class Task:
 
     def select(self, places: Sequence[int]) -> Task:
         """The videos at some places, which ascend; what is kept as arrays stays so."""
-        if self._videos is None and self._columns is not None:
-            return Task.from_columns(self.name, self.steps, self._columns.select(places), self.absent)
+        if isinstance(self._labels, LabelColumns):
+            return Task.from_columns(self.name, self.steps, self._labels.select(places), self.absent)
         return self.with_videos(self.videos[place] for place in places)
 
     def with_first_labels(self) -> Task:
         """Only the first segment of each step in each video."""
-        if self._columns is not None:
-            return Task.from_columns(self.name, self.steps, self._columns.first_labels(len(self.steps)), self.absent)
+        if isinstance(self._labels, LabelColumns):
+            return Task.from_columns(self.name, self.steps, self._labels.first_labels(len(self.steps)), self.absent)
         return self.with_videos(video.with_first_labels() for video in self.videos)
 
     def with_sure_drafts(self, least: float) -> Task:
@@ -342,6 +328,9 @@ class LabelColumns:
     end: NDArray[np.float64]
     is_timed: bool = True
 
+    def __len__(self) -> int:
+        return len(self.videos)
+
     @staticmethod
     def from_videos(videos: Sequence[Video], steps: Sequence[Step]) -> LabelColumns:
         """The labels of videos."""
@@ -376,15 +365,10 @@ class LabelColumns:
         import numpy as np
 
         names = tuple(self.videos[place] for place in places)
-        if isinstance(places, range) and places.step == 1:
-            first, last = np.searchsorted(self.video, [places.start, places.stop])
-            own: slice | NDArray[np.bool_] = slice(first, last)
-            video = self.video[own] - np.int32(places.start)
-        else:
-            position = np.full(len(self.videos), -1, np.int32)
-            position[list(places)] = np.arange(len(places), dtype=np.int32)
-            own = position[self.video] >= 0
-            video = position[self.video[own]]
+        low, high = (np.searchsorted(self.video, np.array(places, np.int32), side) for side in ("left", "right"))
+        length = high - low
+        own = np.arange(length.sum()) + np.repeat(low - np.cumsum(length) + length, length)
+        video = np.repeat(np.arange(len(names), dtype=np.int32), length)
         return LabelColumns(names, video, self.step[own], self.start[own], self.end[own], self.is_timed)
 
     def make_videos(self, steps: Sequence[Step]) -> Iterator[Video]:

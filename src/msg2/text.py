@@ -1,36 +1,25 @@
 """Names are data: whatever they hold, they are shown as text, and no format breaks on them."""
 
-from __future__ import annotations
-
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping
 
+_VISIBLE: dict[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "␡",
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), "�"),
+    **dict.fromkeys((plane + last for plane in range(0, 0x110000, 0x10000) for last in (0xFFFE, 0xFFFF)), "�"),
+}
+"""What stands for control characters, halves of surrogate pairs and codes that are no characters."""
+
 
 def escape_control_characters(text: str) -> str:
-    r"""Make visible what no XML, DOT or Mermaid file may hold: control characters, halves of surrogate pairs.
-
-    >>> escape_control_characters("boil\x00 water\n\ud800")
-    'boil␀ water\n�'
-    """
-    return "".join(character if character in "\n\t" else _visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    return "�" if 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE else character
+    """Make visible what no XML, DOT or Mermaid file may hold: control characters, halves of surrogate pairs."""
+    return text.translate(_VISIBLE)
 
 
 def one_line(text: str) -> str:
-    r"""Put `text` on one line, without control characters; never empty, so that there is something to see.
-
-    >>> one_line("boil\n  water"), one_line(" ")
-    ('boil water', '␣')
-    """
+    """Put `text` on one line, without control characters; never empty, so that there is something to see."""
     return " ".join(escape_control_characters(text).split()) or "␣"
 
 
@@ -65,11 +54,7 @@ def _ems(character: str) -> float:
 
 
 def name_fault(name: str) -> str | None:
-    """What is wrong with the name of a step, video or task, to be read after "has"; None where nothing is.
-
-    >>> name_fault("stir"), name_fault(" \\t"), name_fault("a\\0b")
-    (None, 'a name of white space only', 'a name with a NUL character')
-    """
+    """What is wrong with the name of a step, video or task, to be read after "has"; None where nothing is."""
     if not name:
         return "an empty name"
     if "\0" in name:
@@ -84,11 +69,7 @@ def _is_visible(character: str) -> bool:
 
 
 def fold_lookalikes(name: str) -> str:
-    """The same text for names that look the same: case, white space, Unicode form, invisible and borrowed letters.
-
-    >>> fold_lookalikes("Flip  br\u0435ad") == fold_lookalikes("flip\u200bbread")
-    True
-    """
+    """The same text for names that look the same: case, white space, Unicode form, invisible and borrowed letters."""
     latin = unicodedata.normalize("NFKC", name).translate(_BORROWED)
     return "".join(character for character in latin if _is_visible(character)).casefold()
 
@@ -112,9 +93,5 @@ def join_names(names: Iterable[str], *, most: int = 10, limit: int = 60) -> str:
 
 
 def join_counts(counts: Mapping[str, int]) -> str:
-    """Names in quotes, sorted, each with its count in brackets; the first ten.
-
-    >>> join_counts({"schedule": 3})
-    "'schedule' (3)"
-    """
+    """Names in quotes, sorted, each with its count in brackets; the first ten."""
     return ", ".join(f"{short_repr(name)} ({count})" for name, count in sorted(counts.items())[:10])

@@ -30,7 +30,7 @@ SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height
 def ask(address: str, path: str, body: Any = None) -> Any:
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{address}api/{path}", content, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=300) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         return json.load(answer)
 
 
@@ -147,7 +147,7 @@ def test_what_others_tell_is_seen_at_once(page: Any, app: tuple[str, str]) -> No
     ask(address, f"runs/{run}/events", {"saw": {"fry": 0.8, "serve": 0.2}})
     expect(page.get_by_role("alert")).to_contain_text("looks like a mistake")
     request = urllib.request.Request(f"{address}api/runs/{run}", method="DELETE")
-    urllib.request.urlopen(request, timeout=300).close()
+    urllib.request.urlopen(request, timeout=600).close()
     expect(page.locator("#status")).to_have_text("This run was removed; start over.")
     page.get_by_role("button", name="Start over").click()
     expect(page.get_by_role("alert")).to_be_empty()

@@ -20,14 +20,13 @@ from msg2.assist.forecasting import fit_end_probability
 from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster
 from msg2.assist.rankers import recency
 from msg2.drawing.diagram import build_diagram
-from msg2.drawing.page_data import page_data, steps_in_diagram
+from msg2.drawing.graph_page import page_data
 from msg2.drawing.page_parts import asset
 from msg2.formats import read
 from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer
 from msg2.metrics import score_graph
-from msg2.simulation import household_world, random_world, simulate
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions, household_world, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import one_line
@@ -793,7 +792,7 @@ def forecasts_of_the_page(
     asked, names = [], []
     for graph, task, prefixes in cases:
         drawn = build_diagram(graph)
-        steps = steps_in_diagram(drawn)
+        steps = list(drawn.steps)
         names.append(steps)
         # As it stands in a page.
         data = json.loads(json.dumps(page_data(graph, drawn, task)))
@@ -1083,7 +1082,7 @@ def test_the_picture_is_saved(coffee_page: Any, tmp_path: Path) -> None:
         group.get("class", "").split()[0] for group in root.iter("{http://www.w3.org/2000/svg}g") if group.get("class")
     ]
     drawn = build_diagram(graph)
-    assert (groups.count("node"), groups.count("edge")) == (len(drawn.boxes), len(drawn.arrows))
+    assert (groups.count("node"), groups.count("edge")) == (len(drawn.nodes), len(drawn.arrows))
     original = re.search(r'viewBox="([^"]+)"', drawing.svg(graph))
     assert original
     assert [float(v) for v in root.get("viewBox", "").split()] == [float(v) for v in original[1].split()]
@@ -1125,7 +1124,7 @@ def test_the_table_fits_the_screen_and_the_paper(open_page: Open, width: int, me
 def test_without_its_script_the_page_can_be_read(open_page: Open) -> None:
     graph, _, _ = coffee()
     page = open_page(coffee_html(), java_script_enabled=False)
-    assert page.locator("#graph g.node").count() == len(build_diagram(graph).boxes)
+    assert page.locator("#graph g.node").count() == len(build_diagram(graph).nodes)
     assert page.locator("table.steps tbody tr").count() == len(graph.steps)
     assert not page.locator("button, input, select").filter(visible=True).count()
 

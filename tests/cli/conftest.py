@@ -73,7 +73,7 @@ def shell(command: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
     def run(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
         path = {"PATH": f"{command.parent}:/usr/bin:/bin", **environment}
         return subprocess.run(
-            ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, env=path, capture_output=True, text=True, timeout=60,
+            ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, env=path, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
 

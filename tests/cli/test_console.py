@@ -53,7 +53,7 @@ def test_a_pipe_has_no_width(msg2, tmp_path: Path) -> None:
 def test_a_narrow_terminal(command: Path, table: Path, environment: dict[str, str]) -> None:
     leader, follower = pty.openpty()
     variables = {"COLUMNS": "40", "TERM": "xterm", **environment}
-    subprocess.run([command, "describe", table], stdout=follower, env=variables, check=True, timeout=60)
+    subprocess.run([command, "describe", table], stdout=follower, env=variables, check=True, timeout=600)
     os.close(follower)
     shown = os.read(leader, 100_000).decode()
     os.close(leader)
@@ -103,9 +103,9 @@ def run_on_terminal(arguments: list[str | Path], stream: Literal["stdout", "stde
     reader = threading.Thread(target=read)
     reader.start()
     streams = {stream: follower, pipe: subprocess.PIPE}
-    done = subprocess.run(arguments, **streams, env=environment, check=True, timeout=120)
+    done = subprocess.run(arguments, **streams, env=environment, check=True, timeout=600)
     os.close(follower)
-    reader.join(timeout=10)
+    reader.join(timeout=600)
     os.close(leader)
     return shown.decode(), getattr(done, pipe).decode()
 

@@ -24,6 +24,7 @@ def make_parts(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install 'msg2[ray]')")
 def test_a_local_ray_gives_the_same_bytes(tmp_path: Path, apart) -> None:
     parts = make_parts(tmp_path / "tea")
@@ -38,7 +39,7 @@ def test_a_local_ray_gives_the_same_bytes(tmp_path: Path, apart) -> None:
                 ("check", tmp_path / "local.json", parts, "--json"),
             ):
                 program = apart.start(COMMAND, *command, *options, RAY_TMPDIR=folder)
-                out, complaint = program.communicate(timeout=240)
+                out, complaint = program.communicate(timeout=600)
                 assert (program.returncode, complaint.replace(str(tmp_path), "")) == (0, "")
                 said[engine, command[0]] = out.replace(engine, "")
         assert not apart.running(patience=10)

@@ -67,7 +67,7 @@ DATA: dict[str, tuple[str | bytes, str]] = {
         'video,step,start,end\nv,a,0,"1,000"\n',
         "row 2: the end '1,000' has a decimal comma",
     ),
-    "infinity": ("video,step,start,end\nv,a,0,inf\n", "row 2: step 'a' has the end inf"),
+    "infinity": ("video,step,start,end\nv,a,0,inf\n", "row 2: the end inf is not a finite number"),
     "half a character": ('{"video": "v", "step": "\\udfff"}\n', "row 1: has half of a surrogate pair"),
     "a warning before it": ("video,step,x,start,end\nv,a,,0,1\nv,b,,2,1\n", "row 3: step 'b' ends at 1"),
 }
@@ -317,10 +317,10 @@ def interrupted(arguments: list[str | Path], when: Callable[[], bool], **options
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     ) as process:  # type: ignore[call-overload]
         start = time.monotonic()
-        while not when() and time.monotonic() < start + 20:
-            time.sleep(0.05)
+        while not when() and time.monotonic() < start + 600:
+            time.sleep(0.002)  # the whole program may take less than 0.1 s
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers hear it too
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=600)
         return process.returncode, out, err
 
 
@@ -341,12 +341,15 @@ def test_an_interrupt_is_one_line(command: Path, tmp_path: Path, jobs: str) -> N
 )
 def test_an_interrupt_at_any_moment_is_one_line(command: Path, graph: Path, arguments: list[str]) -> None:
     """From the start of the program to its end, Python's own first moments apart."""
-    began = time.monotonic()
-    subprocess.run([command, *arguments], cwd=graph.parent, check=True, capture_output=True)
-    whole = time.monotonic() - began
+    times = []
+    for _ in range(3):  # the first may be slow
+        began = time.monotonic()
+        subprocess.run([command, *arguments], cwd=graph.parent, check=True, capture_output=True)
+        times.append(time.monotonic() - began)
+    whole = min(times)
     ends = set()
-    for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0):
-        due = time.monotonic() + 0.05 + share * whole
+    for share in (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0):
+        due = time.monotonic() + min(0.05, whole / 2) + share * whole
         code, _, err = interrupted([command, *arguments], lambda due=due: time.monotonic() > due, cwd=graph.parent)
         assert (code, err) in ((130, "msg2: interrupted\n"), (0, "")), share
         ends.add(code)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.media.encoders import HashedWords
-from msg2.media.feature_store import open_store
+from msg2.formats.feature_store import open_store
+from msg2.text_encoders import HashedWords
 
 HEADER = "WEBVTT\n\n"
 

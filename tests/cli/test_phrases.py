@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msg2.media.feature_store import Encoders, VideoFeatures, write_store
+from msg2.formats.feature_store import Encoders, VideoFeatures, write_store
 
 STEPS = {"dip": "dip it", "fry": '<script>"fry"</script>', "whisk": "whisk the eggs"}
 

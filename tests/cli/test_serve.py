@@ -103,7 +103,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
 
 def status_of(address: str, **headers: str) -> int:
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=600) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -123,7 +123,7 @@ def test_the_browser_opens_with_a_token_that_no_command_line_shows(tmp_path: Pat
             assert len(token) >= 32
             assert opened.startswith("file:///")
             assert token not in opened
-            with urllib.request.urlopen(opened, timeout=20) as page:
+            with urllib.request.urlopen(opened, timeout=600) as page:
                 assert f"url={address}" in page.read().decode()
             assert (tmp_path / "work" / "token").read_text() == f"{token}\n"
             assert status_of(f"{plain}api/data") == 401

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import msg2 as package
-from msg2.media.feature_store import open_store
+from msg2.formats.feature_store import open_store
 from msg2.metrics.graph_scores import violation_rate
 from msg2.simulation import household_world, household_worlds, simulate, simulate_features
 from msg2.simulation.simulated_features import FeatureOptions

@@ -90,7 +90,7 @@ def test_an_answer_comes_before_the_next_event(command: Path, graph: Path) -> No
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["progress"] == ["whisk"]
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=600) == 0
 
 
 def test_what_the_run_cannot_be_made_of(msg2: Msg2, graph: Path, tmp_path: Path) -> None:

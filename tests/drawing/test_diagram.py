@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from msg2 import drawing
 from msg2.drawing.diagram import build_diagram
-from msg2.drawing.dot import to_dot
-from msg2.drawing.picture import render_svg
+from msg2.drawing.dot import render_svg, to_dot
+from msg2.drawing.style import OPERATORS
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 from msg2.inference import infer
@@ -119,15 +119,15 @@ def test_an_and_is_drawn_only_beside_or_inside_of_an_or() -> None:
     for formula, expected in cases:
         graph = SubtaskGraph("t", "abcde", {"e": formula})
         diagram = build_diagram(graph, reduce=False)
-        assert sorted(box.name for box in diagram.boxes if box.kind != "step") == expected, formula
+        assert sorted(OPERATORS[node.kind].name for node in diagram.nodes if node.kind != "step") == expected, formula
         # Every step of the formula still leads to e, and nothing hangs in the air.
         into = {arrow.target: arrow for arrow in diagram.arrows}
         for name in formula.steps:
             (here,) = [arrow for arrow in diagram.arrows if arrow.before == name]
             while here.target != "s4":
-                assert here.is_alternative == (here.target in {box.id for box in diagram.boxes if box.kind == "any"})
+                assert here.is_alternative == (here.target in {node.id for node in diagram.nodes if node.kind == "any"})
                 (here,) = [arrow for arrow in diagram.arrows if arrow.source == here.target]
-        assert {arrow.source for arrow in diagram.arrows} | set(into) <= {box.id for box in diagram.boxes}
+        assert {arrow.source for arrow in diagram.arrows} | set(into) <= {node.id for node in diagram.nodes}
 
 
 # -- more than "needs" ------------------------------------------------------------------------------------------------

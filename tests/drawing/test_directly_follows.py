@@ -11,7 +11,7 @@ import pytest
 
 from msg2 import drawing
 from msg2.drawing import PictureOptions
-from msg2.drawing.directly_follows import directly_follows
+from msg2.drawing.dot import directly_follows
 from msg2.errors import InputError
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions

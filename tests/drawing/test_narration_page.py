@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 from msg2.drawing.page_parts import step_phrases_page
-from msg2.media.narration import PhraseStatistics, phrases_around_steps
+from msg2.metrics.step_phrases import PhraseStatistics, phrases_around_steps
 from msg2.task import Segment, Sentence, Task, Video
 
 NASTY = "<script>alert(1)</script> & more"

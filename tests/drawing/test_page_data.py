@@ -19,7 +19,7 @@ from msg2.assist import check
 from msg2.assist.forecasting import fit_end_probability
 from msg2.assist.learned_forecaster import fit_forecaster
 from msg2.drawing.diagram import build_diagram
-from msg2.drawing.page_data import page_data
+from msg2.drawing.graph_page import page_data
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, formula_from_json, step
 from msg2.task import Segment, Task, Video
@@ -161,7 +161,7 @@ def test_mistakes_of_all_kinds(coffee: SubtaskGraph, monkeypatch: pytest.MonkeyP
     report = check(graph, task)
     for probability, shown in ((0.49, None), (0.8125, 0.812)):
         unsure = replace(report, mistakes=[replace(one, probability=probability) for one in report.mistakes])
-        monkeypatch.setattr("msg2.drawing.page_data.check", lambda *_, unsure=unsure: unsure)
+        monkeypatch.setattr("msg2.drawing.graph_page.check", lambda *_, unsure=unsure: unsure)
         (video,) = [one for one in page_data(graph, build_diagram(graph), task)["videos"] if one["id"] == "order"]
         assert [mistake["probability"] for mistake in video.get("mistakes", [])] == ([] if shown is None else [shown])
 

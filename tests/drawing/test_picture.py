@@ -14,7 +14,8 @@ from PIL import Image
 
 from msg2 import drawing
 from msg2.drawing import PictureOptions
-from msg2.drawing.diagram import KIND_WORDS, build_diagram
+from msg2.drawing.diagram import build_diagram
+from msg2.drawing.style import SIGNS
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
 
@@ -132,9 +133,9 @@ def test_a_full_legend_names_everything_that_occurs(coffee: SubtaskGraph, cpr: S
         }
         assert set(build_diagram(graph).drawn_kinds) == {kind for kind, does in occurs.items() if does}
         svg = drawing.svg(graph, picture=PictureOptions(legend=True)).replace("&#45;", "-")
-        for kind, words in KIND_WORDS.items():
+        for kind, sign in SIGNS.items():
             if kind != "needs":  # also a word of the full names
-                assert (f"{words}</text>" in svg) == occurs[kind], (kind, words)
+                assert (f"{sign.words}</text>" in svg) == occurs[kind], (kind, sign)
 
 
 def test_no_legend(coffee: SubtaskGraph) -> None:

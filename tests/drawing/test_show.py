@@ -15,11 +15,12 @@ import pygraphviz
 import pytest
 
 from msg2 import drawing
+from msg2.drawing import dot, mermaid
 from msg2.drawing.diagram import build_diagram
 from msg2.drawing.mermaid import to_mermaid
+from msg2.drawing.page_parts import escape_name
 from msg2.errors import InputError
-from msg2.formats.graph_reader import to_graphml
-from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl
+from msg2.formats.graph_reader import pddl_identifiers, problem_path, to_graphml, to_pddl
 from msg2.graph import Formula, SubtaskGraph, all_of, any_of, negation, step
 from msg2.text import escape_control_characters, one_line
 
@@ -48,6 +49,12 @@ def test_unknown_suffix(name: str, cpr: SubtaskGraph, tmp_path: Path) -> None:
     ):
         cpr.show(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def test_names_are_quoted_for_every_format() -> None:
+    assert dot.quote('<b> \\N "x"') == r'"&lt;b&gt; \\N \"x\""'
+    assert mermaid.quote('say "hi" & <b>') == '"say #34;hi#34; #38; #60;b#62;"'
+    assert escape_name("stir & taste") == "<bdi>stir &amp; taste</bdi>"
 
 
 def test_only_pictures_compare(cpr: SubtaskGraph, tmp_path: Path) -> None:

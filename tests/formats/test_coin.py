@@ -56,5 +56,5 @@ def test_broken_coin(tmp_path: Path, change: dict[str, Any], complaint: str) -> 
 
 def test_a_video_without_a_name(tmp_path: Path) -> None:
     (tmp_path / "COIN.json").write_text(json.dumps(coin()).replace('"bb"', '""'))
-    with pytest.raises(InputError, match=r"COIN.json: a video has an empty id"):
+    with pytest.raises(InputError, match=r"COIN.json: the name of the video or of the task is empty"):
         read_all(tmp_path / "COIN.json")

@@ -115,7 +115,7 @@ def test_paths(tmp_path: Path) -> None:
         to_task("")
     with pytest.raises(InputError, match=r"takes no tier"):
         to_task(path, "tea", tier="x")
-    with pytest.raises(InputError, match=r"no option 'depth' for reading"):
+    with pytest.raises(InputError, match=r"no option 'depth'"):
         to_task(path, "tea", depth=3)
 
 

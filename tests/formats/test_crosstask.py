@@ -46,10 +46,10 @@ def test_a_release_whose_list_of_videos_is_lost(release: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("annotations/7_x.csv", "1,0,1\n4,0,1\n", r"7_x.csv, row 2: the step number 4 is unknown, .* has 1 … 3"),
-        ("annotations/7_x.csv", "0,0,1\n", r"row 1: the step number 0 is unknown"),
-        ("annotations/7_x.csv", "1,0\n", r"row 1: the row has 2 fields, not three"),
-        ("annotations/7_x.csv", "1,0,1\n\npour,0,1\n", r"row 3: 'pour,0,1' is not a step's number"),
+        ("annotations/7_x.csv", "1,0,1\n4,0,1\n", r"7_x.csv, row 2: '4,0,1' is not the number of a step .1 … 3."),
+        ("annotations/7_x.csv", "0,0,1\n", r"row 1: '0,0,1' is not the number of a step"),
+        ("annotations/7_x.csv", "1,0\n", r"row 1: there are 3 columns, but the row has 2"),
+        ("annotations/7_x.csv", "1,0,1\n\npour,0,1\n", r"row 3: 'pour,0,1' is not the number of a step"),
         ("annotations/7_x.csv", "1,5,1\n", r"row 1: step 'boil water' ends at 1, before its start at 5"),
         ("annotations/7_x.csv", "1,nan,1\n", r"row 1: step 'boil water' has the start nan"),
         ("annotations/9_x.csv", "1,0,1\n", r"9_x.csv: the task '9' in the file's name is not in tasks_primary.txt"),

@@ -224,7 +224,7 @@ def test_epic_tent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         ((",5449,4", ",5449,12"), "row 2: the action '12' is unknown, there are 0 … 11"),
         (("6279", "6280"), "row 2: the frame '6280' is not that of the time '00:03:29:09', with 30 to a second"),
         (("00:03:29:09", "3:29"), "row 2: the frame '6279' is not that of the time '3:29'"),
-        (("\n1,-1", "\n,-1"), "row 2: the subject is empty"),
+        (("\n1,-1", "\n,-1"), "row 2: the name of the video or of the task is empty"),
         (("00:03:48:15,6279,6855", "00:03:28:15,6279,6255"), "row 2: step 'instruction' ends at 208.5, before"),
     ],
 )

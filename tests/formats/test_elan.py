@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.formats import read, read_all
-from msg2.formats.elan_writer import to_elan
+from msg2.formats.elan import _file_names, to_elan
 from msg2.formats.reading import WriteOptions
 from msg2.formats.registry import write
 from msg2.formats.source import Source
-from msg2.simulation import household_worlds, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import name_fault
@@ -124,11 +123,11 @@ def test_elan_boundaries_without_a_time_lie_evenly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (('"4000"', '"4.5"'), "row 5: the time '4.5' is not a number of milliseconds"),
-        (('"4000"', f'"{"9" * 400}"'), "row 5: the time '999"),
+        (('"4000"', '"4.5"'), "v.eaf: the time '4.5' is not a number of milliseconds"),
+        (('"4000"', f'"{"9" * 400}"'), "v.eaf: the time '999"),
         (('"4000"', '"500"'), "annotation a0: step 'a' ends at 0.5, before its start at 1"),
-        (('TIME_UNITS="milliseconds"', 'TIME_UNITS="PAL-frames"'), "row 3: the unit of time is 'PAL-frames'"),
-        (('REF2="t4"', 'REF2="t9"'), "row 6: the time 't9' is not in <TIME_ORDER>"),
+        (('TIME_UNITS="milliseconds"', 'TIME_UNITS="PAL-frames"'), "v.eaf: the unit of time is 'PAL-frames'"),
+        (('REF2="t4"', 'REF2="t9"'), "v.eaf: the time 't9' is not in <TIME_ORDER>"),
         ((">a<", "><"), "annotation a0: is empty\n  its value is the name of the step"),
         (("<HEADER", "<!-- \f --><HEADER"), "row 3: is not valid XML"),
         (('<?xml version="1.0" encoding="UTF-8"?>', '<!DOCTYPE x [<!ENTITY e "">]>'), "row 1: defines the entity 'e'"),
@@ -319,3 +318,8 @@ def test_another_medium_and_other_data(tmp_path: Path) -> None:
     other = Task("other", task.steps, task.videos)
     (plain,) = write(other, tmp_path / "y.eaf", WriteOptions(original=Source.of_data(path)))
     assert list(annotations(plain)) == ["steps"]
+
+
+def test_files_are_named_after_plain_ids() -> None:
+    assert _file_names(["xQ-1_a", "v1.2"]) == ["xQ-1_a", "v1.2"]
+    assert _file_names(["../x", "a", "A"]) == ["x", "a", "a-2"]

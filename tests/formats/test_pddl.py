@@ -13,10 +13,9 @@ from unified_planning.io import PDDLReader
 from unified_planning.shortcuts import Compiler, OneshotPlanner, get_environment
 
 from msg2.errors import InputError
-from msg2.formats.pddl import pddl_identifiers, problem_path, to_pddl_problem
+from msg2.formats.graph_reader import pddl_identifiers, problem_path, to_pddl, to_pddl_problem
 from msg2.graph import SubtaskGraph, all_of, any_of, negation, step
-from msg2.simulation import household_worlds, random_world
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions, household_worlds, random_world
 
 
 @pytest.fixture
@@ -166,3 +165,38 @@ def test_what_must_be_done_is_in_the_goal() -> None:
     assert set(re.findall(r"\(done-(.)\)", goal)) == {"a", "c", "d"}
     unsaid = SubtaskGraph("t", "abcde", needs)
     assert set(re.findall(r"\(done-(.)\)", to_pddl_problem(unsaid).split("(:goal ")[1])) == {"b", "d"}
+
+
+def test_the_text_of_a_small_graph() -> None:
+    tea = SubtaskGraph("tea", ["boil water", "pour"], {"pour": step("boil water")})
+    assert (
+        to_pddl(tea)
+        == """; tea
+(define (domain tea)
+  (:requirements :strips)
+  (:predicates
+    (done-boil-water)
+    (done-pour))
+
+  ; boil water
+  (:action boil-water
+    :parameters ()
+    :precondition (and)
+    :effect (done-boil-water))
+
+  ; pour
+  (:action pour
+    :parameters ()
+    :precondition (done-boil-water)
+    :effect (done-pour)))
+"""
+    )
+    assert (
+        to_pddl_problem(tea)
+        == """; tea
+(define (problem do-tea)
+  (:domain tea)
+  (:init)
+  (:goal (and (done-pour))))
+"""
+    )

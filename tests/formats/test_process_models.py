@@ -175,6 +175,14 @@ def test_pm4py_opens_them_and_accepts_the_same_runs(tmp_path: Path) -> None:
     assert any(False in found for found in expected)
     (tmp_path / "models.json").write_text(json.dumps(files))
     command = [python, PEER, "models", tmp_path / "models.json", tmp_path / "found.json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "found.json").read_text()) == expected
+
+
+def test_the_elements_of_a_small_graph() -> None:
+    tea = {"task": "tea", "steps": ["boil", "pour"], "preconditions": {"pour": step("boil")}}
+    process = to_bpmn(SubtaskGraph(**tea, optional=["boil"]))
+    assert [process.count(f"<bpmn:{tag} ") for tag in ("task", "exclusiveGateway", "sequenceFlow")] == [2, 2, 6]
+    net = to_pnml(SubtaskGraph(**tea))
+    assert [net.count(f"<{tag} ") for tag in ("place", "transition", "arc")] == [8, 5, 12]

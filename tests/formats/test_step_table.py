@@ -19,8 +19,7 @@ from msg2.formats import read, read_all
 from msg2.formats.conversion import to_dataframe
 from msg2.formats.registry import WRITE_SUFFIXES, write
 from msg2.formats.step_table import _json_lines, to_csv, to_parquet
-from msg2.simulation import household_world, household_worlds, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 from msg2.text import name_fault

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.formats.times import NumberParser, parse_clock
+from msg2.formats.tables import ColumnBuilder
+from msg2.formats.times import parse_clock, parse_numbers
 
 
 @given(st.integers(0, 30 * 3600 * 1000))
@@ -35,12 +38,17 @@ def test_what_is_no_clock_time(text: str) -> None:
     ],
 )  # fmt: skip
 def test_numbers(separator: str, text: str, expected: float | None) -> None:
-    assert NumberParser(separator).parse("start", text) == expected
+    (number,) = _parse([text], separator)
+    assert number == expected or (expected is None and np.isnan(number))
+
+
+def _parse(texts: list[str], separator: str = ",", milliseconds: Sequence[str] = ()) -> list[float]:
+    numbers, _ = parse_numbers({"start": ColumnBuilder(texts).column()}, separator, milliseconds)
+    return numbers["start"].tolist()
 
 
 def test_nothing_is_nothing_in_any_notation() -> None:
-    parser = NumberParser(",")
-    assert [parser.parse("start", text) for text in ("0", "0:05", "0:00", "0.0")] == [0, 5, 0, 0]
-    with pytest.raises(InputError, match=r"'7' is written in seconds, the times above with colons"):
-        parser.parse("start", "7")
-    assert NumberParser(",", {"start"}).parse("start", "1500") == 1.5
+    assert _parse(["0", "0:05", "0:00", "0.0"]) == [0, 5, 0, 0]
+    with pytest.raises(InputError, match=r"times are written in seconds and with colons"):
+        _parse(["0:05", "7"])
+    assert _parse(["1500"], ",", ["start"]) == [1.5]

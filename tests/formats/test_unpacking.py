@@ -18,7 +18,7 @@ from scipy.io import savemat
 
 import msg2
 from msg2.errors import InputError
-from msg2.formats import read_all, read_graph, source
+from msg2.formats import archives, read_all, read_graph, source
 
 
 def packed_table(path: Path, rows: int) -> None:
@@ -63,9 +63,9 @@ BOMBS: dict[str, tuple[Callable[[Path, int], None], Callable[[Path], object]]] =
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_budget(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, read = BOMBS[name]
-    make(tmp_path / name, 5000 * (source.COLUMN_ROWS_PER_ROW if name == "t.parquet" else 1))
-    monkeypatch.setattr(source, "LEAST_ROWS", 4000)
-    monkeypatch.setattr(source, "LEAST_BYTES", 700_000)
+    make(tmp_path / name, 5000 * (archives.COLUMN_ROWS_PER_ROW if name == "t.parquet" else 1))
+    monkeypatch.setattr(archives, "LEAST_ROWS", 4000)
+    monkeypatch.setattr(archives, "LEAST_BYTES", 700_000)
     with pytest.raises(InputError, match=rf"{re.escape(name)}: unpacks to more than .*\n.*MSG2_UNPACK=10") as caught:
         read(tmp_path / name)
     assert len(str(caught.value).splitlines()) == 2
@@ -121,7 +121,7 @@ def parquet_of_labels(path: Path, videos: int, **columns: object) -> None:
 
 
 def test_rows_of_half_a_byte_are_read_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LEAST_ROWS", 10)
+    monkeypatch.setattr(archives, "LEAST_ROWS", 10)
     parquet_of_labels(tmp_path / "t.parquet", 30_000)
     assert (tmp_path / "t.parquet").stat().st_size < 200_000
     (task,) = read_all(tmp_path / "t.parquet")
@@ -140,8 +140,8 @@ def test_a_factor_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_files_that_are_not_packed_have_no_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LEAST_ROWS", 10)
-    monkeypatch.setattr(source, "LEAST_BYTES", 10)
+    monkeypatch.setattr(archives, "LEAST_ROWS", 10)
+    monkeypatch.setattr(archives, "LEAST_BYTES", 10)
     (tmp_path / "t.csv").write_text("video,step\n" + "v,a\n" * 100)
     assert len(read_all(tmp_path / "t.csv", repeats="keep")[0].videos[0].segments) == 100
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats import read_all, source
+from msg2.formats import archives, read_all
 from msg2.formats.source import Source
 from msg2.formats.xml_parser import parse_xml, root_name
 
@@ -62,7 +62,7 @@ def test_a_billion_laughs(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LEAST_BYTES", 1_000_000)
+    monkeypatch.setattr(archives, "LEAST_BYTES", 1_000_000)
     path = tmp_path / "log.xes.gz"
     path.write_bytes(gzip.compress(b"<log>" + b" " * 20_000_000 + b"</log>"))
     assert "log.xes.gz: unpacks to more than 1 MB" in refused(path)
@@ -104,4 +104,4 @@ def test_an_encoding_that_nobody_knows(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(InputError, match=said):
         read_all(path)
     with pytest.raises(InputError, match=said):
-        parse_xml(Source.at(path), lambda *_: None, lambda _: None)
+        parse_xml(Source.at(path), lambda *_: None, lambda *_: None)

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from msg2.errors import InputError
-from msg2.formats import read, read_all, source, summarize
+from msg2.formats import archives, read, read_all, source, summarize
 
 V1, V2 = "step,start,end\nfry,0,5\nflip,5,6\n", "step,start,end\nfry,1,2\n"
 
@@ -43,7 +43,7 @@ def test_an_archive_of_one_file_is_that_file(tmp_path: Path) -> None:
     path = packed(tmp_path / "x.zip", {"toast.csv": "video,step\nv1,fry\n"})
     assert read(path).name == "toast"
     packed(path, {"toast.csv": "video,step\nv1,\n"})
-    with pytest.raises(InputError, match=r"x.zip/toast.csv, row 2: a step has an empty name"):
+    with pytest.raises(InputError, match=r"x.zip/toast.csv, row 2: the step is empty"):
         read(path)
 
 
@@ -65,7 +65,7 @@ def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InputError, match=r"x.zip/in.zip: is an archive in an archive"):
         read_all(path)
     (tmp_path / "cut.zip").write_bytes(inner[:-30])
-    with pytest.raises(InputError, match=r"cut.zip: is a zip archive that cannot be read .*\n.*pack it again"):
+    with pytest.raises(InputError, match=r"cut.zip: is a zip archive that cannot be read .*\n.*pack or"):
         read_all(tmp_path / "cut.zip")
     changed = bytearray(packed(path, {"a.csv": "video,step\n" + "v,a\n" * 999}).read_bytes())
     changed[45:60] = bytes(15)
@@ -76,7 +76,7 @@ def test_archives_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_all(packed(path, {".hidden": ""}))
     with pytest.raises(InputError, match="of an old or another program than Excel"):
         read_all(packed(path, {"mimetype": "x", "content.xml": "<a/>"}))
-    monkeypatch.setattr(source, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(archives, "MAX_BYTES", 10**6)
     with pytest.raises(InputError, match="unpacks to more than"):
         read_all(packed(path, {"a.csv": "0" * (10**6 + 1)}))
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from msg2.errors import InputError
 from msg2.graph import END, START, TRUE, Formula, SubtaskGraph, all_of, any_of, negation, node_link_graph, step
+from msg2.graph.closure import clique_cover, reduce_order
 
 
 def formulas(names: str, negations: bool = False) -> st.SearchStrategy[Formula]:
@@ -215,6 +216,25 @@ def test_renaming_only_relabels(graph: SubtaskGraph, letters: list[str]) -> None
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_order_keeps_what_an_optional_step_cannot_carry() -> None:
+    order = [("a", "b"), ("b", "c"), ("a", "c")]
+    assert reduce_order(SubtaskGraph("t", "abc", {}, order=order)) == (("a", "b"), ("b", "c"))
+    assert reduce_order(SubtaskGraph("t", "abc", {}, order=order, optional="b")) == tuple(sorted(order))
+
+
+def test_pairs_are_covered_by_the_largest_groups() -> None:
+    assert clique_cover([("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")]) == (("a", "b", "c"), ("c", "d"))
+
+
+def test_all_rules_with_the_share_of_the_samples_that_say_so() -> None:
+    evidence = {"flip": {"edges": {"butter": {"probability": 0.8}}, "confidence": 0.95}}
+    steps, order = ["heat", "butter", "flip"], [("butter", "flip")]
+    toast = SubtaskGraph("toast", steps, {"flip": step("heat")}, None, evidence, order=order, optional=["butter"])
+    assert toast.explain().splitlines() == [
+        "flip  needs  'heat' (95 %)", "flip  comes after  'butter' (80 %), if done", "may be left out:  butter",
+    ]  # fmt: skip
 
 
 def test_explanation_without_evidence() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic.json_schema import GenerateJsonSchema
 
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph
-from msg2.graph.graph_file import graph_file_schema
+from msg2.graph.graph_file import GraphFileContent
 from msg2.text import name_fault
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -32,10 +33,17 @@ GOOD: dict[str, Any] = {
 }
 
 
+class WithoutTitles(GenerateJsonSchema):
+    def field_title_should_be_set(self, _: object) -> bool:
+        return False
+
+
 def test_the_schema_is_that_of_the_model() -> None:
-    """The file in the package is `json.dumps(graph_file_schema(), indent=2, ensure_ascii=False)` and a line break."""
+    """The file in the package is `json.dumps(expected, indent=2, ensure_ascii=False)` and a line break."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert graph_file_schema() == SCHEMA
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:msg2:graph:2"}
+    expected = {**head, **GraphFileContent.model_json_schema(schema_generator=WithoutTitles)}
+    assert expected == SCHEMA
 
 
 @st.composite

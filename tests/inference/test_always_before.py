@@ -11,9 +11,7 @@ from msg2.graph import all_of, step
 from msg2.inference import infer
 from msg2.inference.baselines import AlwaysBeforeOptions, learn_always_before
 from msg2.sequences import Sequences
-from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 from tests.inference.conftest import DELTAS, NAMES, critical_graph, tasks, times_before

@@ -14,7 +14,7 @@ from msg2.graph import Formula, SubtaskGraph, all_of, any_of, step
 from msg2.inference import METHODS, Constraints, infer
 from msg2.inference.bootstrap import GraphFrequencies, bootstrap
 from msg2.inference.inference import run_inference
-from msg2.inference.result import Clauses, LearnedPreconditions
+from msg2.inference.result import LearnedPreconditions, clauses_of, has_clause
 from msg2.sequences import Sequences
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
@@ -39,18 +39,18 @@ def reachable(graph: SubtaskGraph) -> list[frozenset[Step]]:
 @given(preconditions("abcde", kinds="and or"), preconditions("abcde", kinds="and or"))
 def test_a_clause_holds_whenever_the_step_is_eligible(one: dict[Step, Formula], other: dict[Step, Formula]) -> None:
     graph = SubtaskGraph("t", "abcde", one)
-    clauses, states = Clauses(graph), reachable(graph)
+    states = reachable(graph)
     for name in graph.steps:
         now = [state for state in states if graph.precondition(name).evaluate(state)]
-        for clause in {*clauses.of(name), *graph.precondition(name).clauses()}:
-            assert clauses.has(name, clause)
+        for clause in {*clauses_of(graph, name), *graph.precondition(name).clauses()}:
+            assert has_clause(graph, name, clause)
             assert all(clause.evaluate(state) for state in now)
         for formula in other.values():
             for clause in formula.clauses():
                 holds = all(clause.evaluate(state) for state in now)
-                assert holds >= clauses.has(name, clause)
+                assert holds >= has_clause(graph, name, clause)
                 if clause.kind == "step":
-                    assert holds == clauses.has(name, clause)
+                    assert holds == has_clause(graph, name, clause)
 
 
 @given(tasks(repeats=True), st.integers(0, 9))
@@ -80,8 +80,8 @@ def test_shares_by_hand() -> None:
     shares = GraphFrequencies((chain, either, both, SubtaskGraph("t", "abc", {})))
     assert shares.ancestor("a", "c") == 0.75
     assert shares.edge("a", "c") == 0.5  # in the reduction
-    assert shares.clause("c", step("a")) == 0.5
-    assert shares.clause("c", any_of([step("a"), step("b")])) == 0.75
+    assert shares.precondition("c", step("a")) == 0.5
+    assert shares.precondition("c", any_of([step("a"), step("b")])) == 0.75
     assert shares.precondition("c", all_of([step("a"), step("b")])) == 0.5
 
 
@@ -133,12 +133,11 @@ def test_what_is_kept_passes_and_what_passes_is_kept(task: Task, least: float, m
     shares = kept.frequencies
     assert shares is not None
     for name, formula in kept.graph.preconditions.items():
-        assert all(shares.clause(name, clause) >= least for clause in formula.clauses())
+        assert all(shares.precondition(name, clause) >= least for clause in formula.clauses())
         assert kept.graph.evidence[name]["confidence"] == round(shares.precondition(name, formula), 6)
-    before, after = Clauses(free.graph), Clauses(kept.graph)
     for name in task.steps:
-        for clause in before.of(name):
-            assert after.has(name, clause) >= (shares.clause(name, clause) >= least)
+        for clause in clauses_of(free.graph, name):
+            assert has_clause(kept.graph, name, clause) >= (shares.precondition(name, clause) >= least)
     if least == 0:
         assert kept.graph.preconditions == free.graph.preconditions
 

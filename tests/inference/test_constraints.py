@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.graph import TRUE, Formula, SubtaskGraph, all_of, any_of, negation, step
-from msg2.graph.closure import necessary_steps
 from msg2.inference import METHODS, Constraints, infer
 from msg2.inference.constraints import apply_constraints
 from msg2.inference.result import LearnedPreconditions
@@ -169,7 +168,7 @@ def learnt_kinds(draw: st.DrawFn) -> LearnedPreconditions:
         formulas, order=sorted(order), exclusive=sorted(exclusive), optional=sorted(optional), repeats={"a": 0.5},
         model={"absent_rate": 0.1},
     )  # fmt: skip
-    needed = necessary_steps(learnt.graph("abcde").steps, formulas)
+    needed = learnt.graph("abcde").necessary
     assume(not any(learnt.graph("abcde").kind(a, b) == "exclusive" for b in "abcde" for a in needed[b]))
     return learnt
 

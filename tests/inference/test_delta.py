@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.graph import TRUE, Formula, all_of, any_of, step
 from msg2.inference import METHODS, Constraints, Method, delta, infer, sweep
-from msg2.inference.delta import Trial
 from msg2.sequences import Sequences
 from msg2.simulation import household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
@@ -84,14 +83,14 @@ def test_trials_average_over_the_labels_of_all_folds(monkeypatch: pytest.MonkeyP
         (task.with_videos(task.videos[i] for i in training), task.with_videos(task.videos[i] for i in held_out))
         for training, held_out in Sequences.from_task(task).folds(4, 3)
     ]
-    for trial in tried:
+    for tried_delta, fit in tried.items():
         expected = [
             value
             for training, held_out in folds
-            for value in expected_likelihoods(learner(Sequences.from_task(training), trial.delta), training, held_out)
+            for value in expected_likelihoods(learner(Sequences.from_task(training), tried_delta), training, held_out)
         ]
-        assert trial.fit == pytest.approx(sum(expected) / len(expected))
-    assert [trial.delta for trial in tried] == [0.6, 0.9]
+        assert fit == pytest.approx(sum(expected) / len(expected))
+    assert list(tried) == [0.6, 0.9]
 
 
 def test_learners_never_see_the_held_out_videos(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +122,9 @@ def test_many_videos_do_not_take_longer(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_ties_go_to_the_largest_delta() -> None:
-    tried = [Trial(0.5, -1.0), Trial(0.7, -0.5), Trial(0.9, -0.5 - 5e-10), Trial(0.96, -0.6)]
-    assert delta.best_trial(tried).delta == 0.9
-    assert delta.best_trial(tried[::-1]).delta == 0.9
+    fits = {0.5: -1.0, 0.7: -0.5, 0.9: -0.5 - 5e-10, 0.96: -0.6}
+    assert delta.best_delta(fits) == 0.9
+    assert delta.best_delta(dict(reversed(fits.items()))) == 0.9
 
 
 def test_the_chosen_delta_is_the_best_of_the_sweep_and_is_written_down() -> None:
@@ -157,7 +156,7 @@ def test_an_order_that_nearly_always_holds_is_kept() -> None:
 
 def test_one_video_takes_the_strictest() -> None:
     task = Task("t", "ab", [Video("v", map(Segment, "ab"))])
-    assert delta.evaluate_grid(Sequences.from_task(task), lambda sequences, delta: {}, 0) == []
+    assert delta.evaluate_grid(Sequences.from_task(task), lambda sequences, delta: {}, 0) == {}
     graph = infer(task, "msg2")
     assert graph.method["options"]["delta"] == max(delta.GRID)
     assert "strictest" in graph.method["delta_chosen"]["rule"]

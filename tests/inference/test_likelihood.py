@@ -26,13 +26,11 @@ from msg2.inference.likelihood.search import (
     starting_orders,
 )
 from msg2.inference.likelihood.structure import _log_dirichlet_integral, group_alternatives
-from msg2.media.encoders import HashedWords
 from msg2.sequences import Sequences, Variants
-from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
+from msg2.text_encoders import HashedWords
 
 OPTIONS = LikelihoodOptions()
 
@@ -87,7 +85,7 @@ def test_the_score_is_the_one_of_the_definition(found: list[str], seed: int) -> 
     here, there = (FOUR[number] for number in rng.integers(len(FOUR), size=2))
     fit = replace(scorer.score(here), noise=noise)
     assert fit.score - fit.prior == pytest.approx(score_by_hand(task, here, noise), abs=1e-9)
-    moved = scorer.move_to(fit, there)
+    moved = scorer.score(there, fit.disjunctions, fit)
     assert moved.score - moved.prior == pytest.approx(score_by_hand(task, there, noise), abs=1e-9)
     assert (moved.table_row == scorer.score(there).table_row).all()
 
@@ -111,7 +109,7 @@ def test_the_search_ends_where_no_single_move_helps_and_never_below_a_start(foun
         assert end.score >= begin.score - 1e-9
         for relation in FOUR:
             if (relation != end.relation).sum() == 1:
-                moved = scorer.move_to(end, relation)
+                moved = scorer.score(relation, end.disjunctions, end)
                 assert moved.score <= end.score + OPTIONS.tolerance + 1e-6
 
 

@@ -327,5 +327,5 @@ def test_preconditions_use_lower_layers_only(task: Task, options: Msg2Options) -
 
 
 def test_delta_must_have_been_chosen() -> None:
-    with pytest.raises(ValueError, match="delta"):
+    with pytest.raises(ValueError, match="auto"):
         msg2.learn(Sequences.from_task(Task("t", "a", [])), Msg2Options())

@@ -18,8 +18,7 @@ from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, are_e
 from msg2.inference import infer
 from msg2.inference.baselines import EligibilityExamples, MsgiOptions, fit_tree, fit_trees, learn_msgi, learn_msgi_plus
 from msg2.sequences import Sequences
-from msg2.simulation import household_worlds, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_worlds, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Step, Task, Video
 from tests.inference.conftest import NAMES, gaps_at, states, tasks, timed_segment

@@ -14,8 +14,7 @@ from msg2.graph import SubtaskGraph, any_of, step
 from msg2.inference import infer
 from msg2.inference.result import _hypergeometric_tail, interchangeable_steps, optional_steps
 from msg2.sequences import Sequences
-from msg2.simulation import World, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, World, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 

@@ -9,13 +9,14 @@ import pytest
 import msg2
 from experiments.rendering.narrator import to_webvtt
 from msg2.errors import InputError
+from msg2.formats.feature_store import VideoFeatures
 from msg2.formats.step_table import to_csv
-from msg2.labelling.drafts import NO_DRAFTS
-from msg2.labelling.label_drafting import LabelOptions, LabelResult, draft_with, label, make_aligner
+from msg2.labelling import LabelOptions, LabelResult, label
+from msg2.labelling.alignment import Aligner
+from msg2.labelling.drafts import NO_DRAFTS, draft_with
 from msg2.labelling.narration_grid import EncodeTexts
-from msg2.media.encoders import text_encoder
-from msg2.media.feature_store import VideoFeatures
 from msg2.task import Sentence, Task, Video
+from msg2.text_encoders import text_encoder
 from tests.labelling.planted_narration import STEPS, planted_recall, planted_task, planted_truth
 
 ENCODE = text_encoder("words")
@@ -29,7 +30,7 @@ def draft_labels(
     frames: dict[str, VideoFeatures] | None = None,
 ) -> LabelResult:
     options = options or LabelOptions()
-    return draft_with(make_aligner(task, order, encode, options.alignment, frames=frames), task, options)
+    return draft_with(Aligner.prepare(task, order, encode, options.alignment, frames=frames), task, options)
 
 
 @pytest.mark.parametrize("order", [STEPS, None])
@@ -159,8 +160,9 @@ def test_transcripts_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ('[{"text": "flip"}]', "has no times"),
-        ('[{"start": 1, "end": 2}]', "has no text"),
+        ('[{"text": "flip"}]', "piece 1 is not a text with times"),
+        ('[{"start": 1, "end": 2}]', "piece 1 is not a text with times"),
+        ('[{"text": "flip", "start": 2, "end": 1}]', "piece 1 is not a text with times"),
         ('{"words": []}', "is not a transcript"),
     ],
 )

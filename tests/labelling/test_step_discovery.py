@@ -5,8 +5,8 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.labelling.step_names import discover_steps
-from msg2.media.encoders import text_encoder
 from msg2.task import Sentence
+from msg2.text_encoders import text_encoder
 
 
 def test_phrases_of_many_videos_become_steps_in_their_order() -> None:

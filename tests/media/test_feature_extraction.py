@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError
+from msg2.formats.video_files import VideoFiles
 from msg2.media import feature_extraction
-from msg2.media.encoders import HashedWords, ImageDescriptors
 from msg2.media.feature_extraction import ExtractionOptions, FeatureExtractor
+from msg2.media.image_encoders import ImageDescriptors
 from msg2.media.speech_recognition import Transcript
 from msg2.media.video_decoding import FrameOptions
-from msg2.media.video_files import VideoFiles
 from msg2.task import Sentence
+from msg2.text_encoders import HashedWords
 
 pytest.importorskip("av")
 
@@ -38,7 +39,7 @@ def test_what_is_seen_and_said(toast: VideoFiles, film, read_number) -> None:
             return super().__call__(images)
 
     extractor = FeatureExtractor(ExtractionOptions(frames=FrameOptions(every=0.5)))
-    vars(extractor)["image_encoder"] = Watched()  # in place of the one that would be made
+    extractor.image_encoder = Watched()
     features, narration = extractor(toast)
     assert narration == "captions"
     assert features.frame_times.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
@@ -154,5 +155,6 @@ def test_the_encoders_tell_all_that_features_depend_on(listeners: list[object]) 
 def test_sentences_go_through_clip_where_frames_do(
     monkeypatch: pytest.MonkeyPatch, frames: str, texts: str | None, chosen: str
 ) -> None:
-    monkeypatch.setattr(feature_extraction, "text_encoder", lambda name: SimpleNamespace(name=name))
+    for encoder in ("image_encoder", "text_encoder"):
+        monkeypatch.setattr(feature_extraction, encoder, lambda name: SimpleNamespace(name=name))
     assert FeatureExtractor(ExtractionOptions(frames, texts)).text_encoder.name == chosen

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from msg2.errors import InputError
+from msg2.formats.feature_store import open_store
+from msg2.formats.video_files import find_video_files
 from msg2.media import feature_extraction as jobs
 from msg2.media.feature_extraction import ExtractionOptions, ExtractionResult, extract_features
-from msg2.media.feature_store import open_store
 from msg2.media.video_decoding import FrameOptions
-from msg2.media.video_files import find_video_files
 from msg2.parallel import WorkerDied
 from msg2.progress import collect_logs
 
@@ -234,7 +234,7 @@ def test_a_local_ray_gives_the_same_bytes(videos: Path, tmp_path: Path, apart) -
         program = apart.start(
             COMMAND, "features", videos, "-o", tmp_path / "ray", "--engine", "ray", "--jobs", 2, RAY_TMPDIR=folder
         )
-        said, complaint = program.communicate(timeout=120)
+        said, complaint = program.communicate(timeout=600)
         assert (program.returncode, complaint) == (0, "")
         assert not apart.running(patience=10)
     assert said.splitlines()[1].split()[:2] == ["3", "0"]
@@ -258,12 +258,12 @@ def test_a_run_that_was_killed_ten_times_ends_in_the_same_bytes(tmp_path: Path, 
             time.sleep(0.001)
         time.sleep(0.05 * draw.random())
         program.kill()
-        program.communicate(timeout=30)
+        program.communicate(timeout=600)
         assert not apart.running(patience=10)
         seen.append((program.returncode, done(store)))
         assert_intact(store)
     finished = apart.start(COMMAND, "features", videos, "-o", store, "--every", 0.05)
-    assert finished.communicate(timeout=60)[1] == ""
+    assert finished.communicate(timeout=600)[1] == ""
     options = ExtractionOptions(frames=FrameOptions(every=0.05))
     assert content(store) == made(videos, fresh, options)[1]
     assert len(content(store)) == 21
@@ -284,7 +284,7 @@ def test_an_interrupted_run_ends_at_once_and_keeps_what_is_done(tmp_path: Path, 
         time.sleep(0.001)
     began = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)
-    assert program.communicate(timeout=30) == ("", "msg2: interrupted\n")
+    assert program.communicate(timeout=600) == ("", "msg2: interrupted\n")
     assert time.monotonic() - began < 10
     assert program.returncode == 130
     assert not apart.running(patience=5)

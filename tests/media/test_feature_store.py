@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save, save_file
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media.feature_store import Encoders, VideoFeatures, open_store, write_store
+from msg2.formats.feature_store import Encoders, VideoFeatures, open_store, write_store
 
 ENCODERS = Encoders("clip", "words", 4, 3, {"numpy": "2.0", "clip": "1"})
 TENSORS = ("frame_times", "frames", "sentence_times", "sentences")
@@ -99,7 +99,7 @@ def test_a_write_that_fails_leaves_the_old_store(tmp_path: Path, monkeypatch: py
             raise InputError("cannot be written (No space left on device)", where=path)
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
 
-    monkeypatch.setattr("msg2.media.feature_store.write_whole", full)
+    monkeypatch.setattr("msg2.formats.feature_store.write_whole", full)
     with pytest.raises(InputError, match="No space left"):
         write_store(tmp_path, {(None, "v1"): some(2)}, ENCODERS)
     assert same(open_store(tmp_path).features("t", "v1"), some(1))
@@ -154,7 +154,7 @@ def test_a_file_that_is_gone_or_changed(store: Path) -> None:
     file.mkdir()
     assert "cannot be read" in complaint(store)
     file.rmdir()
-    assert complaint(store) == "is not there"
+    assert complaint(store) == "cannot be read (No such file or directory)"
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\xff" * 40, save({"a": np.zeros(1)})[:-2]])

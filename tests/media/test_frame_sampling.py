@@ -15,13 +15,11 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from msg2.errors import InputError, MissingExtraError
 from msg2.media import video_decoding
-from msg2.media.encoders import ImageDescriptors
-from msg2.media.video_decoding import FrameOptions, encode_frames, read_ahead, sample_frames
+from msg2.media.image_encoders import ImageDescriptors
+from msg2.media.video_decoding import FrameOptions, SampledFrame, encode_frames, sample_frames
 
 pytest.importorskip("av")
 
@@ -264,15 +262,15 @@ def test_files_that_cannot_be_opened(tmp_path: Path, film: Film, monkeypatch: py
         list(sample_frames(without_index))
     with pytest.raises(InputError, match="is a folder, not a video"):
         list(sample_frames(tmp_path))
-    with pytest.raises(InputError, match=r"cannot be read \(No such file"):
+    with pytest.raises(InputError, match="is not there"):
         list(sample_frames(tmp_path / "none.mp4"))
     unknown = tmp_path / "unknown.mp4"
     unknown.write_bytes((tmp_path / "a.mp4").read_bytes().replace(b"avc1", b"zzzz"))
-    with pytest.raises(InputError, match="its pictures are of a kind that FFmpeg cannot decode"):
+    with pytest.raises(InputError, match="its pictures cannot be decoded: FFmpeg does not know the codec"):
         list(sample_frames(unknown))
 
     headless = cut(film(tmp_path / "b.mp4", STEADY, container={"movflags": "faststart"}), 0.3)
-    with pytest.raises(InputError, match="holds pictures, but none of them can be decoded"):
+    with pytest.raises(InputError, match="has pictures, but cannot be decoded"):
         list(sample_frames(headless))
 
     def refuse(*_: object, **__: object) -> None:
@@ -354,71 +352,35 @@ def test_a_failing_encoder_leaves_no_thread(tmp_path: Path, film: Film, monkeypa
     monkeypatch.setattr(video_decoding, "BATCH_SIZE", 2)
     with pytest.raises(KeyboardInterrupt):
         encode_frames(path, Failing(lambda _: 0), FrameOptions(every=0.04))
-    assert not readers()
+    assert not encoder_threads()
 
 
-# -- reading ahead ----------------------------------------------------------------------------------------------
+def encoder_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if "msg2 encoder" in thread.name]
 
 
-def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if "read-ahead" in thread.name]
+def test_encoding_overlaps_with_decoding_and_one_batch_waits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+    ahead: list[int] = []
 
-
-@given(st.lists(st.integers()), st.integers(1, 5))
-def test_the_same_items(items: list[int], size: int) -> None:
-    assert list(read_ahead(iter(items), size)) == items
-    assert not readers()
-
-
-def test_exceptions_come_out_where_they_belong() -> None:
-    def numbers() -> Iterator[int]:
-        yield 1
-        yield 2
-        raise InputError("no third")
-
-    ahead = read_ahead(numbers(), 5)
-    assert [next(ahead), next(ahead)] == [1, 2]
-    with pytest.raises(InputError, match="no third"):
-        next(ahead)
-    assert not readers()
-
-
-def test_it_is_bounded_and_ends_with_its_reader() -> None:
-    made: list[int] = []
-    closed: list[str] = []
-
-    def numbers() -> Iterator[int]:
-        try:
-            for k in range(1_000_000):
-                made.append(k)
-                yield k
-        finally:
-            closed.append(threading.current_thread().name)
-
-    ahead = read_ahead(numbers(), 3)
-    assert not readers()  # nothing begins before somebody reads
-    assert next(ahead) == 0
-    time.sleep(0.05)
-    assert len(made) <= 5
-    ahead.close()  # type: ignore[attr-defined]
-    assert not readers()
-    assert closed == ["msg2 read-ahead_0"]
-    dropped = read_ahead(numbers(), 3)
-    next(dropped)
-    del dropped
-    assert not readers()
-
-
-def test_making_overlaps_with_reading() -> None:
-    def slow() -> Iterator[int]:
+    def slow(*_: object) -> Iterator[SampledFrame]:
         for k in range(8):
             time.sleep(0.03)
-            yield k
+            decoded.append(k)
+            yield SampledFrame(float(k), np.full((1, 1, 3), k, np.uint8))
 
-    begun = time.perf_counter()
-    for _ in read_ahead(slow(), 2):
+    def read(image: np.ndarray) -> int:
         time.sleep(0.03)
+        ahead.append(len(decoded) - image[0, 0, 0])
+        return int(image[0, 0, 0])
+
+    monkeypatch.setattr(video_decoding, "sample_frames", slow)
+    monkeypatch.setattr(video_decoding, "BATCH_SIZE", 1)
+    begun = time.perf_counter()
+    times, vectors = encode_frames("a.mp4", Counting(read))
     assert time.perf_counter() - begun < 0.42  # one after the other: 0.48
+    assert times.tolist() == vectors[:, 0].tolist() == list(range(8))
+    assert max(ahead) <= 3
 
 
 def test_options() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from msg2.errors import InputError
-from msg2.media.encoders import ImageDescriptors, image_encoder
+from msg2.media.image_encoders import ImageDescriptors, image_encoder
 
 PICTURES = hnp.arrays(np.uint8, st.tuples(st.integers(1, 90), st.integers(1, 90), st.just(3)))
 

@@ -84,7 +84,7 @@ def test_files_without_sound_and_files_that_are_none(tmp_path: Path, film: Calla
     (tmp_path / "text.mp4").write_text("no video at all, only some words")
     with pytest.raises(InputError, match=r"text\.mp4: is no video that can be read"):
         [*_audio_chunks(tmp_path / "text.mp4", 60.0)]
-    with pytest.raises(InputError, match=r"nowhere\.mp4: cannot be read"):
+    with pytest.raises(InputError, match=r"nowhere\.mp4: is not there"):
         [*_audio_chunks(tmp_path / "nowhere.mp4", 60.0)]
 
 
@@ -102,7 +102,7 @@ def test_sound_of_which_nothing_can_be_decoded_is_named(tmp_path: Path, film: Ca
     length = int.from_bytes(content[start - 8 : start - 4], "big") - 8
     content[start : start + length] = b"\xff" * length
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"v\.mp4: has sound, but none of it can be decoded"):
+    with pytest.raises(InputError, match=r"v\.mp4: has sound, but cannot be decoded"):
         [*_audio_chunks(path, 60.0)]
 
 

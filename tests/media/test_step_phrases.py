@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, power_divergence
 
-from msg2.media.narration import _g2, phrases_around_steps
+from msg2.metrics.step_phrases import _g2, phrases_around_steps
 from msg2.task import Segment, Sentence, Task, Video
 
 STEPS = ["dip", "fry", "serve"]

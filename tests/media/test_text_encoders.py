@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from msg2.errors import InputError, MissingExtraError
-from msg2.media import encoders
-from msg2.media.encoders import HashedWords, SentenceEncoder, text_encoder
-from msg2.media.pretrained_models import Checkpoint, find_checkpoint
+from msg2.text_encoders import Checkpoint, HashedWords, ModelEncoder, find_checkpoint, text_encoder
 
 SAID = [
     "now flip the bread so that the other side can brown",
@@ -57,7 +56,7 @@ def test_any_text_has_a_vector_of_length_one_or_none(texts: list[str], width: in
 
 
 def test_hashes_do_not_depend_on_the_process() -> None:
-    code = "from msg2.media.encoders import HashedWords; print(HashedWords(8)(['flip the bread']).tobytes().hex())"
+    code = "from msg2.text_encoders import HashedWords; print(HashedWords(8)(['flip the bread']).tobytes().hex())"
     said = subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": "1"}, capture_output=True, check=True)
     assert said.stdout == HashedWords(8)(["flip the bread"]).tobytes().hex().encode() + b"\n"
 
@@ -87,13 +86,11 @@ def minilm() -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(minilm: Path) -> Iterator[SentenceEncoder]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoders, "BATCH_SIZE", 2)
-        yield SentenceEncoder(minilm)
+def encoder(minilm: Path) -> ModelEncoder[str]:
+    return replace(text_encoder(str(minilm)), batch_size=2)
 
 
-def test_it_understands(encoder: SentenceEncoder) -> None:
+def test_it_understands(encoder: ModelEncoder[str]) -> None:
     vectors = encoder(SAID)
     assert (vectors.dtype, vectors.shape) == (np.float32, (5, 384))
     np.testing.assert_allclose(lengths(vectors), 1, atol=1e-6)
@@ -103,7 +100,7 @@ def test_it_understands(encoder: SentenceEncoder) -> None:
     assert encoder.versions.keys() == {"numpy", "torch", "transformers"}
 
 
-def test_batches_have_no_part_in_it(encoder: SentenceEncoder) -> None:
+def test_batches_have_no_part_in_it(encoder: ModelEncoder[str]) -> None:
     alone = np.concatenate([encoder([text]) for text in SAID])
     np.testing.assert_allclose(encoder(SAID), alone, atol=1e-6)
 
@@ -126,7 +123,7 @@ def test_it_agrees_with_sentence_transformers(minilm: Path, tmp_path: Path, pool
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = library.SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
-    np.testing.assert_allclose(SentenceEncoder(folder)(texts), theirs, atol=1e-5)
+    np.testing.assert_allclose(text_encoder(str(folder))(texts), theirs, atol=1e-5)
 
 
 def test_the_pooling_of_older_models(minilm: Path, tmp_path: Path) -> None:
@@ -136,7 +133,7 @@ def test_the_pooling_of_older_models(minilm: Path, tmp_path: Path) -> None:
     (folder / "1_Pooling/config.json").write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}')
     tokens = AutoTokenizer.from_pretrained(minilm)(SAID[0], return_tensors="pt")
     first = AutoModel.from_pretrained(minilm)(**tokens).last_hidden_state[0, 0].detach().numpy()
-    np.testing.assert_allclose(SentenceEncoder(folder)(SAID[:1])[0], first / np.linalg.norm(first), atol=1e-5)
+    np.testing.assert_allclose(text_encoder(str(folder))(SAID[:1])[0], first / np.linalg.norm(first), atol=1e-5)
 
 
 def copied(model: Path, place: Path) -> Path:
@@ -151,7 +148,7 @@ def copied(model: Path, place: Path) -> Path:
 
 
 def test_a_name_says_which_weights_wherever_they_lie(
-    minilm: Path, encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    minilm: Path, encoder: ModelEncoder[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = copied(minilm, tmp_path)
     mark = encoder.name.removeprefix("model@")
@@ -210,7 +207,7 @@ def test_what_is_no_sentence_encoder(minilm: Path, tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match="has a module 'Dense'"):
         text_encoder(str(folder))
     (folder / "modules.json").write_text("[")
-    with pytest.raises(InputError, match=r"modules\.json: cannot be read"):
+    with pytest.raises(InputError, match=r"modules\.json: \$: Invalid JSON"):
         text_encoder(str(folder))
 
 

@@ -22,7 +22,7 @@ def clock(
     pictures = [SimpleNamespace(pts=stamp, dts=None, duration=40) for stamp in stamps]
     container = SimpleNamespace(start_time=0, duration=None if seconds is None else int(seconds * 1e6))
     stream = SimpleNamespace(time_base=Fraction(1, 1000), average_rate=Fraction(25), guessed_rate=None)
-    monkeypatch.setattr(video_decoding, "_decode", lambda *_: iter(pictures))
+    monkeypatch.setattr(video_decoding, "decode_stream", lambda *_: iter(pictures))
     monkeypatch.setattr(video_decoding, "LONGEST_FRAME", hold)
     frames = video_decoding.decode_frames(Path("a.mp4"), container, stream)  # type: ignore[arg-type]
     return [round(at, 3) for at, _ in frames]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msg2.errors import InputError
-from msg2.media.video_files import find_video_files
+from msg2.formats.video_files import find_video_files
 
 Folder = Callable[..., Path]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msg2.metrics.completion import Additions, additions, completion
+from msg2.metrics.detection import Additions, additions, completion
 from msg2.task import PREDICTED, Segment, Task, Video
 
 STEPS = ("boil", "milk", "pour")

@@ -48,7 +48,7 @@ def serving(
         yield address
     finally:
         server.send_signal(how_to_end)
-        rest, _ = server.communicate(timeout=300)
+        rest, _ = server.communicate(timeout=600)
     assert "Traceback" not in rest, rest
 
 

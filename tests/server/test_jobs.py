@@ -13,9 +13,9 @@ from fastapi.testclient import TestClient
 
 from msg2.errors import InputError
 from msg2.server import jobs
+from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
-from msg2.server.workers import disk_full_error
 from msg2.server.workspace import Workspace, new_id
 from tests.server.conftest import Open, finished, learnt, refused, until, uploaded
 
@@ -113,15 +113,15 @@ def test_a_full_disk_holds_a_job_up(open_app: Open, tmp_path: Path, monkeypatch:
 
 def test_a_job_whose_result_finds_no_room_waits(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     data = uploaded(client)
-    real, said = jobs.Worker.run, iter([disk_full_error()])
+    real, said = jobs.Worker.call, iter([disk_full_error()])
     seen: list[Any] = []
 
-    def run_where_there_is_room(*arguments: Any, **options: Any) -> Any:
+    def call_where_there_is_room(*arguments: Any, **options: Any) -> Any:
         for error in said:
             raise error
         return real(*arguments, **options)
 
-    monkeypatch.setattr(jobs.Worker, "run", run_where_there_is_room)
+    monkeypatch.setattr(jobs.Worker, "call", call_where_there_is_room)
     begun = client.post("/api/work", json={"data": data["id"]}).json()
     until(lambda: seen.append(client.get(f"/api/work/{begun['id']}").json()["news"]) or "disk" in (seen[-1] or ""))
     assert seen[-1] == "the disk of the server is full: waiting for room"

@@ -17,6 +17,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from msg2.server import security, web_app
+from msg2.server.settings import ServerSettings
+from msg2.server.web_app import listening_socket
 from tests.server.conftest import PATIENCE, Open, learnt, refused, uploaded
 from tests.server.live import app_address
 
@@ -124,6 +126,12 @@ def test_what_is_slow_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             for part in (b"GET /api/data HT", b"TP/1.1\r\nHost: localhost\r\n", b"\r\n"):  # in time
                 connection.sendall(part)
             assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_answers_are_sent_at_once(tmp_path: Path) -> None:
+    """Asyncio turns Nagle's algorithm off for sockets of a known protocol only: it holds answers back for 40 ms."""
+    with listening_socket(ServerSettings(folder=tmp_path, port=0)) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")

@@ -200,9 +200,8 @@ def test_a_restart_goes_on(open_app: Open, tmp_path: Path) -> None:
 def test_a_worker_that_was_killed_is_made_again(client: TestClient) -> None:
     run = opened(client, drawn(client))["id"]
     told(client, run, {"did": "whisk"})
-    live_runs = client.app.state.runs  # type: ignore[attr-defined]
-    (seat,) = live_runs._pool._seats.values()
-    seat.worker._process.kill()
+    (worker,) = client.app.state.workspace.sandbox._idle.values()  # type: ignore[attr-defined]
+    worker._process.kill()
     refused(client.post(f"/api/runs/{run}/events", json={"did": "dip"}))
     assert told(client, run, {"did": "dip"})["progress"] == ["whisk", "dip"]
 
@@ -275,7 +274,7 @@ def test_few_workers_serve_many_graphs_at_once(open_app: Open) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert len(client.app.state.runs._pool._seats) <= 2  # type: ignore[attr-defined]
+    assert len(client.app.state.workspace.sandbox._idle) <= 2  # type: ignore[attr-defined]
 
 
 def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
@@ -292,11 +291,11 @@ def test_events_sent_at_once_are_all_kept(client: TestClient) -> None:
 def test_events_are_answered_by_one_process_that_has_learned(client: TestClient) -> None:
     """So that an event takes milliseconds."""
     run = opened(client, learnt(client, uploaded(client)["id"])["id"])["id"]
-    seats = client.app.state.runs._pool._seats  # type: ignore[attr-defined]
-    (worker,) = (seat.worker for seat in seats.values())
+    idle = client.app.state.workspace.sandbox._idle  # type: ignore[attr-defined]
+    (worker,) = idle.values()
     for event in [{"did": "whisk"}, {"undo": True}] * 5:
         told(client, run, event)
-    assert [seat.worker for seat in seats.values()] == [worker]
+    assert list(idle.values()) == [worker]
 
 
 # -- guards -----------------------------------------------------------------------------------------------------
@@ -382,13 +381,13 @@ def test_all_listeners_get_every_answer(tmp_path: Path, monkeypatch: pytest.Monk
         assert first.answer() == second.answer() == told_last
         assert "" in first.event()  # a comment: still here
         second.__exit__()
-        until(lambda: len(live_runs._listeners[run["id"]]) == 1)
+        until(lambda: len(live_runs._listeners) == 1)
         asked(address, "DELETE", path)
         while "" in (event := first.event()):
             pass
         assert event["event"] == "removed"
         assert first.event() == {}
-        assert live_runs._locks == {}
+        until(lambda: not live_runs._listeners and not live_runs._locks._locks)
 
 
 def test_a_server_that_ends_ends_its_streams(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, step
-from msg2.simulation import Demonstration, World, household_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import Demonstration, NoiseOptions, World, household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 
 LETTERS = "abcdefghij"

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.simulation import (
     Demonstration,
+    NoiseOptions,
     Simulation,
     household_world,
     household_worlds,
@@ -22,8 +23,7 @@ from msg2.simulation import (
     simulate_features,
     video_storyboard,
 )
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.simulated_features import FeatureOptions, common_words, draw_prototypes
+from msg2.simulation.simulated_features import FeatureOptions, common_words, content_words, draw_prototypes
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment
 
@@ -179,6 +179,7 @@ def test_similar_names_look_alike() -> None:
             assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(steps)))
             assert low < vectors[alike[0]] @ vectors[alike[1]] < high
             assert abs(vectors[apart[0]] @ vectors[apart[1]]) < 0.2
+    assert content_words("Pour the remaining beans") == ["pour", "remaining", "bean"]
     assert common_words(["open hoods", "close the hood", "sit in the car"]) == [{"hood"}, {"hood"}, set()]
 
 

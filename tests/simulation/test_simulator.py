@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 from msg2.metrics.graph_scores import violation_rate
-from msg2.simulation import World, household_world, household_worlds, random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import (
+    NoiseOptions,
+    RandomWorldOptions,
+    World,
+    household_world,
+    household_worlds,
+    random_world,
+    simulate,
+)
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Segment, Task, Video
 

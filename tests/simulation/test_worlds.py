@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.simulation import World, random_world
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions, World, random_world
 
 
 @st.composite

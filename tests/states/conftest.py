@@ -12,11 +12,10 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions, StateModelOptions
-from msg2.states.dataset import StateDataset, build_dataset, collate
-from msg2.states.network import Batch, StateModel
-from msg2.states.tokens_and_targets import LabelledVideo, Tokens
+from msg2.states.dataset import Batch, LabelledVideo, StateDataset, Tokens, build_dataset, collate
+from msg2.states.network import StateModel
 from msg2.task import Segment, Task, Video
 
 STEPS = ("boil", "crack", "drain", "serve")

@@ -20,7 +20,7 @@ from safetensors.torch import load
 from transformers import T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
 
 from msg2.errors import InputError
-from msg2.media.feature_store import Encoders, write_store
+from msg2.formats.feature_store import Encoders, write_store
 from msg2.states.checkpoint import (
     ModelCard,
     load_checkpoint,
@@ -31,7 +31,7 @@ from msg2.states.checkpoint import (
     serialize_tensors,
 )
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.trained_model import load_trained_model as ready_to_read
+from msg2.states.task_models import load_trained_model as ready_to_read
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import (
     VARIANTS,

@@ -10,6 +10,7 @@ import pytest
 from msg2.states import fill_calibration
 from msg2.states.checkpoint import load_checkpoint
 from msg2.states.configuration import SamplingOptions, TrainingOptions
+from msg2.states.dataset import FRAME, sample_without
 from msg2.states.fill_calibration import (
     FillCalibration,
     HeldOutScores,
@@ -17,7 +18,6 @@ from msg2.states.fill_calibration import (
     extra_trainings,
     read_calibration,
 )
-from msg2.states.tokens_and_targets import FRAME, sample_without
 from msg2.states.training import train_model
 from tests.states.conftest import VARIANTS, tiny_dataset, tiny_task
 
@@ -52,8 +52,8 @@ def test_every_label_is_hidden_once(name: str, tmp_path: Path, monkeypatch: pyte
     calibration, scores, told = calibrate(name, tmp_path, monkeypatch)
     trainings = extra_trainings(held, VARIANTS[name])
     labels = [len(video.steps) for video in held.videos]
-    assert sorted(scores.hidden_video.tolist()) == np.repeat(range(6), labels).tolist()
-    assert sorted(scores.unlabelled_video.tolist()) == np.repeat(range(6), 4 - np.array(labels)).tolist()
+    assert sorted(scores.video[scores.is_hidden].tolist()) == np.repeat(range(6), labels).tolist()
+    assert sorted(scores.video[~scores.is_hidden].tolist()) == np.repeat(range(6), 4 - np.array(labels)).tolist()
     assert (calibration.labels, calibration.videos) == (sum(labels), 6)
     assert read_calibration(tmp_path) == calibration
     assert not (tmp_path / "folds").exists()

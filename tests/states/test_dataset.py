@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
-from msg2.states.dataset import _pack_rows, build_dataset, chunks, collate
+from msg2.states.dataset import END, FRAME, START, _pack_rows, build_dataset, chunks, collate, sample_tokens
 from msg2.states.loss_and_optimizer import training_loss
-from msg2.states.tokens_and_targets import END, FRAME, START, sample_tokens
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import STEPS, batch_of, model_for, options, tiny_dataset, tiny_features, tiny_task
 
@@ -29,7 +28,8 @@ def test_a_dataset_points_at_the_features_of_each_video() -> None:
     held = build_dataset(task, features.get)
     assert held.steps == task.steps
     assert (len(held), held.frames.shape[1], held.sentences.shape[1]) == (4, 16, 7)
-    for one, frame, sentence in zip(held.videos, held.frame_offsets, held.sentence_offsets, strict=True):
+    for one in held.videos:
+        frame, sentence = one.first_frame, one.first_sentence
         own = features[one.video]
         np.testing.assert_array_equal(held.frames[frame : frame + len(own.frames)].numpy(), own.frames)
         np.testing.assert_array_equal(held.sentences[sentence : sentence + len(own.sentences)].numpy(), own.sentences)
@@ -39,7 +39,7 @@ def test_a_dataset_points_at_the_features_of_each_video() -> None:
 def test_a_text_only_dataset_has_sentences_for_frames() -> None:
     held = tiny_dataset(3, text_only=True)
     assert torch.equal(held.frames, held.sentences)
-    assert held.frame_offsets == held.sentence_offsets
+    assert all(one.first_frame == one.first_sentence for one in held.videos)
 
 
 def test_videos_without_labels_or_features_are_left_out() -> None:
@@ -55,19 +55,9 @@ def test_a_video_without_narration_is_no_trouble() -> None:
     features = tiny_features(task)
     features["v1"] = replace(features["v1"], sentence_times=np.zeros((0, 2)), sentences=np.zeros((0, 0)))
     held = build_dataset(task, features.get)
-    assert held.sentence_offsets[1] == held.sentence_offsets[2]
+    assert held.videos[1].first_sentence == held.videos[2].first_sentence
     _, made = batch_of(held, [1])
     assert (made.sentence == -1).all()
-
-
-@pytest.mark.parametrize("what", ["frames", "sentences"])
-def test_different_widths_are_refused(what: str) -> None:
-    task = tiny_task(2)
-    features = tiny_features(task)
-    wide = np.zeros((len(getattr(features["v1"], what)), 5))
-    features["v1"] = replace(features["v1"], **{what: wide})
-    with pytest.raises(InputError, match=rf"^the {what} of task 'noodles' have different widths: \[5, 16\]$"):
-        build_dataset(task, features.get)
 
 
 def test_no_features_at_all_is_said() -> None:
@@ -102,8 +92,8 @@ def test_every_token_is_in_the_batch_once(order: Sequence[int], count: int, row:
         assert made.position[here].tolist() == list(range(len(one.kind)))  # in order
         for name in ("kind", "inside", "state"):
             np.testing.assert_array_equal(getattr(made, name)[here].numpy(), getattr(one, name))
-        np.testing.assert_array_equal(made.frame[here].numpy() - HELD.frame_offsets[number], one.frame)
-        shifted = made.sentence[here].numpy() - HELD.sentence_offsets[number]
+        np.testing.assert_array_equal(made.frame[here].numpy() - HELD.videos[number].first_frame, one.frame)
+        shifted = made.sentence[here].numpy() - HELD.videos[number].first_sentence
         np.testing.assert_array_equal(np.where(made.sentence[here].numpy() < 0, -1, shifted), one.sentence)
         for token in range(len(one.kind)):
             for step in range(4):

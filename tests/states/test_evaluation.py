@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from msg2.errors import InputError
-from msg2.metrics.completion import completion
+from msg2.metrics.detection import completion
+from msg2.states.dataset import COMPLETED, END, IN_PROGRESS, NOT_STARTED, START
 from msg2.states.label_filling import StatePrediction
-from msg2.states.tokens_and_targets import COMPLETED, END, IN_PROGRESS, NOT_STARTED, START
-from msg2.states.trained_model import hidden_completion, true_completion
+from msg2.states.task_models import hidden_completion, true_completion
 from msg2.task import Segment, Task, Video
 
 STEPS = ("boil", "milk", "pour")

@@ -12,10 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from msg2.states.configuration import SamplingOptions
-from msg2.states.dataset import StateDataset
+from msg2.states.dataset import COMPLETED, EXTRA_FEATURES, FOLDS, FRAME, Batch, StateDataset
 from msg2.states.loss_and_optimizer import ordinal_loss, training_loss
-from msg2.states.network import FOLDS, Batch, CooccurrenceModel, EvidenceModel, StateModel, StateModelOutput
-from msg2.states.tokens_and_targets import COMPLETED, EXTRA_FEATURES, FRAME
+from msg2.states.network import CooccurrenceModel, EvidenceModel, StateModel, StateModelOutput
 from tests.states.conftest import (
     SAMPLED_FROM_THE_VIDEO,
     VARIANTS,

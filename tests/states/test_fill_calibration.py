@@ -22,8 +22,7 @@ def planted(
     done = rng.random(len(video)) < np.where(required, 1 - left_out, 0.4)
     labelled = done & (rng.random(len(video)) >= missing)
     scores = rng.normal(apart * done, 1)
-    held_out = HeldOutScores(scores[labelled], video[labelled], scores[~labelled], video[~labelled])
-    return held_out, done[~labelled], 1 - labelled[required].mean()
+    return HeldOutScores(scores, video, labelled), done[~labelled], 1 - labelled[required].mean()
 
 
 def error(confidence: np.ndarray, done: np.ndarray) -> float:
@@ -81,13 +80,12 @@ def test_complete_labels_leave_nothing_to_add() -> None:
     held_out, _, _ = planted(60, 2.0, 0, missing=0.0, left_out=0.0)
     confidence = fit_calibration(held_out, 0.001).confidence(held_out.unlabelled)
     assert confidence.max() < 0.5
-    nothing = HeldOutScores(held_out.hidden, held_out.hidden_video, np.zeros(0), np.zeros(0, dtype=np.int64))
-    assert fit_calibration(nothing, 0.001).error is None
+    assert fit_calibration(held_out.select(held_out.is_hidden), 0.001).error is None
 
 
 def test_the_order_of_the_items_does_not_matter() -> None:
     held_out, _, rate = planted(40, 2.0, 1)
-    back = HeldOutScores(*(getattr(held_out, name)[::-1] for name in HeldOutScores.__slots__))
+    back = HeldOutScores(*(array[::-1] for array in held_out))
     one, other = fit_calibration(held_out, rate), fit_calibration(back, rate)
     np.testing.assert_allclose(one.confidences, other.confidences, atol=1e-9)
     assert one.error == pytest.approx(other.error)
@@ -100,7 +98,7 @@ def test_it_is_kept_in_a_file(tmp_path: Path) -> None:
     assert read_calibration(tmp_path) == calibration
     assert read_calibration(tmp_path / "none") is None
     (tmp_path / "calibration.json").write_text('{"scores": "x"}')
-    with pytest.raises(InputError, match=r"cannot be read"):
+    with pytest.raises(InputError, match=r"is damaged"):
         read_calibration(tmp_path)
 
 

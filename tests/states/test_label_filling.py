@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from msg2.errors import InputError
 from msg2.states import label_filling as prediction_module
 from msg2.states.configuration import FillOptions, StateModelOptions
+from msg2.states.dataset import END, START
 from msg2.states.fill_calibration import FillCalibration
 from msg2.states.label_filling import StatePrediction, fill_labels, fill_video, first_completion, predict_states
-from msg2.states.tokens_and_targets import END, START
 from msg2.task import PREDICTED, Segment, Sentence, Task, Video
 from tests.states.conftest import VARIANTS, SamplingOptions, batch_of, model_for, options, tiny_dataset, tiny_task
 

@@ -15,12 +15,21 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions, StateModelOptions
-from msg2.states.dataset import StateDataset, build_dataset
+from msg2.states.dataset import (
+    COMPLETED,
+    END,
+    FOLDS,
+    FRAME,
+    IN_PROGRESS,
+    NOT_STARTED,
+    START,
+    StateDataset,
+    build_dataset,
+)
 from msg2.states.loss_and_optimizer import ordinal_loss, training_loss
-from msg2.states.network import FOLDS, EvidenceModel, Fusion, StateModel, transform_rows
-from msg2.states.tokens_and_targets import COMPLETED, END, FRAME, IN_PROGRESS, NOT_STARTED, START
+from msg2.states.network import EvidenceModel, Fusion, StateModel, transform_rows
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import (
     SAMPLED_FROM_THE_VIDEO,
@@ -420,11 +429,12 @@ def test_other_videos_do_not_matter(name: str, row: int) -> None:
     before = rows_of(made, scores_of(model, held, made), 5)
     for number in (0, 2, 4):
         frames, sentences = 50 * torch.randn_like(held.frames), 50 * torch.randn_like(held.sentences)
-        for changing, kept, offsets, times in (
-            (frames, held.frames, held.frame_offsets, held.videos[number].frame_times),
-            (sentences, held.sentences, held.sentence_offsets, held.videos[number].sentence_times),
+        video = held.videos[number]
+        for changing, kept, first, times in (
+            (frames, held.frames, video.first_frame, video.frame_times),
+            (sentences, held.sentences, video.first_sentence, video.sentence_times),
         ):
-            own = slice(offsets[number], offsets[number] + len(times))
+            own = slice(first, first + len(times))
             changing[own] = kept[own]
         after = rows_of(made, scores_of(model, replace(held, frames=frames, sentences=sentences), made), 5)
         torch.testing.assert_close(after[number], before[number], atol=1e-6, rtol=0)

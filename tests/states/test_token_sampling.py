@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.states.configuration import SamplingOptions
-from msg2.states.dataset import build_dataset
-from msg2.states.tokens_and_targets import (
+from msg2.states.dataset import (
     COMPLETED,
     END,
     EXTRA_FEATURES,
@@ -27,10 +26,11 @@ from msg2.states.tokens_and_targets import (
     LabelledVideo,
     Tokens,
     _label_features,
+    build_dataset,
     labelled_video,
     nearest_index,
 )
-from msg2.states.tokens_and_targets import sample_tokens as sampled_tokens
+from msg2.states.dataset import sample_tokens as sampled_tokens
 from msg2.task import Segment, Task, Video
 from tests.states.conftest import labelled_videos
 
@@ -401,7 +401,9 @@ def test_what_is_told_by_hand() -> None:
     """Of 100 seconds; of three labels the last is dropped, and so only b and c are known: b at 30-50, c at 10-20."""
     one = LabelledVideo("v", np.array([2, 1, 0]), np.array([10.0, 30, 60]), np.array([20.0, 50, 70]),
                np.arange(101.0), np.zeros(0))  # fmt: skip
-    told = _label_features(one, np.array([0, 1]), 3, np.array([START, FRAME, END]), np.array([10.0, 40, 50]))
+    told = _label_features(
+        one.keep(np.array([0, 1])), 100.0, 3, np.array([START, FRAME, END]), np.array([10.0, 40, 50])
+    )
     whole = [2 / 3, 0.3, 0.1, 0.5, math.log(100) / 10]  # labels, time they cover, before, after, length
     expected = [
         # completed    labelled   part  square  between  of all  of labelled  end
@@ -415,7 +417,7 @@ def test_what_is_told_by_hand() -> None:
 
 def test_what_no_label_tells() -> None:
     one = LabelledVideo("v", np.array([0]), np.array([3.0]), np.array([5.0]), np.arange(11.0), np.zeros(0))
-    told = _label_features(one, np.zeros(0, dtype=np.int64), 2, np.array([FRAME]), np.array([4.0]))
+    told = _label_features(one.keep(np.zeros(0, dtype=np.int64)), 10.0, 2, np.array([FRAME]), np.array([4.0]))
     np.testing.assert_allclose(told, [[0, 0, 0, 0, 0.4, 0.16, 0.4, 0, 0, 0, 0, 0, 1, 1, math.log(10) / 10]])
 
 
@@ -426,10 +428,7 @@ def test_nothing_is_told_about_what_was_dropped(one: LabelledVideo, options: Sam
     one = replace(one, frame_times=np.array([*one.frame_times, 200.0]))
     tokens = sampled(one, options, seed)
     numbers = kept(one, tokens)
-    without = LabelledVideo(
-        "v", one.steps[numbers], one.starts[numbers], one.ends[numbers], one.frame_times, one.sentence_times
-    )
-    told = _label_features(without, np.arange(len(numbers)), N, tokens.kind, tokens.time)
+    told = _label_features(one.keep(numbers), 200.0, N, tokens.kind, tokens.time)
     np.testing.assert_array_equal(tokens.label_features, told)
     assert np.isfinite(told).all()
 

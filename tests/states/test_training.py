@@ -23,11 +23,10 @@ from msg2.errors import InputError
 from msg2.states import training as training_module
 from msg2.states.checkpoint import ModelCard, load_checkpoint, read_card, read_tensors
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.dataset import StateDataset, build_dataset, collate
+from msg2.states.dataset import COMPLETED, StateDataset, build_dataset, collate
 from msg2.states.label_filling import predict_states
 from msg2.states.loss_and_optimizer import learning_rate
 from msg2.states.network import StateModel
-from msg2.states.tokens_and_targets import COMPLETED
 from msg2.states.training import EpochReport, train_model
 from tests.states.conftest import VARIANTS, options, tensors_in, tiny_dataset, tiny_features, tiny_task
 
@@ -366,7 +365,7 @@ def hard_killed(folder: Path, *, epochs: int = 99, replaces: int = 10**9) -> Non
     root = str(Path(__file__).parents[2])
     script = HARD.format(root=root, folder=str(folder), epochs=epochs, replaces=replaces)
     done = subprocess.run(
-        [sys.executable, "-c", script], timeout=120, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        [sys.executable, "-c", script], timeout=600, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     assert done.returncode == 9
 

@@ -26,7 +26,7 @@ from transformers import (
 )
 
 from msg2.errors import InputError
-from msg2.states.transformer_encoders import SIZES, T5, VisualBert, ViT, encoder_from_config, load_encoder
+from msg2.states.transformer_encoders import SIZES, T5, VisualBert, ViT, load_encoder
 
 B, L, WIDTH = 3, 11, 32
 LENGTHS = torch.tensor([11, 7, 1])
@@ -302,7 +302,7 @@ def test_t5_in_few_kernels_is_t5(forwards: str, inputs: tuple[Tensor, Tensor, Te
     """Scores and gradients, of every weight, are those of the library's own encoder."""
     vectors, there, mask, places = inputs
     torch.manual_seed(1)
-    one = encoder_from_config({**t5_config().to_dict(), "feed_forward_proj": forwards})
+    one = load_encoder(json.dumps({**t5_config().to_dict(), "feed_forward_proj": forwards}))
     assert isinstance(one, T5)
     for weights in one.parameters():
         torch.nn.init.normal_(weights, std=0.3)  # norms and biases must matter, too
@@ -323,7 +323,7 @@ def test_t5_in_few_kernels_drops_as_often(inputs: tuple[Tensor, Tensor, Tensor, 
     """In training, both wander about their means equally far."""
     vectors, there, mask, places = inputs
     torch.manual_seed(2)
-    one = encoder_from_config({**t5_config().to_dict(), "dropout_rate": 0.2}).train()
+    one = load_encoder(json.dumps({**t5_config().to_dict(), "dropout_rate": 0.2})).train()
     assert isinstance(one, T5)
     with torch.no_grad():
         spreads = [

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.sequences import FloatArray, IntArray
-from msg2.states.tokens_and_targets import time_order
+from msg2.states.dataset import time_order
 from msg2.task import Step, Task, Video
 from msg2.text import short_repr
 

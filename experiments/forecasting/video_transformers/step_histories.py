@@ -15,7 +15,7 @@ from torch import Tensor
 from experiments.forecasting.video_transformers.labelled_videos import LabelledVideo, LabelledVideos, TimedVectors
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from msg2.sequences import FloatArray, IntArray
-from msg2.states.tokens_and_targets import nearest_index
+from msg2.states.dataset import nearest_index
 
 
 @dataclass(frozen=True, slots=True, eq=False)

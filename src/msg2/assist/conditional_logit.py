@@ -7,8 +7,6 @@ The terms T are each candidate's own coefficients of the context x; the weights 
 differ in their features φ. λ_T and λ_w have the highest likelihood on held-out videos.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ The search is uniform-cost on −log p, which proves the k best where few enough
 beam. Without a ranker it is A* on the number of steps: a plan then has only what the goal needs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field

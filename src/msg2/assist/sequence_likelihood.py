@@ -8,8 +8,6 @@ none. The shares of the levels ε_j, the rates and the counts are those of these
 little of each.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from msg2.assist.following import earlier_pairs, videos_learned_from
 from msg2.graph import SubtaskGraph
-from msg2.graph.closure import necessary_steps
 from msg2.sequences import FloatArray
 from msg2.task import Segment, Step, Video
 
@@ -100,7 +97,7 @@ class SequenceLikelihood:
         """Each step at its own rate where what it needs is there, else as one too many."""
         total = 0.0
         for name in self.graph.steps:
-            possible = self._needed[name] <= shown.keys() and not any(
+            possible = self.graph.necessary[name] <= shown.keys() and not any(
                 partner in shown for partner in self.graph.partners(name) if self._index[partner] < self._index[name]
             )
             rate = self._rates[name] if possible else self._extra_rate
@@ -172,17 +169,13 @@ class SequenceLikelihood:
         return {name: index for index, name in enumerate(self.graph.steps)}
 
     @cached_property
-    def _needed(self) -> Mapping[Step, frozenset[Step]]:
-        return necessary_steps(self.graph.steps, self.graph.preconditions)
-
-    @cached_property
     def _rates(self) -> Mapping[Step, float]:
         """The rate of each step where all that it needs is there."""
         total = len(videos_learned_from(self.graph))
         counts = {name: self.graph.step_evidence(name).videos for name in self.graph.steps}
         rates = {}
         for name in self.graph.steps:
-            chances = min((counts[needed] or 0 for needed in self._needed[name]), default=total)
+            chances = min((counts[needed] or 0 for needed in self.graph.necessary[name]), default=total)
             count = counts[name]
             if count is None or not chances:
                 rates[name] = 0.5 if name in self.graph.optional else 1 - _USUAL_RATE

@@ -47,11 +47,11 @@ class PlainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The arguments and options, described plainly."""
-        return _describe_plainly(super().get_params(ctx), ctx)
+        return _simplify(super().get_params(ctx), ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """What follows the name of the command in its usage."""
-        arguments = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, TyperArgument)]
+        arguments = [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
         names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
         several = ["" if argument.nargs == 1 else "..." for argument in arguments]
         return [*map("".join, zip(names, several, strict=True)), "[OPTIONS]"]
@@ -69,11 +69,7 @@ class PlainGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of all commands, described plainly."""
-        return _describe_plainly(super().get_params(ctx), ctx)
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What follows the name of the program in its usage."""
-        return ["[OPTIONS]", "COMMAND"]
+        return _simplify(super().get_params(ctx), ctx)
 
 
 class Msg2Group(PlainGroup):
@@ -91,12 +87,11 @@ class Msg2Group(PlainGroup):
         group: typer.Typer | None = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-            group.command(cmd_name)(getattr(module, "next_" if cmd_name == "next" else cmd_name))
+            group.command(cmd_name)(getattr(module, cmd_name))
         for registered in group.registered_commands:
             registered.cls = PlainCommand
         command: Any = get_command(group)
         command.name, command.rich_help_panel = cmd_name, COMMANDS[cmd_name]
-        _leave_checks_to_readers(command)
         return command
 
 
@@ -113,7 +108,8 @@ def _refuse_flags_of_methods(arguments: list[str], flags: set[str]) -> None:
             raise typer.BadParameter(f"{flag} is an option of a method: write --set {name}={value}")
 
 
-def _describe_plainly(parameters: list[Any], context: typer.Context) -> list[Any]:
+def _simplify(parameters: list[Any], context: typer.Context) -> list[Any]:
+    """Describe parameters by what people write, without the types of a programming language."""
     for parameter in parameters:
         if isinstance(parameter, TyperArgument):
             parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # its name says what it is
@@ -124,23 +120,13 @@ def _describe_plainly(parameters: list[Any], context: typer.Context) -> list[Any
     return parameters
 
 
-def _leave_checks_to_readers(command: Any) -> None:
-    """A path that may not be read is wrong input, not wrong usage: whoever reads it says so."""
-    for parameter in getattr(command, "params", ()):
-        described = getattr(parameter, "type_descriptor", None)  # older versions of Typer have a type of Click's
-        kind = getattr(parameter, "type", None) if described is None else described.parameter_info
-        if kind is not None and hasattr(kind, "readable"):
-            kind.readable = False
-    for subcommand in getattr(command, "commands", {}).values():
-        _leave_checks_to_readers(subcommand)
-
-
 # -- the program ------------------------------------------------------------------------------------------------
 
 
 app = typer.Typer(
     name="msg2",
     cls=Msg2Group,
+    subcommand_metavar="COMMAND",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="markdown",
@@ -158,19 +144,12 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _traceback(wanted: bool) -> None:
-    if wanted:
-        os.environ[_TRACEBACK] = "1"
-
-
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", callback=_traceback, help=f"Trace unforeseen errors ({_TRACEBACK}=1).")
-    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help=f"Trace unforeseen errors ({_TRACEBACK}=1).")] = False,
 ) -> None:
     """Learn how a task works from many imperfect demonstrations of it.
 
@@ -203,6 +182,8 @@ def _root(
 
     Every command has examples: `msg2 infer --help`
     """
+    if traceback:
+        os.environ[_TRACEBACK] = "1"
     console.keep_logs()
 
 
@@ -255,9 +236,7 @@ def main(commands: typer.Typer = app, program: str = "msg2") -> None:
 def _run(commands: typer.Typer, program: str, interrupts: InterruptHandler) -> int:
     """The exit status of a command that has failed; one that ends by itself leaves the program."""
     try:
-        command = get_command(commands)
-        _leave_checks_to_readers(command)
-        command(prog_name=program)
+        get_command(commands)(prog_name=program)
     except InputError as error:
         console.print_note(f"{program}: {error}")
     except OSError as error:  # the result cannot be written, to a full disk for one

@@ -1,40 +1,31 @@
 """`msg2 check`: what went wrong in each video; with --online, as it happens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2 import assist, drawing
+from msg2 import assist, drawing, formats
 from msg2.assist.mistakes import ACCUSED
 from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option, switch
-from msg2.formats import read_graph
 from msg2.graph.explanation import demonstrations
 from msg2.task import Absent
+
+_ABSENT = "What has no label may only lack it, or was not done. Default: as the graph was learnt."
 
 
 @flags.reads_data("repeats", "overlap", "order")
 def check(
     graph: flags.GraphFile,
     data: flags.Data,
+    reading: flags.GivenOptions,
     json: flags.Json = False,
     output: Annotated[Path | None, output_option("FILE", "Also draw the mistakes on the graph.")] = None,
     online: Annotated[bool, switch("--online", "Judge every step as it comes: how probably it is a mistake.")] = False,
-    training: Annotated[
-        Path | None, option("TRAINING", "--online: go by these; else by the rest of DATA.", "--data")
-    ] = None,
-    absent: Annotated[
-        Absent | None,
-        typer.Option(help="What has no label may only lack it, or was not done. Default: as the graph was learnt."),
-    ] = None,
+    training: Annotated[Path | None, option("TRAINING", "--online: learn from these, not from DATA.", "--data")] = None,
+    absent: Annotated[Absent | None, option(None, _ABSENT)] = None,
     jobs: Annotated[int, option("N", "Processes that share the videos.", min=1)] = 1,
     engine: flags.EngineName = "local",
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """What went wrong in each video: needs not met, order, both of an exclusive pair, steps left out, repetitions.
 
@@ -43,7 +34,7 @@ def check(
 
     Examples: `msg2 check graph.json steps.csv -o mistakes.svg`, `msg2 check graph.json new.csv --online --data old.csv`
     """
-    learned = read_graph(graph)
+    learned = formats.read_graph(graph)
     if online:
         flags.usage_error_if(output is not None, "--output draws the mistakes of whole videos, without --online")
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
@@ -74,10 +65,9 @@ def _print_report(report: assist.CheckReport, noun: str) -> None:
     console.print_line("")
     rows = [(total.step, total.occurrences, total.mistakes, total.left_out) for total in report.totals]
     console.print_table(["step", "labels", "mistakes", "left out"], rows)
-    console.print_line(
-        f"\n{len(report.accused)} of {report.videos} {noun} have a mistake that is more probable than not; --json has "
-        f"{len(report.mistakes) - len(sure)} less probable ones and {len(report.not_seen)} steps that were not seen."
-    )
+    accused = f"{len(report.accused)} of {report.videos} {noun} have a mistake that is more probable than not"
+    others = f"{len(report.mistakes) - len(sure)} less probable ones and {len(report.not_seen)} steps"
+    console.print_line(f"\n{accused}; --json has {others} that were not seen.")
 
 
 def _print_online(report: assist.OnlineReport, json: bool) -> None:
@@ -87,11 +77,9 @@ def _print_online(report: assist.OnlineReport, json: bool) -> None:
         return
     steps = [(video, assessment) for video, assessments in report.videos.items() for assessment in assessments]
     mistakes = [f"{video}  {_format_assessment(assessment)}" for video, assessment in steps if assessment.mistake]
-    console.print_line(
-        *mistakes,
-        f"\n{len(mistakes)} of {len(steps)} labels in {len(report.videos)} videos are mistakes with a probability of "
-        f"at least {report.threshold:g}; --json has all probabilities.",
-    )
+    total = f"{len(mistakes)} of {len(steps)} labels in {len(report.videos)} videos are mistakes"
+    least = f"with a probability of at least {report.threshold:g}; --json has all probabilities."
+    console.print_line(*mistakes, f"\n{total} {least}")
 
 
 def _format_assessment(assessment: assist.StepAssessment) -> str:
@@ -103,17 +91,16 @@ def _format_assessment(assessment: assist.StepAssessment) -> str:
 
 def _format_reason(finding: DeviationAssessment) -> str:
     deviation = finding.deviation
-    like = f" (as in {finding.times} of {finding.chances} videos)"
-    match deviation.kind:
-        case "need" if deviation.clause is not None:
-            return f"before {deviation.clause.to_english()}{like}"
-        case "order":
-            return f"after '{deviation.other}', which should come later{like}"
-        case "exclusive":
-            return f"as well as '{deviation.other}'{like}"
-        case "repeated":
-            return f"once more{like}"
-    return f"never seen in {finding.chances} videos"
+    reasons = {
+        "order": f"after '{deviation.other}', which should come later",
+        "exclusive": f"as well as '{deviation.other}'",
+        "repeated": "once more",
+    }
+    if deviation.clause is not None:
+        reasons["need"] = f"before {deviation.clause.to_english()}"
+    if deviation.kind not in reasons:
+        return f"never seen in {finding.chances} videos"
+    return f"{reasons[deviation.kind]} (as in {finding.times} of {finding.chances} videos)"
 
 
 def _format_time(start: float | None, position: int) -> str:

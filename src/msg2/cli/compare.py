@@ -1,18 +1,14 @@
 """`msg2 compare`: what two graphs agree and differ in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from msg2 import drawing, metrics
+from msg2 import drawing, formats, metrics
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, output_option
-from msg2.formats import read_graph
 from msg2.graph import TRUE, Formula
-from msg2.metrics import GraphComparison
 from msg2.text import join_names
 
 
@@ -35,8 +31,8 @@ def compare(
     other = second or truth
     if other is None:
         raise typer.BadParameter("say what to compare with: B, or --truth")
-    one, two = read_graph(first), read_graph(other)
-    true = read_graph(truth) if second is not None and truth is not None else None
+    one, two = formats.read_graph(first), formats.read_graph(other)
+    true = formats.read_graph(truth) if second is not None and truth is not None else None
     with console.progress_bar("comparing"):
         found = metrics.compare_graphs(one, two, true)
     if output is not None:
@@ -50,7 +46,7 @@ def compare(
         console.print_line(str(output))
 
 
-def _print_comparison(found: GraphComparison, one: str, two: str) -> None:
+def _print_comparison(found: metrics.GraphComparison, one: str, two: str) -> None:
     for name, alone in ((one, found.steps_in_first), (two, found.steps_in_second)):
         if alone:
             console.print_line(f"Steps only in {name}, which are left out here: {join_names(alone)}.")
@@ -61,17 +57,16 @@ def _print_comparison(found: GraphComparison, one: str, two: str) -> None:
     for each in found.preconditions:
         console.print_line(f"\n{each.step} needs\n  {one}: {_formula(each.first)}\n  {two}: {_formula(each.second)}")
     only = {f"only in {one}": found.optional_in_first, f"only in {two}": found.optional_in_second}
-    optional = {where: names for where, names in {"in both": found.optional_in_both, **only}.items() if names}
-    if optional:
-        console.print_line("")
-    for where, names in optional.items():
-        console.print_line(f"Optional {where}: {', '.join(names)}.")
+    optional = {"in both": found.optional_in_both, **only}
+    if any(optional.values()):
+        told = (f"Optional {where}: {', '.join(names)}." for where, names in optional.items() if names)
+        console.print_line("", *told)
     if found.right_in_first is not None and found.right_in_second is not None:
         first, second = map(console.format_probability, (found.right_in_first, found.right_in_second))
         console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")
 
 
-def _print_edges(found: GraphComparison, one: str, two: str) -> None:
+def _print_edges(found: metrics.GraphComparison, one: str, two: str) -> None:
     """The edges that differ; of the pairs that only follow from them, the number."""
     if found.edges:
         judged = found.right_in_first is not None

@@ -1,7 +1,5 @@
 """Talk to the user: results on stdout, the rest on stderr, errors as one to three lines; Ctrl-C in a training."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
@@ -9,20 +7,21 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from msg2.cli import INTERRUPTED
 from msg2.errors import InputError
-from msg2.progress import LogCollector
+from msg2.progress import LOGGER, LogCollector
 from msg2.progress import Progress as ShowProgress
 from msg2.text import escape_control_characters, one_line, truncate
 
@@ -70,6 +69,11 @@ def print_table(
     for row in listed:
         table.add_row(*map(Text, row))
     out.print(table)
+
+
+def print_records(records: Sequence[Mapping[str, object]]) -> None:
+    """Print a table of records that all have the same columns."""
+    print_table([*records[0]], [[*record.values()] for record in records])
 
 
 def _format_cell(value: object) -> str:
@@ -128,9 +132,9 @@ SHOWN_AFTER_SECONDS = 0.5
 
 
 class _LateProgress(Progress):
-    def __init__(self, *columns: ProgressColumn, console: Console, transient: bool, disable: bool) -> None:
-        self._begun = time.monotonic()  # first: the bar is laid out at once
-        super().__init__(*columns, console=console, transient=transient, disable=disable)
+    @cached_property
+    def _begun(self) -> float:
+        return time.monotonic()
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """The bar; at first, an empty line in its place."""
@@ -155,10 +159,8 @@ def progress_bar(doing: str) -> Iterator[ShowProgress]:
     def update(done: int, total: int | None, message: str) -> None:
         count = f"{done}" if total is None else f"{done}/{total}"
         started = shown.tasks[0].total is not None and done >= shown.tasks[0].completed
-        if not started:  # what was done before, here or in another task, says nothing about the speed
-            shown.reset(line, completed=done, total=total, news=message, count=count)
-        else:
-            shown.update(line, completed=done, total=total, news=message, count=count)
+        show = shown.update if started else shown.reset  # what was done before says nothing about the speed
+        show(line, completed=done, total=total, news=message, count=count)
 
     with shown:
         yield update
@@ -175,15 +177,13 @@ def usage_errors() -> Iterator[None]:
 
 def keep_logs() -> None:
     """Keep what the library logs, from INFO on, for `finish`: an error is to stand alone, a bar not to be broken."""
-    logger = logging.getLogger("msg2")
-    logger.handlers = [LogCollector()]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    LOGGER.handlers, LOGGER.propagate = [LogCollector()], False
+    LOGGER.setLevel(logging.INFO)
 
 
 def print_logs_at_once() -> None:
     """What the library logs is told as it comes: a server has no end to wait for."""
-    logging.getLogger("msg2").handlers = [_LogPrinter()]
+    LOGGER.handlers = [_LogPrinter()]
 
 
 class _LogPrinter(logging.Handler):
@@ -194,7 +194,7 @@ class _LogPrinter(logging.Handler):
 def finish(*_: object, **__: object) -> None:
     """What follows a command that has succeeded: the result is out, the remarks come after it."""
     out.file.flush()
-    for handler in logging.getLogger("msg2").handlers:
+    for handler in LOGGER.handlers:
         for level, remark in dict.fromkeys(handler.messages) if isinstance(handler, LogCollector) else ():
             print_note(one_line(_format_log(level, remark)))
 
@@ -212,13 +212,11 @@ def discard_output() -> None:
 
 
 @contextmanager
-def stop_between_epochs(unit: str = "epoch") -> Iterator[Callable[[ShowProgress], ShowProgress]]:
-    """Let Ctrl-C stop a training where an epoch ends, so that it can be resumed; a second one stops it at once.
+def training_bar(doing: str, unit: str = "epoch") -> Iterator[ShowProgress]:
+    """A progress bar of a training, which Ctrl-C stops where an epoch ends, so that it can be resumed.
 
-    It gives a function that makes any progress stop the training where that was asked for. `unit` is what is told from
-    one call of it to the next.
+    A second one stops it at once. `unit` is what is told from one call of the bar to the next.
     """
-    before = signal.getsignal(signal.SIGINT)
     asked = False
 
     def ask(signum: int, frame: FrameType | None) -> None:
@@ -233,16 +231,15 @@ def stop_between_epochs(unit: str = "epoch") -> Iterator[Callable[[ShowProgress]
         if asked:
             raise KeyboardInterrupt
 
-    def interruptible(show: ShowProgress) -> ShowProgress:
-        def progress(done: int, total: int | None, message: str) -> None:
-            show(done, total, message)
-            stop_if_asked()
-
-        return progress
-
-    signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, ask)
     try:
-        yield interruptible
+        with progress_bar(doing) as show:
+
+            def progress(done: int, total: int | None, message: str) -> None:
+                show(done, total, message)
+                stop_if_asked()
+
+            yield progress
         stop_if_asked()
     except KeyboardInterrupt:
         print_note("msg2: interrupted; the same command goes on from here")

@@ -1,7 +1,5 @@
 """`msg2 convert`: data in any known format, written for another tool."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -18,16 +16,11 @@ _DEFAULT = WriteOptions()
 def convert(
     data: flags.Data,
     output: Annotated[Path, output_option("FILE", "Its suffix decides the format: " + " ".join(WRITE_SUFFIXES))],
+    reading: flags.GivenOptions,
     task: flags.TaskName = None,
     media: Annotated[str, option("PATH|URL", "Where the tool finds a video; {video} is its id.")] = _DEFAULT.media,
-    frames: Annotated[
-        float | None, option("X", "To Label Studio: in frames, X a second, not in seconds.")
-    ] = _DEFAULT.fps,
-    guard: Annotated[
-        bool, switch("--guard", "An apostrophe before what a spreadsheet would run (= + - @).")
-    ] = _DEFAULT.guard,
-    *,
-    reading: flags.GivenOptions,
+    frames: Annotated[float | None, option("X", "Label Studio: in frames, X a second, not in seconds.")] = _DEFAULT.fps,
+    guard: Annotated[bool, switch("--guard", "An apostrophe before what spreadsheets run (= + - @).")] = _DEFAULT.guard,
 ) -> None:
     """Write data for another tool: tables of steps, ELAN, Label Studio. Every label is kept, repeated ones too.
 

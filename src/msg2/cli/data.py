@@ -1,7 +1,5 @@
 """`msg2 data`: public annotation sets, fetched from their home pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

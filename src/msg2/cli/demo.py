@@ -1,7 +1,5 @@
 """`msg2 demo`: the whole system on a simulated task whose true graph is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -23,13 +21,10 @@ def demo(
 
     Example: `msg2 demo -o my-demo`
     """
-    bar = console.progress_bar("learning to see steps")
-    with quiet_logs(), console.stop_between_epochs() as interruptible, bar as show:
-        made = run_demo(output, progress=interruptible(show))
-    console.print_line(
-        f"'{DEMO_WORLD}': {made.videos} simulated videos with missing, swapped and wrong labels; "
-        f"{made.violation_rate:.0%} of the labels violate the true graph."
-    )
+    with quiet_logs(), console.training_bar("learning to see steps") as progress:
+        made = run_demo(output, progress=progress)
+    videos = f"{made.videos} simulated videos with missing, swapped and wrong labels"
+    console.print_line(f"'{DEMO_WORLD}': {videos}; {made.violation_rate:.0%} of the labels violate the true graph.")
     console.print_line(f"\nLearnt from the labels alone ({made.graph.method['name']}, the default method):")
     console.print_line(*(f"  {rule}" for rule in made.graph.explain().splitlines()))
     console.print_line("\nAgainst the true graph, percent:")
@@ -41,9 +36,7 @@ def demo(
         console.print_line(f"page     {made.files['page'].resolve()}")
         console.print_note(f"With pip install 'msg2[video]', the demonstration also {extra}.")
         return
-    found = made.run.additions
-    console.print_line(
-        f"\nState prediction added {found.added} labels, {found.right} of them of steps that were really done; "
-        f"the annotators had left out {found.missing}:"
-    )
+    labels = made.run.additions
+    added = f"State prediction added {labels.added} labels, {labels.right} of them of steps that were really done"
+    console.print_line(f"\n{added}; the annotators had left out {labels.missing}:")
     print_runs([made.run])

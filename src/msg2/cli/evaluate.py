@@ -1,24 +1,20 @@
 """`msg2 evaluate`: a graph against the true one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-from msg2 import metrics
+from msg2 import formats, metrics
 from msg2.cli import console, flags
 from msg2.cli.flags import option
-from msg2.formats import read_graph
 
 
 @flags.reads_data("repeats", "overlap", "order")
 def evaluate(
     graph: flags.GraphFile,
     truth: Annotated[Path, option("GRAPH", "The true graph, or a CaptainCook4D task graph.")],
+    reading: flags.GivenOptions,
     data: Annotated[Path | None, option("DATA", "Videos, for the compatibility.")] = None,
     json: flags.Json = False,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """Compare a graph with the true one: accuracy, SPOC, compatibility, precision, recall and F1 of its edges.
 
@@ -27,7 +23,7 @@ def evaluate(
 
     Example: `msg2 evaluate graph.json --truth truth.json --data steps.csv`
     """
-    learnt, true = read_graph(graph), read_graph(truth)
+    learnt, true = formats.read_graph(graph), formats.read_graph(truth)
     videos = flags.read_if_given(learnt, data, reading)
     with console.progress_bar("scoring"):
         found = metrics.score_graph(learnt, true, () if videos is None else videos).to_json()

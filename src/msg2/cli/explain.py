@@ -1,7 +1,5 @@
 """`msg2 explain`: every edge of a graph, and how sure it is."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -9,8 +7,7 @@ import typer
 from msg2.cli import console, flags
 from msg2.cli.flags import option, switch
 from msg2.formats import read_graph
-from msg2.graph import RelatedPair
-from msg2.graph.evidence import related_pairs
+from msg2.graph import RelatedPair, related_pairs
 from msg2.graph.explanation import demonstrations
 from msg2.options import fields_to_json
 

@@ -1,56 +1,36 @@
 """`msg2 features`: videos, or only their captions -> feature store."""
 
-from __future__ import annotations
-
+from functools import partial
 from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, output_option, switch
 from msg2.errors import InputError
+from msg2.formats.feature_store import open_store
+from msg2.formats.video_files import require_video_files
 from msg2.media.feature_extraction import ExtractionOptions, extract_features
-from msg2.media.feature_store import open_store
 from msg2.media.video_decoding import FrameOptions
-from msg2.media.video_files import require_video_files
 
 _OPTIONS = ExtractionOptions()
 
-Captions = Annotated[
-    Path | None,
-    option("DIR", "Folder of captions (.vtt, .srt); by default those beside the videos.", rich_help_panel=flags.READING)
-]  # fmt: skip
-FrameEncoder = Annotated[
-    str,
-    typer.Option(
-        metavar="descriptors|none|PATH", rich_help_panel=flags.READING,
-        help="How frames become vectors: classical descriptors, which need no model; not at all; or a CLIP model, by "
-        "its folder or its name on the Hugging Face hub, such as openai/clip-vit-base-patch32.",
-    ),
-]  # fmt: skip
-TextEncoderName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="words|PATH", rich_help_panel=flags.READING,
-        help="How sentences become vectors: hashed words, which need no model, or a sentence encoder or CLIP model, by "
-        "its folder or name. (default: CLIP where frames go through it, else words)",
-    ),
-]  # fmt: skip
-SpeechModel = Annotated[
-    str | None,
-    option(
-        "MODEL", "Listen to videos without captions: a Whisper model for faster-whisper, by its name (base) or folder.",
-        "--speech", rich_help_panel=flags.READING,
-    ),
-]  # fmt: skip
-PhraseModel = Annotated[
-    str | None,
-    option(
-        "MODEL", "Keep verb phrases (crack egg into bowl) instead of sentences: a spaCy model, by its name or folder.",
-        "--phrases", rich_help_panel=flags.READING,
-    ),
-]  # fmt: skip
+_reading = partial(option, rich_help_panel=flags.READING)
+_FRAMES = (
+    "How frames become vectors: classical descriptors, which need no model; not at all; or a CLIP model, by its folder "
+    "or its name on the Hugging Face hub, such as openai/clip-vit-base-patch32."
+)
+_TEXTS = (
+    "How sentences become vectors: hashed words, which need no model, or a sentence encoder or CLIP model, by its "
+    "folder or name. (default: CLIP where frames go through it, else words)"
+)
+_SPEECH = "Listen to videos without captions: a Whisper model for faster-whisper, by its name (base) or folder."
+_PHRASES = "Keep verb phrases (crack egg into bowl) instead of sentences: a spaCy model, by its name or folder."
+_CAPTIONS = "Folder of captions (.vtt, .srt); by default those beside the videos."
+Captions = Annotated[Path | None, _reading("DIR", _CAPTIONS)]
+FrameEncoder = Annotated[str, _reading("descriptors|none|PATH", _FRAMES)]
+TextEncoderName = Annotated[str | None, _reading("words|PATH", _TEXTS)]
+SpeechModel = Annotated[str | None, _reading("MODEL", _SPEECH, "--speech")]
+PhraseModel = Annotated[str | None, _reading("MODEL", _PHRASES, "--phrases")]
 VideoJobs = Annotated[int, option("N", "Videos that are worked on at a time.", min=1)]
 
 
@@ -83,10 +63,9 @@ def features(
     """
     if phrases is None:
         flags.refuse("--phrases", keep_sentences=keep_sentences)
+    models = frame_encoder, text_encoder, speech, phrases
     with console.usage_errors():
-        options = ExtractionOptions(
-            frame_encoder, text_encoder, speech, phrases, keep_sentences, language, FrameOptions(every)
-        )
+        options = ExtractionOptions(*models, keep_sentences, language, FrameOptions(every))
     wanted = None if labels is None else [video.id for task in flags.read_tasks(labels) for video in task]
     found = require_video_files(videos, captions, wanted, language)
     with console.progress_bar("encoding videos") as progress:

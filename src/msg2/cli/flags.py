@@ -1,17 +1,13 @@
 """Arguments and options that several commands share: the data and how it is read, the method and its settings."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import io
-import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import wraps
-from itertools import islice
+from dataclasses import fields
+from functools import partial, wraps
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -20,10 +16,8 @@ import typer
 
 from msg2.cli import console
 from msg2.errors import InputError
-from msg2.formats import preview_table, read_all
+from msg2.formats import read_all, recorded_reading
 from msg2.formats.reading import ReadOptions, choose_task
-from msg2.formats.registry import FORMAT_OPTIONS, find_reader
-from msg2.formats.source import Source
 from msg2.graph import SubtaskGraph
 from msg2.options import OptionSpec, OptionValue, option_specs
 from msg2.parallel import ENGINES
@@ -39,13 +33,13 @@ READING = "Reading data"
 
 
 def argument(metavar: str, help: str, **settings: Any) -> Any:
-    """An argument of a command."""
-    return typer.Argument(metavar=metavar, help=help, **settings)
+    """An argument of a command. Whoever reads a path says so if it may not be read."""
+    return typer.Argument(metavar=metavar, help=help, readable=False, **settings)
 
 
-def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
-    """An option with a value; without names, its name is that of the parameter."""
-    return typer.Option(*names, metavar=metavar, help=help, **settings)
+def option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+    """An option with a value; without names, its name is that of the parameter. A choice needs no metavar."""
+    return typer.Option(*names, metavar=metavar, help=help, readable=False, **settings)
 
 
 def output_option(metavar: str, help: str) -> Any:
@@ -59,48 +53,54 @@ def switch(name: str, help: str) -> Any:
 
 
 def _known_engine(name: str) -> str:
-    if name not in ENGINES:
-        raise typer.BadParameter(f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
+    usage_error_if(name not in ENGINES, f"it is {name!r}, it must be one of {', '.join(ENGINES)}")
     return name
 
 
-Data: TypeAlias = Annotated[
-    Path, argument("DATA", "A file, folder or archive in any format that msg2 reads; - is stdin.")
-]
+_DATA = "A file, folder or archive in any format that msg2 reads; - is stdin."
+Data: TypeAlias = Annotated[Path, argument("DATA", _DATA)]
 GraphFile: TypeAlias = Annotated[Path, argument("GRAPH", "A graph file.")]
 TaskName: TypeAlias = Annotated[str | None, option("NAME", "Only this task of DATA.", "--task")]
 Json: TypeAlias = Annotated[bool, switch("--json", "Print one JSON object and nothing else on stdout.")]
 Seed: TypeAlias = Annotated[int, option("N", "Seed of everything random (default: 0).", min=0, show_default=False)]
 Jobs: TypeAlias = Annotated[int, option("N", "Processes that share the work (default: 1).", min=1, show_default=False)]
-EngineName: TypeAlias = Annotated[
-    str,
-    option(
-        "|".join(ENGINES), "Processes of this machine (default), or of Ray.", callback=_known_engine, show_default=False
-    ),
-]  # fmt: skip
+_ENGINE = "Processes of this machine (default), or of Ray."
+EngineName: TypeAlias = Annotated[str, option("|".join(ENGINES), _ENGINE, callback=_known_engine, show_default=False)]
 
 
 # -- options that are fields of a class -------------------------------------------------------------------------
 
 
 def takes_fields(
-    options: type, collected: str, names: Iterable[str], *, prefix: str = "", panel: str | None = None
+    options: type,
+    collected: str,
+    names: Iterable[str] = (),
+    *,
+    make: Callable[..., object] | None = None,
+    prefix: str = "",
+    panel: str | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command so that it takes fields of a class of options; `collected` gets those that are given."""
+    """Decorate a command so that it takes these fields of a class of options as flags, or all of them.
+
+    Its parameter `collected` gets the options, or what `make` makes of the fields that are given.
+    """
     specs = {spec.name: spec for spec in option_specs(options)}
-    chosen = [specs[name] for name in names]
+    chosen = [specs[name] for name in tuple(names) or specs]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True)
+
         @wraps(function)
         def command(**values: object) -> None:
             given = {spec.name: value for spec in chosen if (value := values.pop(spec.name)) is not None}
-            function(**values, **{collected: given})
+            with console.usage_errors():
+                values[collected] = (make or options)(**given)
+            function(**values)
 
-        own = inspect.signature(function, eval_str=True)
         kept = [parameter for parameter in own.parameters.values() if parameter.name != collected]
         parameters = [*kept, *(_parameter(spec, prefix, panel) for spec in chosen)]
-        keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-        command.__signature__ = own.replace(parameters=keyword_only)  # type: ignore[attr-defined]
+        named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+        command.__signature__ = own.replace(parameters=named)  # type: ignore[attr-defined]
         command.__annotations__ = {}
         return command
 
@@ -122,8 +122,8 @@ def _parameter(spec: OptionSpec, prefix: str, panel: str | None) -> inspect.Para
 
 
 def reads_data(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`, as `reading`."""
-    return takes_fields(ReadOptions, "reading", (*names, "columns"), panel=READING)
+    """Decorate a command so that it takes these fields of `ReadOptions`, and `columns`; `reading` gets those given."""
+    return takes_fields(ReadOptions, "reading", (*names, "columns"), make=dict, panel=READING)
 
 
 def usage_error_if(wrong: object, message: str) -> None:
@@ -156,9 +156,8 @@ def _help_on_settings(settings: list[str] | None) -> list[str] | None:
         if specs:
             rows = [(f"  {spec.name}={spec.default_text}", spec.values, spec.help) for spec in specs]
             console.print_table(["  default", "values", "what it does"], rows, whole=True)
-    console.print_line(
-        "likelihood also reads the names of the steps: names=words, or a sentence encoder by its path or name."
-    )
+    encoder = "names=words, or a sentence encoder by its path or name"
+    console.print_line(f"likelihood also reads the names of the steps: {encoder}.")
     raise typer.Exit
 
 
@@ -171,20 +170,10 @@ def _complete_setting() -> list[str]:
     return sorted({f"{spec.name}=" for _, _, specs in list_settings() for spec in specs})
 
 
-MethodName: TypeAlias = Annotated[
-    str,
-    option(
-        "NAME", "Which method? The default: likelihood, nearly always best.", "--method", show_default=False,
-        autocompletion=complete_method,
-    ),
-]  # fmt: skip
-Settings: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "NAME=VALUE", "An option of the method; `--set help` lists all.", "--set", is_eager=True,
-        callback=_help_on_settings, autocompletion=_complete_setting,
-    ),
-]  # fmt: skip
+_method = partial(option, "NAME", "Which method? The default: likelihood, nearly always best.", "--method")
+_set = partial(option, "NAME=VALUE", "An option of the method; `--set help` lists all.", "--set", is_eager=True)
+MethodName: TypeAlias = Annotated[str, _method(show_default=False, autocompletion=complete_method)]
+Settings: TypeAlias = Annotated[list[str] | None, _set(callback=_help_on_settings, autocompletion=_complete_setting)]
 
 
 def parse_settings(method: str, settings: Sequence[str] | None, **flags: OptionValue) -> dict[str, Any]:
@@ -217,19 +206,8 @@ def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task
 
 def read_as_recorded(graph: SubtaskGraph, data: Path, **options: Any) -> Task:
     """Read the task that a graph is about as the graph's own data was read, unless options say otherwise."""
-    recorded = graph.method.get("reading")
-    source = Source.of_data(data)
-    reader = find_reader(source, options.get("columns"))
-    special = {name for name, readers in FORMAT_OPTIONS.items() if reader in readers}
-    known = {"repeats", "overlap", *special}  # what the graph's own data took, this data may not take
-    reading = {name: recorded[name] for name in known if name in recorded} if isinstance(recorded, dict) else {}
-    if "columns" in reading:
-        preview = preview_table(source, reading["columns"])
-        if preview is None or preview.problem:  # this data has other columns
-            del reading["columns"]
     with console.progress_bar("reading"):
-        tasks = read_all(source, **(reading | options))
-    return tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data)
+        return recorded_reading.read_as_recorded(graph, data, **options)
 
 
 def read_if_given(graph: SubtaskGraph, data: Path | None, reading: GivenOptions, **defaults: Any) -> Task | None:
@@ -238,22 +216,6 @@ def read_if_given(graph: SubtaskGraph, data: Path | None, reading: GivenOptions,
         refuse("--data", **reading)
         return None
     return read_as_recorded(graph, data, **{**defaults, **reading})
-
-
-def record_reading(graph: SubtaskGraph, reading: GivenOptions) -> SubtaskGraph:
-    """Record in a graph how its data was read, where that was not by default."""
-    return replace(graph, method={**graph.method, "reading": dict(reading)}) if reading else graph
-
-
-def keep_tasks_with_two_videos(tasks: Sequence[Task], data: Path) -> list[Task]:
-    """Keep the tasks with at least two labelled videos, so that one can be held out; a warning names the others."""
-    labelled = {task.name: len(list(islice((video for video in task if video.segments), 2))) for task in tasks}
-    if max(labelled.values(), default=0) < 2:
-        raise InputError("no task has two videos with labels: none can be held out", where=data)
-    for name, count in labelled.items():
-        if count < 2:
-            logging.getLogger("msg2").warning("%s: left out, it has fewer than two videos with labels", name)
-    return [task for task in tasks if labelled[task.name] > 1]
 
 
 def refuse_clashes(outputs: Sequence[Path], *inputs: Path | None) -> None:

@@ -1,13 +1,9 @@
 """`msg2 infer`: graphs from data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option
@@ -15,6 +11,7 @@ from msg2.errors import InputError
 from msg2.files import safe_names, write_together
 from msg2.formats import read_sequences
 from msg2.formats.reading import choose_task
+from msg2.formats.recorded_reading import record_reading
 from msg2.graph import SubtaskGraph
 from msg2.graph.explanation import demonstrations
 from msg2.inference.bootstrap import choose_samples
@@ -34,9 +31,10 @@ _known = partial(option, rich_help_panel="What you know, and how sure it is")
 def infer(
     data: flags.Data,
     output: Annotated[Path, output_option("OUT", "Graph file, or folder for many tasks.")],
+    reading: flags.GivenOptions,
     method: flags.MethodName = DEFAULT_METHOD,
     settings: flags.Settings = None,
-    absent: Annotated[Absent | None, typer.Option(help="Steps without label: maybe done, or not done.")] = None,
+    absent: Annotated[Absent | None, option(None, "Steps without label: maybe done, or not done.")] = None,
     task: flags.TaskName = None,
     seed: flags.Seed = 0,
     jobs: flags.Jobs = 1,
@@ -47,8 +45,6 @@ def infer(
     samples: Annotated[int | None, _known("N", "Learn again from N samples of the videos.", min=1)] = None,
     confidence: Annotated[float | None, _known("P", "Keep what this share of them says.", min=0, max=1)] = None,
     stats: Annotated[Path | None, _known("FILE", "Write purities and scores as CSV.")] = None,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """Learn the subtask graph of every task in DATA, print its rules, and write it to OUT.
 
@@ -69,22 +65,19 @@ def infer(
     flags.refuse_clashes([*paths, *([] if stats is None else [stats])], data)
     constraints = read_constraints(tasks, require=require or (), forbid=forbid or (), file=knowledge)
     with console.progress_bar("learning") as progress:
-        learned = run_inference_on_all(
+        results = [*run_inference_on_all(
             tasks, method, jobs=jobs, engine=engine, progress=progress, seed=seed, constraints=constraints,
             samples=samples, confidence=confidence, names=names, **options,
-        )  # fmt: skip
-        results = list(learned)
-    contents = {
-        path: flags.record_reading(result.graph, reading).dumps() for path, result in zip(paths, results, strict=True)
-    }
+        )]  # fmt: skip
+    graphs = [record_reading(result.graph, reading) for result in results]
+    contents = {path: graph.dumps() for path, graph in zip(paths, graphs, strict=True)}
     if stats is not None:
         statistics = [(result.graph.task, result.statistics()) for result in results]
         contents[stats] = flags.fields_as_csv(Statistic, statistics)
     write_together(contents)
-    rows = [_summary(result.graph, path) for path, result in zip(paths, results, strict=True)]
-    console.print_table(list(rows[0]), [list(row.values()) for row in rows])
-    if len(results) == 1:
-        _print_rules(results[0].graph, paths[0])
+    console.print_records([_summary(graph, path) for path, graph in zip(paths, graphs, strict=True)])
+    if len(graphs) == 1:
+        _print_rules(graphs[0], paths[0])
 
 
 def _split_names(method: str, settings: Sequence[str] | None) -> tuple[str | None, list[str]]:
@@ -117,15 +110,13 @@ def _output_paths(tasks: Sequence[Sequences], output: Path, data: Path) -> list[
 
 def _summary(graph: SubtaskGraph, path: Path) -> dict[str, object]:
     """Column: value of one graph; which columns there are depends on what the method tells and takes."""
-    row: dict[str, object] = {
-        "task": graph.task, demonstrations(graph): len(graph.method["videos"]), "steps": len(graph.steps),
-        "edges": len(graph.edges()),
-    }  # fmt: skip
-    if "model" in graph.method:  # it tells what is needed from what only comes first, and what may be left out
-        after = sum(edge.kind == "after" for edge in graph.edges())
+    method, edges = graph.method, graph.edges()
+    row: dict[str, object] = {"task": graph.task, demonstrations(graph): len(method["videos"])}
+    row |= {"steps": len(graph.steps), "edges": len(edges)}
+    if "model" in method:  # it tells what is needed from what only comes first, and what may be left out
+        after = sum(edge.kind == "after" for edge in edges)
         row |= {"after": after, "exclusive": len(graph.exclusive), "optional": len(graph.optional)}
-    if "delta" in graph.method["options"]:
-        delta = graph.method["options"]["delta"]
-        chosen = " (chosen)" if "delta_chosen" in graph.method else ""
+    if "delta" in method["options"]:
+        delta, chosen = method["options"]["delta"], " (chosen)" if "delta_chosen" in method else ""
         row["delta"] = "" if delta is None else f"{delta:g}{chosen}"
     return {**row, "file": path}

@@ -1,7 +1,5 @@
 """`msg2 label`: a draft of the step labels where there are none or few."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -12,21 +10,16 @@ from msg2.cli.flags import argument, option, output_option, switch
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats.step_table import to_csv
-from msg2.labelling.label_drafting import LabelOptions, LabelResult
 
-_OPTIONS = LabelOptions()
+_OPTIONS = labelling.LabelOptions()
 
 
 def label(
     data: Annotated[Path, argument("VIDEOS", "A folder of videos, captions (.vtt, .srt) or transcripts (.json).")],
     output: Annotated[Path, output_option("FILE", "The table (.csv); without steps or labels also .txt.")],
-    steps: Annotated[
-        Path | None, option("FILE", "Names of the steps, one per line in their order, or a graph.")
-    ] = None,
+    steps: Annotated[Path | None, option("FILE", "Names of the steps, a line each in their order, or a graph.")] = None,
     labels: Annotated[Path | None, option("DATA", "The labels of some of the videos.")] = None,
-    text_encoder: Annotated[
-        str, option("words|PATH", "Hashed words, or a sentence encoder: folder or name.")
-    ] = "words",
+    text_encoder: Annotated[str, option("words|PATH", "Hashed words or a sentence encoder: folder or name.")] = "words",
     features: Annotated[Path | None, option("STORE", "The features of the videos: frames join what is said.")] = None,
     captions: Captions = None,
     speech: SpeechModel = None,
@@ -47,12 +40,11 @@ def label(
     """
     flags.usage_error_if(output.suffix.lower() not in (".csv", ".txt"), f"-o {output} must end in .csv or .txt")
     flags.refuse_clashes([output], labels, steps)
-    options = LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
+    options = labelling.LabelOptions(any_order=any_order, presence=presence, discovered=discovered)
     with console.progress_bar("listening") as show:
         result = labelling.label(
             data, steps, labels, task=task, text_encoder=text_encoder, features=features, captions=captions,
-            speech_model=speech, phrase_model=phrases, options=options, jobs=jobs, engine=engine,
-            progress=show,
+            speech_model=speech, phrase_model=phrases, options=options, jobs=jobs, engine=engine, progress=show,
         )  # fmt: skip
     if output.suffix.lower() == ".txt":
         if not result.discovered:
@@ -63,7 +55,7 @@ def label(
     _print_result(result, data, output)
 
 
-def _print_result(result: LabelResult, data: Path, output: Path) -> None:
+def _print_result(result: labelling.LabelResult, data: Path, output: Path) -> None:
     if result.discovered:
         rows = [(step.name, step.videos, ", ".join(step.phrases[1:4])) for step in result.discovered]
         console.print_table(["step found", "videos", "also said as"], rows)
@@ -79,6 +71,5 @@ def _print_result(result: LabelResult, data: Path, output: Path) -> None:
         console.print_line(f"next      edit it, then: msg2 label {data} --steps {output} -o draft.csv")
     else:
         least = f" --draft-confidence {result.graph_confidence:g}" if result.graph_confidence else ""
-        console.print_line(
-            f"next      msg2 infer {output}{least} -o graph.json, or correct it: msg2 serve {data} {output}"
-        )
+        learn, correct = f"msg2 infer {output}{least} -o graph.json", f"msg2 serve {data} {output}"
+        console.print_line(f"next      {learn}, or correct it: {correct}")

@@ -1,7 +1,5 @@
 """`msg2 merge`: the graphs that several people drew of one task, by majority."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ from msg2.cli.flags import argument, output_option
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats import read_graph
-from msg2.inference.merging import MergeResult, Vote, merge_graphs
+from msg2.inference.merging import Vote, merge_graphs
 
 _WORDS = {"needs": "needs", "after": "comes after", "exclusive": "is never done with"}
 
@@ -38,16 +36,11 @@ def merge(
     if json:
         console.print_json({"file": str(output), "votes": [vote.to_json() for vote in merged.votes]})
     else:
-        _say(merged, [path.stem for path in graphs])
-        console.print_line(str(output))
-
-
-def _say(merged: MergeResult, names: list[str]) -> None:
-    if merged.disagreements:
-        rows = [_row(vote, names) for vote in merged.disagreements]
-        console.print_table(["step", "what is said of it", "agreed", "outcome", "who says so"], rows)
-    agreed = len(merged.votes) - len(merged.disagreements)
-    console.print_line(f"{agreed} of {len(merged.votes)} statements are in all {len(names)} graphs.")
+        if merged.disagreements:
+            rows = [_row(vote, [path.stem for path in graphs]) for vote in merged.disagreements]
+            console.print_table(["step", "what is said of it", "agreed", "outcome", "who says so"], rows)
+        agreed = len(merged.votes) - len(merged.disagreements)
+        console.print_line(f"{agreed} of {len(merged.votes)} statements are in all {len(graphs)} graphs.", str(output))
 
 
 def _row(vote: Vote, names: list[str]) -> tuple[str, ...]:

@@ -1,44 +1,33 @@
 """`msg2 next`: what comes next after some steps, and how often that is right about held-out videos."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from msg2 import assist
+from msg2 import assist, formats
 from msg2.assist.forecasting import Lookahead
 from msg2.assist.next_step_evaluation import SPLITS, TEST_SHARE, limit_videos
 from msg2.assist.rankers import DEFAULT_RANKER, GRAPH_RANKERS, LEARNED_RANKER
 from msg2.cli import console, flags
 from msg2.cli.flags import argument, option, switch
-from msg2.formats import read_graph
+from msg2.inference.inference import keep_tasks_with_two_videos
 from msg2.inference.registry import DEFAULT_METHOD
 from msg2.progress import quiet_logs
 
 _FROM_VIDEOS = tuple(name for name in assist.RANKERS if name not in GRAPH_RANKERS)
 
-RankerName = Annotated[
-    str | None,
-    typer.Option(
-        "--ranker",
-        metavar="NAME",
-        autocompletion=lambda: list(assist.RANKERS),
-        help=f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: "
-        f"{', '.join(_FROM_VIDEOS)}. By default {LEARNED_RANKER} with --data, else {DEFAULT_RANKER}.",
-    ),
-]
+_RANKERS = (
+    f"By rank only: {', '.join(GRAPH_RANKERS)}; with probabilities, from videos: {', '.join(_FROM_VIDEOS)}. By default "
+    f"{LEARNED_RANKER} with --data, else {DEFAULT_RANKER}."
+)
 
 
 @flags.reads_data("repeats", "overlap", "order")
-def next_(
+def next(
     source: Annotated[Path, argument("GRAPH|DATA", "A graph file; with --evaluate, data.")],
+    reading: flags.GivenOptions,
     done: Annotated[list[str] | None, option("STEP", "A step that is done, in order.")] = None,
-    evaluate: Annotated[
-        bool, switch("--evaluate", f"Accuracy on {TEST_SHARE:.0%} of DATA, held out, by seeded splits.")
-    ] = False,
-    ranker: RankerName = None,
+    evaluate: Annotated[bool, switch("--evaluate", f"Accuracy on a held-out {TEST_SHARE:.0%} of DATA.")] = False,
+    ranker: Annotated[str | None, option("NAME", _RANKERS, autocompletion=lambda: [*assist.RANKERS])] = None,
     data: Annotated[Path | None, option("DATA", "With a graph: videos to learn from, times too.")] = None,
     horizon: Annotated[int | None, option("N", "With a graph: also what comes within the next N steps.", min=1)] = None,
     json: flags.Json = False,
@@ -46,8 +35,6 @@ def next_(
     method: Annotated[str | None, option("NAME", f"--evaluate: how graphs are learned; {DEFAULT_METHOD}.")] = None,
     settings: flags.Settings = None,
     splits: Annotated[int | None, option("N", f"--evaluate: seeded splits; default: {SPLITS}.", min=1)] = None,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """What comes next after the steps that are done; or how often that is right on held-out videos.
 
@@ -65,7 +52,7 @@ def next_(
             flags.refuse("--data or --evaluate", **reading)
             learns = ranker is not None and ranker not in GRAPH_RANKERS
             flags.usage_error_if(learns, f"--ranker {ranker} learns from videos: give them with --data")
-        graph = read_graph(source)
+        graph = formats.read_graph(source)
         seen = None if data is None else flags.read_as_recorded(graph, data, **reading)
         with console.progress_bar("learning"):
             found = assist.forecast(graph, done or [], ranker, seen, horizon)
@@ -77,12 +64,16 @@ def next_(
         flags.refuse("a ranker that uses a graph", set=settings, method=method)
     method = method or DEFAULT_METHOD
     options = flags.parse_settings(method, settings)
-    tasks = [*map(limit_videos, flags.keep_tasks_with_two_videos(flags.read_tasks(source, task, **reading), source))]
+    tasks = [*map(limit_videos, keep_tasks_with_two_videos(flags.read_tasks(source, task, **reading), source))]
     with quiet_logs(), console.progress_bar("evaluating") as progress:
-        evaluation = assist.evaluate_next_step(
-            tasks, ranker, method, splits=splits or SPLITS, progress=progress, **options
-        )
-    _print_evaluation(evaluation, json)
+        splits = splits or SPLITS
+        evaluation = assist.evaluate_next_step(tasks, ranker, method, splits=splits, progress=progress, **options)
+    if json:
+        console.print_json(evaluation.to_json())
+        return
+    shares = [*evaluation.tasks.items(), ("mean of tasks", evaluation.accuracy)]
+    rows = [(name, console.format_percent(share)) for name, share in shares]
+    console.print_table(["task", "accuracy in percent"], rows)
 
 
 def _print_forecast(found: assist.NextStepForecast, json: bool) -> None:
@@ -93,21 +84,21 @@ def _print_forecast(found: assist.NextStepForecast, json: bool) -> None:
         console.print_line("Nothing is left: all steps are done.")
         return
     times = found.waiting_times or {}
-    timed = any(time is not None for time in times.values())
-    ahead = found.lookahead if found.calibrated else None
-    columns = ["step", "percent" if found.calibrated else "rank"]
-    columns += [*([f"within {ahead.horizon}"] if ahead else []), *(["seconds"] if timed else [])]
     rows = []
     for ranked in found.steps:
-        likely = str(ranked.rank) if ranked.probability is None else console.format_probability(ranked.probability)
-        row = [ranked.step, likely]
-        if ahead is not None:
-            row.append(console.format_probability(ahead.within.get(ranked.step, 0.0)))
-        if timed:
+        row: dict[str, object] = {"step": ranked.step}
+        if ranked.probability is None:
+            row["rank"] = ranked.rank
+        else:
+            row["percent"] = console.format_probability(ranked.probability)
+        if found.lookahead is not None and found.calibrated:
+            within = found.lookahead.within.get(ranked.step, 0.0)
+            row[f"within {found.lookahead.horizon}"] = console.format_probability(within)
+        if any(times.values()):
             time = times[ranked.step]
-            row.append("" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})")
-        rows.append([*row, _still_needs(ranked)])
-    console.print_table([*columns, "still needs"], rows)
+            row["seconds"] = "" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})"
+        rows.append({**row, "still needs": _still_needs(ranked)})
+    console.print_records(rows)
     if found.lookahead is not None:
         _print_lookahead(found.lookahead, found.calibrated)
 
@@ -127,12 +118,3 @@ def _print_lookahead(ahead: Lookahead, calibrated: bool) -> None:
     if calibrated and ahead.end_probability:
         percent = console.format_probability(ahead.end_probability)
         console.print_line(f"Fewer than {len(ahead.path)} more steps come: {percent} %.")
-
-
-def _print_evaluation(evaluation: assist.NextStepEvaluation, json: bool) -> None:
-    if json:
-        console.print_json(evaluation.to_json())
-        return
-    rows = [*evaluation.tasks.items(), ("mean of tasks", evaluation.accuracy)]
-    shown = [(name, console.format_percent(share)) for name, share in rows]
-    console.print_table(["task", "accuracy in percent"], shown)

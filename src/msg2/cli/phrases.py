@@ -1,8 +1,6 @@
 """`msg2 phrases`: what is said around each step."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +9,9 @@ from msg2.cli.features import PhraseModel
 from msg2.cli.flags import argument, option, output_option
 from msg2.drawing.page_parts import step_phrases_page
 from msg2.files import write_whole
-from msg2.media.feature_store import is_feature_store
-from msg2.media.narration import AROUND_SECONDS, PhraseStatistics, add_narration, phrases_around_steps
+from msg2.formats.feature_store import is_feature_store
+from msg2.media.narration import add_narration
+from msg2.metrics.step_phrases import AROUND_SECONDS, PhraseStatistics, phrases_around_steps
 from msg2.task import Step, Task
 
 _LISTED = 15
@@ -27,19 +26,18 @@ Found = Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]]
 def phrases(
     data: flags.Data,
     spoken: Annotated[Path, argument("NARRATION", "A folder of captions, or a store made by `msg2 features`.")],
+    reading: flags.GivenOptions,
     output: Annotated[Path | None, output_option("FILE", "A page (.html) or a table (.csv).")] = None,
     model: PhraseModel = None,
     seconds: Annotated[float, option("SECONDS", "Before and after a step: around it.", min=0)] = AROUND_SECONDS,
     task: flags.TaskName = None,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """What is said around each step, and more often there than elsewhere: verb phrases, or sentences as they are.
 
     Example: `msg2 phrases crosstask_release transcripts --phrases en_core_web_sm -o spoken.html`
     """
-    wrong_suffix = output is not None and output.suffix.lower() not in _WRITERS
-    flags.usage_error_if(wrong_suffix, f"-o {output} must end in {' or '.join(_WRITERS)}")
+    suffix = ".html" if output is None else output.suffix.lower()
+    flags.usage_error_if(suffix not in (".html", ".csv"), f"-o {output} must end in .html or .csv")
     stored = model is not None and is_feature_store(spoken)
     flags.usage_error_if(stored, "--phrases goes with captions; a store keeps what it was made with")
     tasks = flags.read_tasks(data, task, repeats="keep", **reading)
@@ -51,22 +49,12 @@ def phrases(
         rows = [(step, *said, *[""] * (_SHOWN - len(said))) for step, said in shown.items()]
         console.print_table(["step", "said most tellingly", "then", "then"], rows, title=each.name)
     if output is not None:
-        write_whole(output, _WRITERS[output.suffix.lower()](found, seconds))
+        write_whole(output, _table(found) if suffix == ".csv" else step_phrases_page(found, seconds, _LISTED))
         console.print_line(f"\nwritten  {output}")
 
 
-def _table(found: Found, _: float) -> str:
+def _table(found: Found) -> str:
     columns = ["task", "step", "phrase", "videos", "around", "in_all", "times_as_often", "g2"]
-    rows = (
-        (task.name, step, p.phrase, p.videos, p.near, p.times, f"{p.lift:.4g}", f"{p.g2:.4g}")
-        for task, around in found
-        for step, said in around.items()
-        for p in said
-    )
+    said = [(task.name, step, phrase) for task, around in found for step in around for phrase in around[step]]
+    rows = [(*names, p.phrase, p.videos, p.near, p.times, f"{p.lift:.4g}", f"{p.g2:.4g}") for *names, p in said]
     return flags.as_csv(columns, rows)
-
-
-_WRITERS: Mapping[str, Callable[[Found, float], str]] = {
-    ".html": lambda found, seconds: step_phrases_page(found, seconds, _LISTED),
-    ".csv": _table,
-}

@@ -1,12 +1,9 @@
 """`msg2 plan`: the most probable ways from what is done to a goal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 from msg2.assist import Assistant
-from msg2.assist.planning import Plan
 from msg2.cli import console, flags
 from msg2.cli.flags import option
 from msg2.formats import read_graph
@@ -16,13 +13,12 @@ from msg2.formats import read_graph
 def plan(
     graph: flags.GraphFile,
     goal: Annotated[str, option("STEP", "The step that the plan ends with.")],
+    reading: flags.GivenOptions,
     done: Annotated[list[str] | None, option("STEP", "A step that is done, in order.")] = None,
     length: Annotated[int | None, option("N", "Steps of the plan, the goal included.", min=1)] = None,
     k: Annotated[int, option("N", "How many plans.", "-k", min=1)] = 3,
     data: Annotated[Path | None, option("DATA", "Videos that say how probable each way is.")] = None,
     json: flags.Json = False,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """The most probable sequences of steps that respect the graph, from what is done to a goal.
 
@@ -38,16 +34,11 @@ def plan(
             assistant.accept(name)
         plans = assistant.plan(goal, length, k)
     if json:
-        console.print_json(
-            {"task": learned.task, "goal": goal, "done": done or [], "plans": [p.to_json() for p in plans]}
-        )
+        found = [plan.to_json() for plan in plans]
+        console.print_json({"task": learned.task, "goal": goal, "done": done or [], "plans": found})
         return
-    _print_plans(plans)
-
-
-def _print_plans(plans: list[Plan]) -> None:
-    for number, one in enumerate(plans, start=1):
-        share = "" if one.probability is None else f"  ({console.format_probability(one.probability)} %)"
-        console.print_line(f"{number}. {', then '.join(one.steps)}{share}")
-    if not all(one.exact for one in plans):
+    for number, way in enumerate(plans, start=1):
+        share = "" if way.probability is None else f"  ({console.format_probability(way.probability)} %)"
+        console.print_line(f"{number}. {', then '.join(way.steps)}{share}")
+    if not all(way.exact for way in plans):
         console.print_note("There are too many ways to try them all: better ones may have been missed.")

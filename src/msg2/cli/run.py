@@ -1,7 +1,5 @@
 """`msg2 run`: the whole pipeline, from labels and features to graphs before and after, and a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +10,9 @@ from msg2.cli.flags import option, output_option
 from msg2.cli.states import EncoderName, VariantName
 from msg2.media.feature_extraction import ExtractionOptions
 from msg2.metrics import GraphScores
-from msg2.pipeline import RunOptions, TaskRun
 from msg2.states.configuration import get_variant
 
-_RUN, _EXTRACTION = RunOptions(), ExtractionOptions()
+_RUN, _EXTRACTION = pipeline.RunOptions(), ExtractionOptions()
 SCORES = "accuracy", "spoc", "compatibility", "edge f1"
 
 
@@ -53,17 +50,17 @@ def run(
     inference = flags.parse_settings(method, settings)
     with console.usage_errors():
         get_variant(variant)
-    options = RunOptions(variant=variant, encoder=encoder, epochs=epochs, method=method, seed=seed)
+    options = pipeline.RunOptions(variant=variant, encoder=encoder, epochs=epochs, method=method, seed=seed)
     extraction = ExtractionOptions(frame_encoder, text_encoder, speech, phrases)
-    with console.stop_between_epochs("video or epoch") as interruptible, console.progress_bar("running") as show:
+    with console.training_bar("running", "video or epoch") as progress:
         runs = pipeline.run(
             data, labels, output, steps=steps, features=features, captions=captions, truth=truth, task=task,
-            options=options, extraction=extraction, jobs=jobs, progress=interruptible(show), **inference,
+            options=options, extraction=extraction, jobs=jobs, progress=progress, **inference,
         )  # fmt: skip
     print_runs(runs)
 
 
-def print_runs(done: list[TaskRun]) -> None:
+def print_runs(done: list[pipeline.TaskRun]) -> None:
     """What runs have made: labels added, the graphs before and after with their scores, and the files."""
     rows = []
     for made in done:

@@ -1,7 +1,5 @@
 """`msg2 serve`: the local web app."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -13,16 +11,18 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
-import typer
-
 from msg2.cli import console
-from msg2.cli.flags import argument, option, switch
-from msg2.errors import InputError, optional_dependency
+from msg2.cli.flags import argument, option, switch, usage_error_if
+from msg2.errors import optional_dependency
 from msg2.files import write_together
 from msg2.server.settings import ServerSettings
 
 _DEFAULT = ServerSettings()
 _TOKEN_VARIABLE = "MSG2_TOKEN"
+_TOKEN_HELP = (
+    f"A file with the token, 16 or more characters; also from the environment variable {_TOKEN_VARIABLE}. By default "
+    "it is a new one at every start."
+)
 
 
 def serve(
@@ -30,14 +30,7 @@ def serve(
     folder: Annotated[Path, option("DIR", "Where all work is kept, as plain files.")] = _DEFAULT.folder,
     host: Annotated[str, option("ADDRESS", "Where to listen; by default for this machine only.")] = _DEFAULT.host,
     port: Annotated[int, option("N", "0 takes any that is free.", min=0, max=65535)] = _DEFAULT.port,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"A file with the token, 16 or more characters; also from the environment variable {_TOKEN_VARIABLE}. "
-            "By default it is a new one at every start.",
-        ),
-    ] = None,
+    token_file: Annotated[Path | None, option("FILE", _TOKEN_HELP)] = None,
     no_token: Annotated[bool, switch("--no-token", "Let in everybody who can reach the address.")] = False,
     no_browser: Annotated[bool, switch("--no-browser", "Only print the address.")] = False,
 ) -> None:
@@ -52,30 +45,19 @@ def serve(
         from msg2.server import web_app
         from msg2.server.security import new_token, read_token
         from msg2.server.workspace import Workspace
-    if no_token:
-        token = None
-    elif token_file is not None:
-        token = read_token(token_file)
-    else:
-        token = os.environ.get(_TOKEN_VARIABLE) or new_token()
+    usage_error_if(no_token and token_file is not None, "--no-token and --token-file contradict each other")
+    token = os.environ.get(_TOKEN_VARIABLE) or new_token() if token_file is None else read_token(token_file)
     with console.usage_errors():
-        if no_token and token_file is not None:
-            raise InputError("--no-token and --token-file contradict each other")
-        settings = ServerSettings(folder=folder, host=host, port=port, token=token)
+        settings = ServerSettings(folder=folder, host=host, port=port, token=None if no_token else token)
     console.print_logs_at_once()
-    with (
-        _end_in_order(),
-        _private_files(),
-        Workspace(settings) as workspace,
-        web_app.listening_socket(settings) as listening,
-    ):
+    with _orderly(), Workspace(settings) as workspace, web_app.listening_socket(settings) as listening:
         for path in paths or ():
             workspace.add_path(path)
         name = f"[{host}]" if ":" in host else host
-        query = "" if token is None else f"?token={quote(token, safe='')}"
+        query = "" if settings.token is None else f"?token={quote(settings.token, safe='')}"
         address = f"http://{name}:{listening.getsockname()[1]}/{query}"
         server = web_app.AppServer(workspace)
-        with server.capture_signals(), _files_with_token(folder, address, token) as page:
+        with server.capture_signals(), _files_with_token(settings, address) as page:
             console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
             console.out.file.flush()
             if not no_browser and _has_display():
@@ -84,35 +66,26 @@ def serve(
 
 
 @contextmanager
-def _end_in_order() -> Iterator[None]:
-    """Let the signal to end (SIGTERM) undo what the server has begun, and exit 0; its default ends Python at once."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+def _orderly() -> Iterator[None]:
+    """Make files that only this user can read; and let SIGTERM undo what the server has begun, and exit 0."""
+    handler, mask = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)), os.umask(0o077)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
+        os.umask(mask)
 
 
 @contextmanager
-def _private_files() -> Iterator[None]:
-    """Make whatever is written meanwhile readable by this user alone."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-@contextmanager
-def _files_with_token(folder: Path, address: str, token: str | None) -> Iterator[Path]:
+def _files_with_token(settings: ServerSettings, address: str) -> Iterator[Path]:
     """Write the token for programs, and the page for the browser that leads to the address; both are gone afterwards.
 
     A browser is not given the address itself: everybody on the machine can read the command lines of programs.
     """
-    page = folder / "open.html"
+    page = settings.folder / "open.html"
     files = {page: f'<!DOCTYPE html><title>msg2</title><meta http-equiv="refresh" content="0;url={address}">\n'}
-    if token is not None:
-        files[folder / "token"] = f"{token}\n"
+    if settings.token is not None:
+        files[settings.folder / "token"] = f"{settings.token}\n"
     write_together(files)
     try:
         yield page

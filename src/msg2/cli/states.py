@@ -1,8 +1,5 @@
 """`msg2 states`: train the state predictor, fill in the steps that nobody labelled, evaluate and draw it."""
 
-from __future__ import annotations
-
-import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -16,50 +13,45 @@ from msg2.drawing.plots import FIGURE_SUFFIXES
 from msg2.errors import InputError, errors_at
 from msg2.files import write_whole
 from msg2.formats import read_graph
+from msg2.formats.feature_store import open_store
 from msg2.formats.reading import WriteOptions, choose_task
 from msg2.formats.registry import WRITE_SUFFIXES, match_suffix, write
 from msg2.formats.source import Source
-from msg2.media.feature_store import open_store
 from msg2.pipeline import plot_completion
+from msg2.progress import LOGGER
 from msg2.states.configuration import VARIANT, VARIANTS, FillOptions, StateModelOptions, TrainingOptions, get_variant
 from msg2.task import PREDICTED, Task
 from msg2.text import short_repr
 
-_log = logging.getLogger(__name__)
-
-app = typer.Typer(
-    cls=PlainGroup, no_args_is_help=True, help="The state predictor: labels and features in, completed labels out."
-)
+_HELP = "The state predictor: labels and features in, completed labels out."
+app = typer.Typer(cls=PlainGroup, subcommand_metavar="COMMAND", no_args_is_help=True, help=_HELP)
 
 FeaturesPath = Annotated[Path, option("STORE", "The feature store of the videos.", "--features")]
 ModelPath = Annotated[Path, argument("MODEL", "Folder of a model, or of a folder per task.")]
 VariantName = Annotated[str, option("NAME", f"One of {', '.join(VARIANTS)}.", autocompletion=lambda: list(VARIANTS))]
-EncoderName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME|PATH|SIZE",
-        help="The transformer: a checkpoint by name or folder, or a size without weights such as t5-small "
-        f"(default: that of the variant; the paper's is {StateModelOptions().encoder}).",
-    ),
-]
+_ENCODER = (
+    "The transformer: a checkpoint by name or folder, or a size without weights such as t5-small "
+    f"(default: that of the variant; the paper's is {StateModelOptions().encoder})."
+)
+EncoderName = Annotated[str | None, option("NAME|PATH|SIZE", _ENCODER)]
 _TRAINING = "epochs", "batch", "learning_rate", "patience", "seed", "device"
 _FILLING = "confidence", "uncalibrated", "threshold", "read_at"
+_takes_fill_options = flags.takes_fields(FillOptions, "options", _FILLING, panel="Filling in")
 
 
 @app.command()
 @flags.reads_data()
-@flags.takes_fields(TrainingOptions, "given", _TRAINING, panel="Training")
+@flags.takes_fields(TrainingOptions, "given", _TRAINING, make=dict, panel="Training")
 def train(
     data: flags.Data,
     features: FeaturesPath,
     output: Annotated[Path, output_option("OUT", "Folder for the model or models.")],
+    given: flags.GivenOptions,
+    reading: flags.GivenOptions,
     task: flags.TaskName = None,
     variant: VariantName = VARIANT,
     encoder: EncoderName = None,
     tensorboard: Annotated[bool, switch("--tensorboard", "Also write curves to OUT/tensorboard.")] = False,
-    *,
-    reading: flags.GivenOptions,
-    given: flags.GivenOptions,
 ) -> None:
     """Train a model per task; where DATA holds many tasks, a folder per task.
 
@@ -73,33 +65,33 @@ def train(
     with console.usage_errors():
         options = get_variant(variant).training(**given)
     tasks, store = flags.read_tasks(data, task, **reading), open_store(features)
-    with console.stop_between_epochs() as interruptible, console.progress_bar("training") as show:
+    with console.training_bar("training") as progress:
         trainings = states.train_tasks(
             tasks, store, output, variant=variant, encoder=encoder, training=options, tensorboard=tensorboard,
-            progress=interruptible(show),
+            progress=progress,
         )  # fmt: skip
     rows = []
-    for each in trainings:
-        best = int(each.card.best["epoch"]), console.format_percent(each.card.best.get("accuracy"))
-        error = None if each.calibration.note else each.calibration.error
-        rows.append((each.task, each.videos, each.card.epoch, *best, console.format_percent(error), each.folder))
-        if each.calibration.note:
-            _log.warning("%s: %s", each.task, each.calibration.note)
+    for trained in trainings:
+        card, calibration = trained.card, trained.calibration
+        best = int(card.best["epoch"]), console.format_percent(card.best.get("accuracy"))
+        error = console.format_percent(None if calibration.note else calibration.error)
+        rows.append((trained.task, trained.videos, card.epoch, *best, error, trained.folder))
+        if calibration.note:
+            LOGGER.warning("%s: %s", trained.task, calibration.note)
     columns = ["task", "videos", "epochs", "best epoch", "hidden steps right", "calibration error", "model"]
     console.print_table(columns, rows)
 
 
 @app.command()
 @flags.reads_data()
-@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@_takes_fill_options
 def fill(
     model: ModelPath,
     data: flags.Data,
     features: FeaturesPath,
     output: Annotated[Path, output_option("FILLED.csv", f"The completed labels: {' '.join(WRITE_SUFFIXES)}.")],
-    *,
+    options: FillOptions,
     reading: flags.GivenOptions,
-    given: flags.GivenOptions,
 ) -> None:
     """Add the steps that were done but not labelled: annotated rows stay, added ones have `source` predicted.
 
@@ -108,8 +100,6 @@ def fill(
 
     Example: `msg2 states fill model steps.csv --features features -o filled.csv`
     """
-    with console.usage_errors():
-        options = FillOptions(**given)
     flags.refuse_clashes([output], data)
     match_suffix(output)
     tasks = flags.read_tasks(data, repeats="keep", **reading)
@@ -121,23 +111,21 @@ def fill(
         console.print_table(["step", "videos with label", "added", "mean confidence"], _count_labels(task), name)
     added = sum(segment.source == PREDICTED for task in completed for video in task for segment in video.segments)
     labels = sum(task.labels for task in tasks)
-    console.print_line(
-        f"\n{added} labels added to {labels} in {sum(map(len, tasks))} videos: {console.format_paths(written)}"
-    )
+    videos = sum(map(len, tasks))
+    console.print_line(f"\n{added} labels added to {labels} in {videos} videos: {console.format_paths(written)}")
 
 
 @app.command()
 @flags.reads_data()
-@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@_takes_fill_options
 def evaluate(
     model: ModelPath,
     data: flags.Data,
     features: FeaturesPath,
+    options: FillOptions,
+    reading: flags.GivenOptions,
     truth: Annotated[Path | None, option("TABLE", "What was really performed, as a table of steps.")] = None,
     json: flags.Json = False,
-    *,
-    reading: flags.GivenOptions,
-    given: flags.GivenOptions,
 ) -> None:
     """How well a model tells which steps are completed, in videos that it was not trained on.
 
@@ -147,8 +135,6 @@ def evaluate(
 
     Example: `msg2 states evaluate model coffee/steps.csv --features coffee/features --truth coffee/truth/performed.csv`
     """
-    with console.usage_errors():
-        options = FillOptions(**given)
     tasks = flags.read_tasks(data, **reading)
     true = None if truth is None else flags.read_tasks(truth, repeats="keep")
     scores = {}
@@ -168,36 +154,33 @@ def evaluate(
 
 @app.command()
 @flags.reads_data()
-@flags.takes_fields(FillOptions, "given", _FILLING, panel="Filling in")
+@_takes_fill_options
 def plot(
     model: ModelPath,
     data: flags.Data,
     features: FeaturesPath,
     video: Annotated[str, option("ID", "The video to draw.")],
     output: Annotated[Path, output_option("FILE", f"{' or '.join(FIGURE_SUFFIXES)}.")],
+    options: FillOptions,
+    reading: flags.GivenOptions,
     task: flags.TaskName = None,
     graph: Annotated[Path | None, option("GRAPH", "Rows in the order of this graph.")] = None,
-    *,
-    reading: flags.GivenOptions,
-    given: flags.GivenOptions,
 ) -> None:
     """When each step of a video was completed: labelled steps in green, inferred ones in red.
 
     Example: `msg2 states plot model steps.csv --features features --video v00001 -o v00001.svg`
     """
-    with console.usage_errors():
-        options = FillOptions(**given)
-        if output.suffix.lower() not in FIGURE_SUFFIXES:
-            raise InputError(f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
-    tasks = [one for one in flags.read_tasks(data, task, repeats="keep", **reading) if any(v.id == video for v in one)]
+    is_figure = output.suffix.lower() in FIGURE_SUFFIXES
+    flags.usage_error_if(not is_figure, f"{output.name} must end in {' or '.join(FIGURE_SUFFIXES)}")
+    tasks = flags.read_tasks(data, task, repeats="keep", **reading)
+    tasks = [task for task in tasks if any(labelled.id == video for labelled in task)]
     if len(tasks) != 1:
         what = f"{'no' if not tasks else 'more than one'} task has a video {short_repr(video)}"
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
     with errors_at(data), console.progress_bar("drawing"):
-        content = plot_completion(
-            model, tasks[0], video, open_store(features), options,
-            steps=None if graph is None else read_graph(graph).steps, suffix=output.suffix.lower(),
-        )  # fmt: skip
+        steps, suffix = None if graph is None else read_graph(graph).steps, output.suffix.lower()
+        store = open_store(features)
+        content = plot_completion(model, tasks[0], video, store, options, steps=steps, suffix=suffix)
     write_whole(output, content)
     console.print_line(str(output))
 

@@ -1,7 +1,5 @@
 """`msg2 sweep`: what δ does to a graph."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,7 @@ from msg2.errors import MissingExtraError
 from msg2.files import write_together
 from msg2.inference import sweep as sweep_delta
 from msg2.inference.delta import SweepPoint
-from msg2.inference.inference import SWEPT_METHOD
+from msg2.inference.inference import SWEPT_METHOD, keep_tasks_with_two_videos
 from msg2.progress import LOGGER, prefix_messages
 
 
@@ -21,14 +19,11 @@ from msg2.progress import LOGGER, prefix_messages
 def sweep(
     data: flags.Data,
     output: Annotated[Path, output_option("OUT", "CSV file, or a folder for sweep.csv.")],
-    method: Annotated[
-        str, option("NAME", "A method that has a δ.", autocompletion=flags.complete_method)
-    ] = SWEPT_METHOD,
+    reading: flags.GivenOptions,
+    method: Annotated[str, option("NAME", "A method with a δ.", autocompletion=flags.complete_method)] = SWEPT_METHOD,
     settings: flags.Settings = None,
     task: flags.TaskName = None,
     seed: flags.Seed = 0,
-    *,
-    reading: flags.GivenOptions,
 ) -> None:
     """Edges and fit against δ, as a table (CSV) and, beside it, a plot (SVG).
 
@@ -44,7 +39,7 @@ def sweep(
     table = output / "sweep.csv" if output.is_dir() or not output.suffix else output
     plot = table.with_suffix(".svg")
     flags.refuse_clashes([table, plot], data)
-    tasks = flags.keep_tasks_with_two_videos(tasks, data)
+    tasks = keep_tasks_with_two_videos(tasks, data)
     with console.progress_bar("sweeping") as show:
         sweeps = [
             (each.name, sweep_delta(each, method, seed=seed, progress=prefix_messages(show, each.name), **options))

@@ -1,14 +1,10 @@
 """`msg2 watch`: a run of the task, live: events as JSON lines on standard input, answers on standard output."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, cast
-
-import typer
 
 from msg2.assist import Assistant
 from msg2.assist.events import answer_event
@@ -19,21 +15,18 @@ from msg2.errors import InputError
 from msg2.formats import read_graph
 from msg2.task import Absent
 
+_ABSENT = "What is not told was not done, or may have been: the one who watches may miss it."
+
 
 @flags.reads_data("overlap", "order")
 def watch(
     graph: flags.GraphFile,
+    reading: flags.GivenOptions,
     data: Annotated[Path | None, option("DATA", "Videos to learn from: probabilities, mistakes, time left.")] = None,
     save: Annotated[Path | None, option("FILE", "Keep the run in this file, and go on with it if it is there.")] = None,
     k: Annotated[int, option("N", "Next steps in an answer, at most.", "-k", min=1)] = 5,
-    threshold: Annotated[
-        float, option("P", "From this probability on, a step is a mistake.", min=0, max=1)
-    ] = THRESHOLD,
-    absent: Annotated[
-        Absent, typer.Option(help="What is not told was not done, or may have been: the one who watches may miss it.")
-    ] = "skipped",
-    *,
-    reading: flags.GivenOptions,
+    threshold: Annotated[float, option("P", "From this probability on a step is a mistake.", min=0, max=1)] = THRESHOLD,
+    absent: Annotated[Absent, option(None, _ABSENT)] = "skipped",
 ) -> None:
     """Watch one run of the task: an event per line in, an answer per line out, both JSON.
 

@@ -4,23 +4,18 @@ Diagrams (.html .svg .png .pdf .dot .mmd) show the transitive reduction by defau
 stands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 
 from msg2.drawing.diagram import build_diagram
-from msg2.drawing.directly_follows import directly_follows_dot
-from msg2.drawing.graph_page import html_page
-from msg2.drawing.page_data import find_video_links
-from msg2.drawing.picture import DOT_RENDERERS, OPTION_SUFFIXES, PICTURE_SUFFIXES, fitting_dot, render, render_svg
+from msg2.drawing.dot import DOT_RENDERERS, directly_follows_dot, fitting_dot, render_svg
+from msg2.drawing.graph_page import find_video_links, html_page
+from msg2.drawing.mermaid import to_mermaid
 from msg2.drawing.style import PictureOptions
 from msg2.errors import InputError
 from msg2.files import write_together
-from msg2.formats.graph_reader import to_graphml
-from msg2.formats.pddl import problem_path, to_pddl, to_pddl_problem
+from msg2.formats.graph_reader import problem_path, to_graphml, to_pddl, to_pddl_problem
 from msg2.formats.process_models import to_bpmn, to_pnml
 from msg2.graph import SubtaskGraph
 from msg2.task import Step, Task
@@ -28,6 +23,13 @@ from msg2.task import Step, Task
 __all__ = ["SUFFIXES", "PictureOptions", "find_video_links", "html_page", "show", "show_directly_follows", "svg"]
 
 _PAGE = ".html"
+_PICTURES = (*DOT_RENDERERS, ".mmd")
+_FORMATS_OF_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("font_size", "width", "legend"), tuple(DOT_RENDERERS)),
+    "direction": (_PAGE, *_PICTURES),
+    "dpi": (".png",),
+}
+"""Field of `PictureOptions` -> the formats that it means something to."""
 _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".graphml": to_graphml,
     ".bpmn": to_bpmn,
@@ -35,7 +37,7 @@ _FILES: dict[str, Callable[[SubtaskGraph], str]] = {
     ".pddl": to_pddl,
     ".json": SubtaskGraph.dumps,
 }
-SUFFIXES = (_PAGE, *PICTURE_SUFFIXES, *_FILES)  # the formats, by the suffix of the file
+SUFFIXES = (_PAGE, *_PICTURES, *_FILES)  # the formats, by the suffix of the file
 
 
 def show(
@@ -83,7 +85,7 @@ def show(
         subject = f"the suffix {suffix!r} is" if suffix else "a name without a suffix is"
         raise InputError(f"{subject} no format msg2 can write", where=path, hint=f"use one of {' '.join(SUFFIXES)}")
     if suffix in _FILES and (compare is not None or marks):
-        diagrams = " ".join((_PAGE, *PICTURE_SUFFIXES))
+        diagrams = " ".join((_PAGE, *_PICTURES))
         what = "is no diagram, it cannot show a comparison or marks"
         raise InputError(what, where=path, hint=f"use one of {diagrams}")
     if suffix != _PAGE and videos is not None:
@@ -93,17 +95,20 @@ def show(
     content: str | bytes
     if suffix == _PAGE:
         content = html_page(graph, videos, compare=compare, marks=marks, media=media, reduce=reduce, picture=options)
-    elif suffix in PICTURE_SUFFIXES:
-        content = render(partial(build_diagram, graph, compare, marks, reduce), suffix, options)
-    else:
+    elif suffix in _FILES:
         content = _FILES[suffix](graph)
+    elif suffix == ".mmd":
+        content = to_mermaid(build_diagram(graph, compare, marks, reduce), options.direction)
+    else:
+        dot = fitting_dot(build_diagram(graph, compare, marks, reduce), options)
+        content = DOT_RENDERERS[suffix](dot, options)
     beside = {problem_path(path): to_pddl_problem(graph)} if suffix == ".pddl" else {}
     write_together({path: content, **beside})
     return path
 
 
 def show_directly_follows(task: Task, path: Path, picture: PictureOptions | None = None) -> Path:
-    """Draw how often one step of the data came right after another; see `msg2.drawing.directly_follows`.
+    """Draw how often one step of the data came right after another; see `msg2.drawing.dot`.
 
     Parameters
     ----------
@@ -135,7 +140,7 @@ def show_directly_follows(task: Task, path: Path, picture: PictureOptions | None
 def _refuse_other_options(options: PictureOptions, path: Path) -> None:
     """Refuse what was chosen but means nothing in the format of the file."""
     for field in fields(options):
-        formats = OPTION_SUFFIXES[field.name]
+        formats = _FORMATS_OF_OPTIONS[field.name]
         if getattr(options, field.name) != field.default and path.suffix.lower() not in formats:
             hint = f"only these do: {' '.join(formats)}"
             raise InputError(f"takes no {field.name.replace('_', ' ')}", where=path, hint=hint)
@@ -169,5 +174,5 @@ def svg(
     >>> svg(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:10]
     '<svg width'
     """
-    build = partial(build_diagram, graph, compare, marks, reduce)
-    return render_svg(fitting_dot(build, picture or PictureOptions()))
+    diagram = build_diagram(graph, compare, marks, reduce)
+    return render_svg(fitting_dot(diagram, picture or PictureOptions()))

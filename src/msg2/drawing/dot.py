@@ -1,18 +1,34 @@
-"""A diagram as Graphviz DOT: the one description from which SVG, PNG and PDF are laid out too."""
+"""Graphviz: the DOT text of a diagram, and of what directly follows what in data; and the pictures it makes of them.
 
-from __future__ import annotations
+Graphviz lays them out in this process: the pygraphviz wheels carry it inside, no `dot` program is run. Of what directly
+follows what, nothing is learnt: an arrow from a to b counts the places where b is the next label after a, over all
+videos; START and END stand for the beginning and the end of a video.
+"""
 
+import logging
 import math
-from collections.abc import Iterable, Iterator
+import os
+import re
+import struct
+import sys
+import tempfile
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from msg2.drawing import style
-from msg2.drawing.diagram import KIND_WORDS, Arrow, Box, Diagram, DrawnKind, EdgeStatus, ExclusiveGroup
-from msg2.drawing.style import Direction, PictureOptions
-from msg2.text import one_line, truncate, width_in_ems
+from msg2.drawing.diagram import LONGEST_LABEL, WIDEST_LABEL, Arrow, Diagram, ExclusiveGroup
+from msg2.drawing.style import SIGNS, Direction, EdgeStatus, PictureOptions
+from msg2.graph import END, START, Node
+from msg2.task import Step, Task
+from msg2.text import one_line, truncate, width_in_ems, wrap
 
+_log, _debug_log = logging.getLogger("msg2"), logging.getLogger(__name__)
 _FONT = "sans-serif"
 _LEGEND_SIZES: dict[Direction, int] = {"LR": 54, "TB": 36}  # width of a row of the legend at most, in sizes of the font
 _MANY_ARROWS = 1500
@@ -21,28 +37,35 @@ _LESS_EFFORT = "nslimit=0.2, nslimit1=0.2, mclimit=0.05, splines=line, "
 """For a thicket of arrows, where a careful layout would take minutes and be no clearer."""
 _MOST_BARS = 3  # exclusive steps that are joined one by one; more of them would be a thicket
 
+_NARROWER_LABELS = (14, 10)  # characters per line that are tried before a picture is made smaller
+_SMALLEST_PRINT = 6.0  # points below which print is hard to read
+_one_at_a_time = threading.Lock()  # Graphviz keeps its state in globals
+
+_PNG_HEAD = 33  # bytes of a PNG before the first chunk that may be another one: its signature and its header
+_PDF_DATE = re.compile(rb"/CreationDate \([^)]*\)")
+_HEAD = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:title="([^"]*)">')
+_RARE = 0.05
+"""Share of the videos below which a succession is left out, unless it is the most frequent one from or to a step."""
+
 _LegendCell: TypeAlias = tuple[str, str, str]  # text, its colour, attributes of the cell
-_Note: TypeAlias = tuple[tuple[str, ...], str]  # lines under the name of a step, and their colour
 
 
-def to_dot(diagram: Diagram, options: PictureOptions | None = None) -> str:
-    """The DOT text of a diagram."""
+def to_dot(diagram: Diagram, options: PictureOptions | None = None, columns: int | None = None) -> str:
+    """The DOT text of a diagram, with labels of so many characters per line."""
     chosen = options or PictureOptions()
     lines = ["digraph {", *_defaults(diagram, chosen)]
-    lines += [_box(box, chosen.font_size) for box in diagram.boxes]
+    lines += [_node(node, diagram, chosen.font_size, columns) for node in diagram.nodes]
     lines += [_arrow(arrow) for arrow in diagram.arrows]
     lines += [line for group in diagram.groups for line in _exclusive_group(group, chosen.font_size)]
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def quote(text: str) -> str:
-    r"""Quote `text` as a DOT string that is shown as it stands: no escapes, no entities, no HTML-like labels.
-
-    >>> print(quote('<b> \\N "x"'))
-    "&lt;b&gt; \\N \"x\""
-    """
-    plain = escape(one_line(text), quote=False)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def quote(*lines: str) -> str:
+    """Quote lines as a DOT string that is shown as it stands: no escapes, no entities, no HTML-like labels."""
+    plain = (escape(one_line(line), quote=False) for line in lines)
+    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in plain) + '"'
 
 
 def tooltip(text: str) -> str:
@@ -53,13 +76,12 @@ def tooltip(text: str) -> str:
 def _defaults(diagram: Diagram, options: PictureOptions) -> Iterator[str]:
     effort = _LESS_EFFORT if len(diagram.arrows) > _MANY_ARROWS else ""
     points, scale = options.font_size, options.font_size / 11
-    limit = "" if options.inches is None else f'size="{options.inches:.4g},1000", '
     yield (
-        f"  graph [rankdir={options.direction}, {limit}outputorder=edgesfirst, {effort}nodesep={0.18 * scale:.3g}, "
-        f'ranksep={0.32 * scale:.3g}, pad=0.15, bgcolor="{style.PAPER}", fontname="{_FONT}", fontsize={points:g}, '
-        f'fontcolor="{style.INK}", tooltip={tooltip(diagram.task)}];'
+        f"  graph [rankdir={options.direction}, {options.size_limit}outputorder=edgesfirst, {effort}"
+        f'nodesep={0.18 * scale:.3g}, ranksep={0.32 * scale:.3g}, pad=0.15, bgcolor="{style.PAPER}", '
+        f'fontname="{_FONT}", fontsize={points:g}, fontcolor="{style.INK}", tooltip={tooltip(diagram.graph.task)}];'
     )
-    if not diagram.boxes:
+    if not diagram.nodes:
         yield '  graph [label="no steps"];'
     elif legend := _legend(diagram, options):
         yield f"  graph [labelloc=b, label={legend}];"
@@ -70,34 +92,37 @@ def _defaults(diagram: Diagram, options: PictureOptions) -> Iterator[str]:
     yield "  edge [arrowsize=0.65];"
 
 
-def _box(box: Box, points: float) -> str:
+def _node(node: Node, diagram: Diagram, points: float, columns: int | None) -> str:
     small = _note_points(points)
-    if box.kind != "step":
-        text, fill = style.OPERATOR_WORDS[box.kind], style.OPERATOR_FILL[box.kind]
+    if node.kind != "step":
+        name, words, fill = style.OPERATORS[node.kind]
         size = f"width={0.031 * points:.3g}, height={0.031 * points:.3g}, fontsize={small}"
         return (
-            f'  {box.id} [id="{box.id}", class="{box.kind}", shape=circle, style=filled, fillcolor="{fill}", '
-            f"{size}, fixedsize=true, label={quote(box.name)}, tooltip={tooltip(text)}];"
+            f'  {node.id} [id="{node.id}", class="{node.kind}", shape=circle, style=filled, fillcolor="{fill}", '
+            f"{size}, fixedsize=true, label={quote(name)}, tooltip={tooltip(words)}];"
         )
-    rows = [(line, points) for line in box.lines]
-    colours = f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", ' if box.is_start else ""
-    label = '"' + "\\n".join(quote(line)[1:-1] for line in box.lines) + '"'
-    notes: list[_Note] = [] if box.repeats is None else [((style.repeats_note(box.repeats),), style.QUIET_INK)]
-    if box.note:
-        notes.append((box.note, style.MARK_INK))
-        colours = f'fillcolor="{style.MARK_FILL}", color="{style.MARK_LINE}", penwidth=1.6, '
-    if notes:
-        rows += [(line, small) for lines, _ in notes for line in lines]
-        label = _label_with_notes(box.lines, notes, small)
-    kind = "step marked" if box.note else "step start" if box.is_start else "step"
-    if box.is_optional:
-        kind += " optional"
-        colours += 'style="rounded,filled,dashed", '
+    step, graph = node.label, diagram.graph
+    name_lines, notes = diagram.label(step, columns), list[tuple[list[str], str]]()  # lines under it, their colour
+    kind, colours = "step", ""
+    if node.layer == 0:
+        kind, colours = "step start", f'fillcolor="{style.START_FILL}", color="{style.START_LINE}", '
+    if step in graph.repeats:
+        notes.append(([style.repeats_note(graph.repeats[step])], style.QUIET_INK))
+    if step in diagram.notes:
+        notes.append((diagram.label(diagram.notes[step], columns), style.MARK_INK))
+        kind, colours = "step marked", f'fillcolor="{style.MARK_FILL}", color="{style.MARK_LINE}", penwidth=1.6, '
+    if step in graph.optional:
+        kind, colours = f"{kind} optional", f'{colours}style="rounded,filled,dashed", '
+    rows = [(line, points) for line in name_lines] + [(line, small) for lines, _ in notes for line in lines]
     width = (max(width_in_ems(text) * size for text, size in rows) + 14 * points / 11) / 72
     height = (sum(1.25 * size for _, size in rows) + 10 * points / 11) / 72
+    label = quote(*name_lines)
+    if notes:  # an HTML-like label: the notes are smaller, each in its colour
+        smaller = (f'<br/><font point-size="{small}" color="{colour}">{_html(lines)}</font>' for lines, colour in notes)
+        label = f"<{_html(name_lines)}{''.join(smaller)}>"
     return (
-        f'  {box.id} [id="{box.id}", class="{kind}", {colours}width={width:.2f}, height={height:.2f}, '
-        f"label={label}, tooltip={tooltip(box.name)}];"
+        f'  {node.id} [id="{node.id}", class="{kind}", {colours}width={width:.2f}, height={height:.2f}, '
+        f"label={label}, tooltip={tooltip(step)}];"
     )
 
 
@@ -106,18 +131,9 @@ def _note_points(points: float) -> int:
     return max(4, round(0.86 * points))
 
 
-def _label_with_notes(lines: tuple[str, ...], notes: list[_Note], points: int) -> str:
-    """An HTML-like label: the name, and the notes under it, smaller and each in its colour."""
-    smaller = "".join(
-        f'<br/><font point-size="{points}" color="{colour}">{"<br/>".join(map(_html, words))}</font>'
-        for words, colour in notes
-    )
-    return f"<{'<br/>'.join(map(_html, lines))}{smaller}>"
-
-
-def _html(text: str) -> str:
+def _html(lines: Iterable[str]) -> str:
     # HTML-like labels know no way to escape a backslash, but an invisible word joiner parts it from its letter.
-    return escape(one_line(text)).replace("\\", "\\\N{WORD JOINER}")
+    return "<br/>".join(escape(one_line(line)).replace("\\", "\\\N{WORD JOINER}") for line in lines)
 
 
 def _arrow(arrow: Arrow) -> str:
@@ -129,7 +145,7 @@ def _arrow(arrow: Arrow) -> str:
         kind, head = f"{kind} alternative", "arrowhead=none, "
     return (
         f'  {arrow.source} -> {arrow.target} [id="{arrow.id}", class="{kind}", color="{style.ARROW[arrow.status]}", '
-        f'{head}penwidth={style.arrow_width(arrow):g}, style="{"dashed" if style.is_dashed(arrow) else "solid"}", '
+        f'{head}penwidth={arrow.width:g}, style="{"dashed" if arrow.is_dashed else "solid"}", '
         f"tooltip={tooltip(arrow.text)}];"
     )
 
@@ -139,29 +155,28 @@ def _exclusive_group(group: ExclusiveGroup, points: float) -> Iterator[str]:
     colour, said = style.EXCLUSIVE[group.status], tooltip(group.text)
     line = "dashed" if group.status == "missing" else "solid"
     look = f'class="{group.status} exclusive", color="{colour}", penwidth=1.5, style="{line}", tooltip={said}'
-    if len(group.boxes) <= _MOST_BARS:
-        for number, (first, second) in enumerate(combinations(group.boxes, 2)):
+    if len(group.nodes) <= _MOST_BARS:
+        for number, (first, second) in enumerate(combinations(group.nodes, 2)):
             ends = "dir=both, arrowhead=tee, arrowtail=tee, constraint=false"  # no step is moved by it
             yield f'  {first} -> {second} [id="{group.id}_{number}", {look}, {ends}];'
         return
     yield (
         f'  {group.id} [id="{group.id}", class="{group.status} exclusive", shape=plain, '
         f"fontsize={_note_points(points)}, "
-        f'fontcolor="{colour}", label={quote(KIND_WORDS["exclusive"])}, tooltip={said}];'
+        f'fontcolor="{colour}", label={quote(SIGNS["exclusive"].words)}, tooltip={said}];'
     )
-    for number, box in enumerate(group.boxes):
+    for number, node in enumerate(group.nodes):
         # The words stand where there is a column already: behind first steps, else before the steps.
-        ends = f"{box} -> {group.id}" if group.at_start else f"{group.id} -> {box}"
+        ends = f"{node} -> {group.id}" if group.at_start else f"{group.id} -> {node}"
         bar = "dir=back, arrowtail=tee" if group.at_start else "arrowhead=tee"
         yield f'  {ends} [id="{group.id}_{number}", {look}, {bar}];'
 
 
 def _legend(diagram: Diagram, options: PictureOptions) -> str:
     """What lines and boxes mean, as far as they occur; by default only what a plain arrow does not say."""
-    kinds: tuple[DrawnKind, ...] = diagram.drawn_kinds if options.legend else diagram.legend
+    signs = [SIGNS[kind] for kind in (diagram.drawn_kinds if options.legend else diagram.legend)]
     lines: dict[EdgeStatus, str] = {"common": "──", "redundant": "──", "missing": "╌╌"}
-    samples = [(KIND_WORDS[kind], *_SAMPLES[kind]) for kind in kinds]
-    cells = [(f"{sample} {words}".strip(), colour, box) for words, sample, colour, box in samples]
+    cells = [(f"{sign.dot} {sign.words}".strip(), sign.colour, sign.cell) for sign in signs]
     statuses = [(f"{line} {style.STATUS_WORDS[status]}", style.ARROW[status], "") for status, line in lines.items()]
     points = _note_points(options.font_size)
     room = min(_LEGEND_SIZES[options.direction] * options.font_size, 72 * (options.inches or math.inf))
@@ -190,20 +205,123 @@ def _legend_rows(cells: Iterable[_LegendCell], points: int, room: float) -> list
     return rows
 
 
-_BOX = 'border="1" color="{line}" style="{style}" bgcolor="{fill}"'
-_DASHED_BOX = _BOX.format(line=style.STEP_LINE, style="rounded,dashed", fill=style.STEP_FILL)
-_START_BOX = _BOX.format(line=style.START_LINE, style="rounded", fill=style.START_FILL)
-_SAMPLES: dict[DrawnKind, _LegendCell] = {
-    "needs": ("──▶", style.INK, ""),
-    "alternative": ("──(or)", style.INK, ""),
-    "after": ("──▷", style.INK, ""),
-    "exclusive": ("├─┤", style.EXCLUSIVE["common"], ""),
-    "optional": ("", style.INK, _DASHED_BOX),
-    "repeats": (style.REPEATS_SYMBOL, style.QUIET_INK, ""),
-    "start": ("", style.INK, _START_BOX),
-    "all": ("(and)", style.INK, ""),
-    "not": ("(not)", style.INK, ""),
-    "share": ("━━▶", style.INK, ""),
-    "weak": ("╌╌▶", style.INK, ""),
+# -- the data itself --------------------------------------------------------------------------------------------
+
+
+def directly_follows(task: Task) -> Counter[tuple[Step | None, Step | None]]:
+    """Count the direct successions of a task; None before the first and after the last step of a video."""
+    sequences = [[None, *video.sequence(), None] for video in task if video.segments]
+    return Counter(pair for sequence in sequences for pair in pairwise(sequence))
+
+
+def directly_follows_dot(task: Task, options: PictureOptions) -> str:
+    """Draw how often one step came right after another; the wider an arrow, the more often."""
+    counts = directly_follows(task)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], [name or "" for name in item[0]]))
+    best = [{pair[end]: pair for pair, _ in reversed(ranked)} for end in (0, 1)]  # from each step, and to each
+    kept = {*best[0].values(), *best[1].values()}
+    drawn = [(pair, count) for pair, count in ranked if count >= _RARE * len(task) or pair in kept]
+    hidden = len(counts) - len(drawn)
+    said = f"{hidden} rarer successions are not drawn" if hidden else ""
+    lines = [
+        f'graph [rankdir={options.direction}, {options.size_limit}pad=0.15, bgcolor="{style.PAPER}", '
+        f'fontname="{_FONT}", fontsize={options.font_size:g}, fontcolor="{style.QUIET_INK}", labelloc=b, '
+        f"label={quote(said)}];",
+        f'node [shape=box, style="rounded,filled", fillcolor="{style.STEP_FILL}", color="{style.STEP_LINE}", '
+        f'fontname="{_FONT}", fontsize={options.font_size:g}, fontcolor="{style.INK}", height=0.3];',
+        f'edge [color="{style.ARROW["common"]}", fontcolor="{style.INK}", fontname="{_FONT}", '
+        f"fontsize={0.86 * options.font_size:.3g}, arrowsize=0.65];",
+    ]
+    done = Counter(segment.step for video in task for segment in video.segments)
+    ids: dict[Step | None, str] = {name: f"s{number}" for number, name in enumerate(task.steps, start=1)}
+    for name in task.steps:
+        label = quote(*wrap(name, WIDEST_LABEL, LONGEST_LABEL), str(done[name]))
+        lines.append(f"{ids[name]} [label={label}, tooltip={tooltip(name)}];")
+    ends = f'shape=circle, label="", width=0.2, fillcolor="{style.START_FILL}", color="{style.START_LINE}"'
+    lines += [f"start [{ends}, tooltip={START}];", f"end [{ends}, peripheries=2, tooltip={END}];"]
+    for (before, after), count in drawn:
+        width = 0.6 + 2.4 * count / max(counts.values())
+        lines.append(f"{ids.get(before, 'start')} -> {ids.get(after, 'end')} [label={count}, penwidth={width:.2f}];")
+    return "digraph {\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+# -- pictures -------------------------------------------------------------------------------------------------
+
+
+def render_svg(dot: str) -> str:
+    """The diagram of `dot` as one `<svg>` element, without version, date and comments: the same bytes every time."""
+    text = _render(dot, "svg").decode("utf-8")
+    text = _COMMENT.sub("", _HEAD.sub("", text, count=1))
+    return _TITLED_LINK.sub(r"<title>\1</title>\n<g><a>", text).strip() + "\n"
+
+
+def _render_png(dot: str, options: PictureOptions) -> bytes:
+    """The diagram of a DOT text as a PNG that says how large it is in print."""
+    content = _render(dot, "png", dpi=str(options.dpi))
+    per_metre = round(options.dpi / 0.0254)
+    chunk = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    size = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return content[:_PNG_HEAD] + size + content[_PNG_HEAD:]
+
+
+def _render_pdf(dot: str, _: PictureOptions) -> bytes:
+    """The diagram of `dot` as a PDF of one page of its size, without a date: the same graph gives the same bytes."""
+    # What stands at which byte is listed in the file, so that nothing may move.
+    return _PDF_DATE.sub(lambda date: b" " * len(date[0]), _render(dot, "pdf", margin="0"))
+
+
+def _width_scale(dot: str) -> float:
+    """By how much the diagram of `dot` is made smaller to keep to its limits: 1 where it need not be."""
+    return float(_render(dot, "plain").split(maxsplit=2)[1])
+
+
+def _render(dot: str, kind: str, **attributes: str) -> bytes:
+    import pygraphviz
+
+    with _one_at_a_time, _native_stderr_logged():
+        layout = pygraphviz.AGraph(string=dot)
+        try:
+            layout.graph_attr.update(attributes)
+            return bytes(layout.draw(format=kind, prog="dot"))
+        finally:
+            layout.close()
+
+
+@contextmanager
+def _native_stderr_logged() -> Iterator[None]:
+    """Send what C libraries write on standard error (mostly about the system's font files) to the log instead."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as captured:
+        original = os.dup(2)
+        os.dup2(captured.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(original, 2)
+            os.close(original)
+            captured.seek(0)
+            for line in captured.read().decode("utf-8", "replace").splitlines():
+                _debug_log.debug("graphviz: %s", line)
+
+
+def fitting_dot(diagram: Diagram, options: PictureOptions) -> str:
+    """Make the DOT text of a diagram that keeps to a width, its labels as wide as they can be."""
+    dot = to_dot(diagram, options)
+    if options.inches is None or _width_scale(dot) == 1:
+        return dot
+    candidates = [dot, *(to_dot(diagram, options, columns) for columns in _NARROWER_LABELS)]
+    scales = [_width_scale(candidate) for candidate in candidates]
+    largest = max(scales)
+    if largest * options.font_size < _SMALLEST_PRINT:
+        hint = "another direction, a larger width or font_size makes it larger"
+        _log.warning("the text of the picture is %.1f points high: %s", largest * options.font_size, hint)
+    return candidates[scales.index(largest)]
+
+
+DOT_RENDERERS: Mapping[str, Callable[[str, PictureOptions], str | bytes]] = {
+    ".svg": lambda dot, _: render_svg(dot),
+    ".png": _render_png,
+    ".pdf": _render_pdf,
+    ".dot": lambda dot, _: dot,
 }
-"""How each kind is drawn, for the legend."""
+"""Suffix of a file -> what makes its content of DOT text."""

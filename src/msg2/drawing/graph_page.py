@@ -1,26 +1,38 @@
 """One self-contained page: the graph to explore, the videos under it, and what they say about every step.
 
-It asks for nothing from outside. Without its script it is still there to be read: the diagram and the table.
+It asks for nothing from outside. Without its script it is still there to be read: the diagram and the table. What its
+script works with is embedded as plain values, in which steps are numbers. Names are for the eye only (made printable,
+on one line), so nothing in the page depends on what they hold. The files of videos are addressed relative to the page,
+so that both can be moved together.
 """
 
-from __future__ import annotations
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote
 
-from collections.abc import Iterable, Mapping
-from string import Template
-
-from msg2.drawing import style
-from msg2.drawing.diagram import KIND_WORDS, OPERATOR_NAMES, DrawnKind, build_diagram
-from msg2.drawing.dot import to_dot
-from msg2.drawing.page_data import MOST_VIDEOS, page_data, steps_in_diagram
-from msg2.drawing.page_parts import asset, document, escape_name, evidence_table, inline_svg, scores_section
-from msg2.drawing.picture import render_svg
-from msg2.drawing.style import PictureOptions
+from msg2.assist import check
+from msg2.assist.forecasting import fit_end_probability
+from msg2.assist.learned_forecaster import fit_forecaster
+from msg2.assist.mistakes import ACCUSED
+from msg2.assist.rankers import RHO
+from msg2.drawing.diagram import Diagram, build_diagram
+from msg2.drawing.dot import render_svg, to_dot
+from msg2.drawing.page_parts import asset, document, escape_name, fill, inline_svg, percents, table_row
+from msg2.drawing.style import SIGNS, PictureOptions
+from msg2.formats.video_files import find_video_files
 from msg2.graph import SubtaskGraph
-from msg2.graph.formula import TRUE
+from msg2.graph.evidence import exclusive_support
+from msg2.graph.explanation import name_some
+from msg2.graph.formula import TRUE, Formula
 from msg2.metrics import score_graph
-from msg2.task import Step, Task
+from msg2.task import PREDICTED, Step, Task, Video
 from msg2.text import one_line, truncate
 
+MOST_VIDEOS = 2_000  # videos that a page holds; of more, it shows a sample
 _LONGEST_LABEL = 400
 
 
@@ -63,52 +75,33 @@ def html_page(
     """
     diagram, options = build_diagram(graph, compare, marks, reduce), picture or PictureOptions()
     sample = None if videos is None else videos.sample(MOST_VIDEOS)
-    steps, omitted = steps_in_diagram(diagram), diagram.omitted_edges
+    steps, omitted = diagram.graph.steps, diagram.omitted_edges
     labels = [_accessible_label(graph, step) for step in steps]
-    body = Template(asset("page.html")).substitute(
+    links = {step: f'<a href="#step-{number}">{escape_name(step)}</a>' for number, step in enumerate(steps)}
+    related = bool(graph.order or graph.exclusive or graph.optional or graph.repeats)
+    body = fill(
+        "page.html",
         summary=_summary(graph, len(sample or ()), len(videos or ())),
         picture=inline_svg(render_svg(to_dot(diagram, options)), labels),
-        kinds="".join(f"<li>{_KIND_SAMPLES[kind]}{KIND_WORDS[kind]}</li>\n" for kind in diagram.drawn_kinds),
-        legend=_COMPARISON_LEGEND if diagram.compared else "",
+        kinds="".join(f"<li>{SIGNS[kind].html}{SIGNS[kind].words}</li>\n" for kind in diagram.drawn_kinds),
+        legend=asset("comparison_legend.html") if diagram.compared else "",
         omitted_edges=f" Arrows that follow from others are left out ({omitted})." if omitted else "",
-        compared="" if compare is None else scores_section(score_graph(graph, compare)),
-        table=evidence_table(graph, steps),
+        compared="" if compare is None else fill("scores.html", **percents(score_graph(graph, compare))),
+        also='<th scope="col">Also</th>' if related else "",
+        rows="\n".join(_row(graph, step, number, links, related) for number, step in enumerate(steps)),
         sections=sections,
     )
     return document(graph.task, body, page_data(graph, diagram, sample, media) | {"direction": options.direction})
 
 
-_COMPARISON_LEGEND = """<li><span class="line common"></span>in both graphs</li>
-<li><span class="line missing"></span>missing: only in the true graph</li>
-<li><span class="line redundant"></span>redundant: not in the true graph</li>
-"""
-_LINE = '<svg class="sample {kind}" width="30" height="10" aria-hidden="true"><path d="{path}"/></svg>'
-_ARROW = "M1 5H20M20 1.5 28 5 20 8.5Z"
-_CIRCLE = '<span class="key operator {kind}">{name}</span>'
-_KIND_SAMPLES: dict[DrawnKind, str] = {
-    "needs": _LINE.format(kind="needs", path=_ARROW),
-    "alternative": _CIRCLE.format(kind="any", name=OPERATOR_NAMES["any"]),
-    "after": _LINE.format(kind="after", path=_ARROW),
-    "exclusive": _LINE.format(kind="exclusive", path="M2 1V9M2 5H26M26 1V9"),
-    "optional": '<span class="key optional"></span>',
-    "repeats": f'<span class="key repeats">{style.REPEATS_SYMBOL}</span>',
-    "start": '<span class="key start"></span>',
-    "all": _CIRCLE.format(kind="all", name=OPERATOR_NAMES["all"]),
-    "not": _CIRCLE.format(kind="not", name=OPERATOR_NAMES["not"]),
-    "share": '<span class="line strong"></span>',
-    "weak": '<span class="line weak"></span>',
-}
-"""How each kind is drawn, for the legend."""
-
-
-def _summary(graph: SubtaskGraph, shown: int, given: int) -> str:
-    """What the graph is about; and how many of the videos that were given the page shows, where these are not all."""
+def _summary(graph: SubtaskGraph, shown: int, total: int) -> str:
+    """What the graph is about; and how many of the videos the page shows, if not all."""
     videos = graph.method.get("videos")
     method = graph.method.get("name")
     parts = [f"{len(graph.steps)} steps"]
     parts += [f"{len(videos)} videos"] if isinstance(videos, list) else []
     parts += [f"learnt with {escape_name(method)}"] if isinstance(method, str) else []
-    parts += [f"{shown:,} of {given:,} videos can be played here, evenly spread"] if shown < given else []
+    parts += [f"{shown:,} of {total:,} videos can be played here, evenly spread"] if shown < total else []
     return " · ".join(parts)
 
 
@@ -118,13 +111,202 @@ def _accessible_label(graph: SubtaskGraph, step: Step) -> str:
     needs = "nothing before it" if formula == TRUE else formula.text(" and ", " or ", "not ", one_line)
     sentences = [f"{one_line(step)}. Needs {needs}."]
     if before := graph.order_predecessors(step):
-        sentences.append(f"After, if done: {_names(before)}.")
+        sentences.append(f"After, if done: {', '.join(map(one_line, sorted(before)))}.")
     if partners := graph.partners(step):
-        sentences.append(f"Never together with {_names(partners)}.")
+        sentences.append(f"Never together with {', '.join(map(one_line, sorted(partners)))}.")
     if step in graph.optional:
         sentences.append("May be left out.")
     return truncate(" ".join(sentences), _LONGEST_LABEL)
 
 
-def _names(steps: Iterable[Step]) -> str:
-    return ", ".join(map(one_line, sorted(steps)))
+def _row(graph: SubtaskGraph, step: Step, number: int, links: Mapping[Step, str], related: bool) -> str:
+    """What is known about a step, as a row of the table; the steps it names are links to their rows."""
+    precondition, evidence = graph.precondition(step), graph.step_evidence(step)
+    held, not_held = "", ""
+    if evidence.videos is not None and (precondition == TRUE or evidence.holds is None):
+        held = f'<span class="number quiet">in {evidence.videos} videos</span>'
+    elif evidence.videos is not None and evidence.holds is not None:
+        percent = f" ({100 * evidence.holds / evidence.videos:.0f} %)" if evidence.videos else ""
+        held = f'<span class="number">{evidence.holds} of {evidence.videos}{percent}</span>'
+    if precondition != TRUE:
+        not_held = name_some([escape_name(video) for video in evidence.violations or ()])
+    runner_up, scores = "", ""
+    if evidence.runner_up is not None:
+        known = [f"{value:.3f}" for value in (evidence.runner_up.score, evidence.score) if value is not None]
+        scores = f' <span class="quiet">(score {" against ".join(known)})</span>' if known else ""
+        runner_up = _needs(evidence.runner_up.precondition, links)
+    also = ["<br>".join(_relations(graph, step, links))] if related else []
+    cells = (escape_name(step), _needs(precondition, links), *also, held, not_held, runner_up + scores)
+    return table_row(*cells, mark=f' id="step-{number}"')
+
+
+def _needs(formula: Formula, links: Mapping[Step, str]) -> str:
+    if formula == TRUE:
+        return '<span class="quiet">nothing before it</span>'
+    return formula.text(" <b>and</b> ", " <b>or</b> ", "<b>not</b> ", lambda step: links.get(step) or escape_name(step))
+
+
+def _relations(graph: SubtaskGraph, step: Step, links: Mapping[Step, str]) -> Iterator[str]:
+    """What the graph says about a step beyond what it needs."""
+    if before := graph.order_predecessors(step):
+        yield f"after {', '.join(links[name] for name in sorted(before))}, if done"
+    if partners := graph.partners(step):
+        yield f"never together with {', '.join(links[name] for name in sorted(partners))}"
+    if step in graph.optional:
+        counts = videos_without(graph, step)
+        yield "may be left out" + (f": {counts[0]} of {counts[1]} videos do without it" if counts else "")
+    if step in graph.repeats:
+        yield f"done again in {100 * graph.repeats[step]:.0f} % of the runs"
+
+
+# -- what is embedded -----------------------------------------------------------------------------------------
+
+
+def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:
+    """Find the files of videos and write their addresses for a page.
+
+    Parameters
+    ----------
+    videos : Task
+        The videos.
+    folder : Path
+        Where their files are; the folders in it are searched too.
+    page : Path
+        The page that links to them.
+
+    Returns
+    -------
+    dict from str to str
+        By the id of a video that has a file, its address relative to the page.
+    """
+    recordings, _ = find_video_files(folder, wanted=[video.id for video in videos])
+    home = page.resolve().parent
+    return {
+        recording.video: quote(Path(os.path.relpath(recording.media.resolve(), home)).as_posix())
+        for recording in recordings
+        if recording.media is not None
+    }
+
+
+StepNumbers: TypeAlias = Mapping[Step, int]
+"""The number of each step on the page: its place among the steps of the diagram."""
+PageObject: TypeAlias = dict[str, object]  # an object in the page, whose script (assets/*.js) says what it holds
+
+
+def page_data(
+    graph: SubtaskGraph, diagram: Diagram, videos: Task | None = None, media: Mapping[str, str] | None = None
+) -> PageObject:
+    """Collect the values that the page of a graph works with."""
+    number, identity = diagram.graph.index, "\0".join([graph.task, *diagram.graph.steps])
+    groups = [{"steps": [int(node[1:]) for node in group.nodes], "status": group.status} for group in diagram.groups]
+    return _known({
+        "task": one_line(graph.task),
+        "key": hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        "compared": diagram.compared,
+        "rho": RHO,
+        "steps": [_step(graph, name, number, named=videos is None) for name in diagram.graph.steps],
+        "arrows": [
+            _known({
+                "source": arrow.source, "target": arrow.target, "after": number[arrow.after], "status": arrow.status,
+                "kind": None if arrow.kind == "needs" else arrow.kind, "trueKind": arrow.true_kind,
+                "before": None if arrow.before is None else number[arrow.before],
+            })
+            for arrow in diagram.arrows
+        ],
+        "groups": groups or None,
+        "videos": [] if videos is None else _videos(graph, videos, number, media or {}),
+        "forecast": None if videos is None else _forecast(graph, videos, number),
+    })  # fmt: skip
+
+
+def _known(entry: PageObject) -> PageObject:
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _step(graph: SubtaskGraph, name: Step, number: StepNumbers, named: bool) -> PageObject:
+    """`named`: with the names of the videos that contradict the precondition, which are otherwise found from labels."""
+    evidence, partners = graph.step_evidence(name), sorted(graph.partners(name), key=number.__getitem__)
+    violations = evidence.violations if named else None
+    without, second = videos_without(graph, name), evidence.runner_up
+    supports = {number[before]: support.to_json() for before, support in evidence.edges.items() if before in number}
+    shown = ("before", "together", "probability", "direct", "weak")
+    edges = {before: {key: support[key] for key in shown if key in support} for before, support in supports.items()}
+    runner_up = None
+    if second is not None and second.precondition.steps <= number.keys():
+        runner_up = _known({"needs": second.precondition.to_json(number.__getitem__), "score": second.score})
+    apart = {number[other]: exclusive_support(graph, *sorted((name, other))) for other in partners}
+    told = {other: support for other, support in apart.items() if support.share is not None}
+    return _known({
+        "name": one_line(name),
+        "needs": graph.precondition(name).to_json(number.__getitem__),
+        "videos": evidence.videos,
+        "holds": evidence.holds,
+        "confidence": evidence.confidence,
+        "score": evidence.score,
+        "violations": None if violations is None else [one_line(video) for video in violations[:MOST_VIDEOS]],
+        "optional": None if without is None else list(without),
+        "instead": None if evidence.instead is None else [number[n] for n in evidence.instead if n in number],
+        "edges": {before: support for before, support in edges.items() if support} or None,
+        "second": runner_up,
+        "after": sorted(number[before] for before in graph.order_predecessors(name)) or None,
+        "never": list(apart) or None,
+        "both": {other: [support.counts[1], support.together] for other, support in told.items()} if apart else None,
+        "mayOmit": name in graph.optional or None,
+        "repeats": graph.repeats.get(name),
+    })  # fmt: skip
+
+
+def videos_without(graph: SubtaskGraph, step: Step) -> tuple[int, int] | None:
+    """Count the videos that leave out a step which may be left out."""
+    evidence, videos = graph.step_evidence(step), graph.method.get("videos")
+    if evidence.optional is not None:
+        return evidence.optional.without, evidence.optional.videos
+    if step not in graph.optional or evidence.videos is None or not isinstance(videos, list):
+        return None
+    return (len(videos) - evidence.videos, len(videos)) if evidence.videos <= len(videos) else None
+
+
+def _forecast(graph: SubtaskGraph, task: Task, number: StepNumbers) -> PageObject | None:
+    """What the page needs to forecast the next step, and the end, as the library does; nothing without any label."""
+    if not any(video.segments for video in task):
+        return None
+    learned, end = fit_forecaster(graph, task).to_json(), fit_end_probability(graph, task).to_json()
+    return learned | {"steps": [number[name] for name in graph.steps], "end_terms": end["terms"]}
+
+
+def _videos(graph: SubtaskGraph, task: Task, number: StepNumbers, media: Mapping[str, str]) -> list[PageObject]:
+    report = check(graph, task)
+    wrong = defaultdict[tuple[str, str], list[object]](list)  # by video, and by what it is on the page
+    for reported, absence in ((report.mistakes, "leftOut"), (report.not_seen, "notSeen")):
+        for mistake in reported:
+            if mistake.probability < ACCUSED:
+                continue
+            unmet = [clause.to_json(number.__getitem__) for clause in mistake.unmet]
+            if mistake.position is None:
+                absent = wrong[mistake.video, absence]
+                absent += [formula for formula in unmet or [number[mistake.step]] if formula not in absent]
+            else:
+                probability = None if mistake.probability == 1 else round(mistake.probability, 3)
+                more = _known({"unmet": unmet or None, "probability": probability})
+                wrong[mistake.video, "mistakes"].append({"at": mistake.position - 1, "kind": mistake.kind, **more})
+    shown = []
+    for video in task:
+        steps = [number[segment.step] for segment in video.segments]
+        added = [
+            # The place of a predicted segment, and its confidence in percent where that is known.
+            [place] if segment.confidence is None else [place, round(100 * segment.confidence)]
+            for place, segment in enumerate(video.segments)
+            if segment.source == PREDICTED
+        ]
+        mistakes = {key: wrong[video.id, key] for key in ("mistakes", "leftOut", "notSeen")}
+        known = {"times": _times(video), "added": added, **mistakes, "file": media.get(video.id)}
+        entry: PageObject = {"id": one_line(video.id), "steps": steps}
+        shown.append(entry | {key: value for key, value in known.items() if value})
+    return shown
+
+
+def _times(video: Video) -> list[float]:
+    """Start and end of every segment, to the millisecond and without ".0": a page holds many of them."""
+    times = (time for segment in video.segments for time in (segment.start, segment.end) if time is not None)
+    rounded = (round(float(time), 3) for time in times)
+    return [int(time) if time.is_integer() and time < 1e9 else time for time in rounded]

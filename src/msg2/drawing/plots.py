@@ -11,10 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from msg2.drawing import style
 from msg2.errors import InputError, optional_dependency
@@ -93,21 +90,10 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
 _LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "marker": "o", "markersize": 3.5}
 _LONGEST_NAME = 40
-_WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
-"""Inches: of the figure, of a step, of the row of frames."""
-
-TimedImage: TypeAlias = tuple[float, NDArray[np.uint8]]
-"""A moment in seconds, and what is seen then: shape (height, width, 3)."""
 
 
 def timeline(
-    video: Video,
-    steps: Sequence[Step],
-    seconds: float,
-    *,
-    performed: Video | None = None,
-    frames: Sequence[TimedImage] = (),
-    suffix: str = ".svg",
+    video: Video, steps: Sequence[Step], seconds: float, *, performed: Video | None = None, suffix: str = ".svg"
 ) -> bytes:
     """Draw the completion of steps in one video: a row per step, from its completion to the end of the video.
 
@@ -120,20 +106,16 @@ def timeline(
     if not video.is_timed:
         what = f"video {short_repr(video.id)} has no times"
         raise InputError(what, hint="a timeline needs start and end of its labels")
-    above = _FRAMES if frames else 0.0
-    rows = _ROW * max(1, len(steps))
-    inches = (_WIDTH, rows + above + 1.15)
+    inches = (9.0, 0.27 * max(1, len(steps)) + 1.15)
     settings = {"svg.fonttype": "none", "font.size": 9}
     with new_figure("drawing a timeline", inches, suffix=suffix, settings=settings, dots_per_inch=150) as new:
         figure, stream = new
-        if frames:
-            frame_axes, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
-            _draw_frames(frame_axes, frames, seconds)
-        else:
-            axes = figure.subplots()
+        axes = figure.subplots()
         _draw_bars(axes, video, steps, seconds)
-        if performed is not None:
-            _draw_truth(axes, performed, steps, seconds)
+        ends = {} if performed is None else _completion_times(performed)
+        for row, step in enumerate(steps):
+            if step in ends:
+                axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
         _draw_legend(figure, video, performed is not None)
         figure.suptitle(truncate(one_line(video.id), 80), fontsize=11)
     return stream.getvalue()
@@ -150,53 +132,19 @@ def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) 
             if segment.source != PREDICTED:
                 shown = max(end - start, seconds / 400)  # what lasts no time can be seen as well
                 axes.barh(row, shown, left=start, height=0.72, color=_SEGMENT, linewidth=0)
-            elif segment.confidence is not None:
-                _write_confidence(axes, row, end, segment.confidence, seconds)
+            elif segment.confidence is not None:  # written inside the bar where there is room, else before it
+                side, colour = ("left", style.INK) if seconds - end > seconds / 12 else ("right", style.MARK_INK)
+                percent = f" {100 * segment.confidence:.0f} % "
+                axes.text(end, row, percent, ha=side, va="center", fontsize=7.5, color=colour)
     axes.set_yticks(range(len(steps)), [truncate(one_line(step), _LONGEST_NAME) for step in steps])
     seen = {segment.step: segment.source for segment in video.segments}
     for label, step in zip(axes.get_yticklabels(), steps, strict=True):
         label.set_color(_ABSENT if step not in seen else style.MARK_INK if seen[step] == PREDICTED else style.INK)
-    axes.set_ylim(max(len(steps), 1) - 0.5, -0.5)
-    axes.set_xlim(0, seconds)
-    axes.set_xlabel("seconds")
+    axes.set(xlim=(0, seconds), ylim=(max(len(steps), 1) - 0.5, -0.5), xlabel="seconds")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.25)
     axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-
-
-def _draw_truth(axes: Axes, performed: Video, steps: Sequence[Step], seconds: float) -> None:
-    """From the end of the first performance of each step to the end of the video."""
-    ends = _completion_times(performed)
-    for row, step in enumerate(steps):
-        if step in ends:
-            axes.plot([ends[step], seconds], [row + 0.43] * 2, **_TRUTH, markevery=[0], clip_on=False)
-
-
-def _write_confidence(axes: Axes, row: int, end: float, confidence: float, seconds: float) -> None:
-    """Inside the bar where there is room, else before it."""
-    inside = seconds - end > seconds / 12
-    axes.text(
-        end, row, f" {100 * confidence:.0f} % ", ha="left" if inside else "right", va="center", fontsize=7.5,
-        color=style.INK if inside else style.MARK_INK,
-    )  # fmt: skip
-
-
-def _draw_frames(axes: Axes, frames: Sequence[TimedImage], seconds: float) -> None:
-    """The images side by side in the order of time, each with a line to its moment."""
-    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
-
-    axes.set_xlim(0, seconds)
-    axes.set_ylim(0, 1)
-    axes.set_axis_off()
-    room = 0.6 * _WIDTH / len(frames)  # inches; names and margins take the rest
-    for place, (moment, image) in enumerate(sorted(frames, key=lambda frame: frame[0])):
-        height, width = image.shape[:2]
-        zoom = 72 * min(room / width, 0.7 * _FRAMES / height)  # points per pixel
-        middle = (place + 0.5) / len(frames) * seconds
-        axes.plot([middle, moment], [0.22, 0], color=_ABSENT, linewidth=0.8, clip_on=False)
-        axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
+    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _draw_legend(figure: Figure, video: Video, true: bool) -> None:

@@ -5,10 +5,9 @@ it is read and by the suffix of the file when it is written; every error names t
 """
 
 from msg2.formats.conversion import read_sequences, to_task, to_tasks
-from msg2.formats.data_summary import DataSummary, TaskSummary, summarize
+from msg2.formats.data_summary import DataSummary, TablePreview, TaskSummary, preview_table, summarize
 from msg2.formats.graph_reader import read_graph
 from msg2.formats.registry import read, read_all, write
-from msg2.formats.table_preview import TablePreview, preview_table
 
 __all__ = [
     "DataSummary", "TablePreview", "TaskSummary", "preview_table", "read", "read_all", "read_graph",

@@ -4,8 +4,6 @@ Automatic captions roll: the last line moves up when a new one comes, so that it
 A file rolls if more than half of its cues do; then, lines that a cue repeats from the one before are dropped.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import defaultdict
@@ -16,6 +14,7 @@ from typing import NamedTuple
 
 from msg2.errors import InputError
 from msg2.formats.source import Source
+from msg2.formats.times import parse_clock
 from msg2.task import Sentence
 from msg2.text import short_repr
 
@@ -23,9 +22,9 @@ BLINK = 0.05  # seconds of the longest cue that nobody could read, and of the lo
 
 _SIGNATURE = re.compile(r"WEBVTT(?:[ \t].*)?")
 _NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
-_CLOCK = r"(?:([0-9]{1,5}):)?([0-5][0-9]):([0-5][0-9])\.([0-9]{3})"
+_CLOCK = r"((?:[0-9]{1,5}:)?[0-5][0-9]:[0-5][0-9]\.[0-9]{3})"
 _VTT_TIMING = re.compile(rf"[ \t]*{_CLOCK}[ \t]*-->[ \t]*{_CLOCK}(?:[ \t].*)?")
-_SRT_CLOCK = r"(?:([0-9]{1,5}):)?([0-5]?[0-9]):([0-5]?[0-9])[,.]([0-9]{3})"
+_SRT_CLOCK = r"((?:[0-9]{1,5}:)?[0-5]?[0-9]:[0-5]?[0-9][,.][0-9]{3})"
 _SRT_TIMING = re.compile(rf"\s*{_SRT_CLOCK}\s*-->\s*{_SRT_CLOCK}(?:\s.*)?")
 _INLINE = re.compile(rf"<{_CLOCK}>")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|</>|<[0-9:.]+>|\{\\[^{}]*\}")
@@ -47,34 +46,31 @@ class Cue(NamedTuple):
     @property
     def fragments(self) -> tuple[Sentence, ...]:
         """The same words, split wherever a time within the cue stands between two of them."""
-        first, *others = _INLINE.split(" ".join(self.lines))  # text, four numbers of a time, text, …
+        first, *others = _INLINE.split(" ".join(self.lines))  # text, a time, text, …
         starts, texts = [self.start], [_TAG.sub("", first)]
-        for index in range(0, len(others), 5):
-            text = _TAG.sub("", others[index + 4])
+        for time, marked in zip(others[::2], others[1::2], strict=True):
+            text = _TAG.sub("", marked)
             if not texts[-1].strip() or texts[-1][-1].isspace() or text[:1].isspace():
-                starts.append(min(max(_to_seconds(others[index : index + 4]), starts[-1]), self.end))
+                starts.append(min(max(parse_clock(time) or 0.0, starts[-1]), self.end))
                 texts.append(text)
             else:
                 texts[-1] += text  # within a word
-        ends = [*starts[1:], self.end]
         plain = (" ".join(html.unescape(text).split()) for text in texts)
-        return tuple(Sentence(*piece) for piece in zip(plain, starts, ends, strict=True) if piece[0])
+        pieces = zip(plain, starts, [*starts[1:], self.end], strict=True)
+        return tuple(Sentence(*piece) for piece in pieces if piece[0])
 
 
 def read_cues(file: Source) -> tuple[Cue, ...]:
     """Read the cues of a file in its order, every line once; cues without text are left out."""
-    lines = [_NumberedLine(row, line.rstrip("\r\n")) for row, line in enumerate(file.lines(), start=1)]
-    if lines and _SIGNATURE.fullmatch(lines[0].text):
+    lines = [line.rstrip("\r\n") for line in file.lines()]
+    if lines and _SIGNATURE.fullmatch(lines[0]):
         cues = [*_vtt_cues(lines, file)]
-    elif any("-->" in line.text for line in [line for line in lines if line.text.strip()][:2]):
+    elif any("-->" in line for line in [line for line in lines if line.strip()][:2]):
         cues = [*_srt_cues(lines, file)]
     else:
         hint = "captions are WebVTT files, whose first line is WEBVTT, or SRT files of numbered cues"
         raise InputError("is not a file of captions", where=file.row(1), hint=hint)
     return tuple(cue for cue in remove_repeated_lines(cues) if any(map(_plain_text, cue.lines)))
-
-
-# -- rolling captions -------------------------------------------------------------------------------------------
 
 
 def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
@@ -85,14 +81,12 @@ def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
     """
     full = [Cue(cue.start, cue.end, tuple(line for line in cue.lines if _plain_text(line))) for cue in cues]
     repeats = [_count_repeated_lines(before, cue) for before, cue in pairwise(full)]
-    rolling = sum(
-        0 < count < len(cue.lines) or (count > 0 and cue.end - cue.start <= BLINK)
-        for count, cue in zip(repeats, full[1:], strict=True)
-    )
+    pairs = list(zip(repeats, full[1:], strict=True))
+    rolling = sum(0 < n < len(cue.lines) or (n > 0 and cue.end - cue.start <= BLINK) for n, cue in pairs)
     timed_within = any(_INLINE.search(line) for cue in full for line in cue.lines)
     if rolling <= len(repeats) / 2 or rolling < (1 if timed_within else 2):
         return full
-    return [*full[:1], *(Cue(cue.start, cue.end, cue.lines[n:]) for n, cue in zip(repeats, full[1:], strict=True))]
+    return [*full[:1], *(Cue(cue.start, cue.end, cue.lines[n:]) for n, cue in pairs)]
 
 
 def _count_repeated_lines(before: Cue, cue: Cue) -> int:
@@ -104,60 +98,46 @@ def _count_repeated_lines(before: Cue, cue: Cue) -> int:
     return most if follows or most < len(new) else 0
 
 
-# -- reading WebVTT and SubRip ----------------------------------------------------------------------------------
-
-
-class _NumberedLine(NamedTuple):
-    row: int
-    text: str
-
-
-def _vtt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
-    # A line of spaces is not empty, as the format has it.
-    header, *blocks = (list(block) for is_text, block in groupby(lines, lambda line: line.text != "") if is_text)
-    if any("-->" in line.text for line in header):
+def _vtt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
+    runs = groupby(range(len(lines)), lambda n: lines[n] != "")  # a line of spaces is not empty, as the format has it
+    header, *blocks = (list(block) for is_text, block in runs if is_text)
+    if any("-->" in lines[number] for number in header):
         blocks.insert(0, header[1:])  # the empty line after the header was forgotten
     for block in blocks:
-        first = block[0].text
-        named_so = len(block) > 1 and "-->" in block[1].text and not first.startswith("NOTE")
+        first = lines[block[0]]
+        named_so = len(block) > 1 and "-->" in lines[block[1]] and not first.startswith("NOTE")
         if _NO_CUE.fullmatch(first) and not named_so:
             continue
-        timings = [index for index, line in enumerate(block) if "-->" in line.text]
-        if not timings or timings[0] > 1:
+        timings = [number for number in block if "-->" in lines[number]]
+        if not timings or timings[0] > block[0] + 1:
             hint = "a cue is a line such as 00:05.000 --> 00:07.500, then its text without empty lines"
-            raise InputError("the lines have no times", where=file.row(block[0].row), hint=hint)
-        for index, following in pairwise([*timings, len(block)]):
-            yield _parse_cue(block[index], _VTT_TIMING, block[index + 1 : following], file)
+            raise InputError("the lines have no times", where=file.row(block[0] + 1), hint=hint)
+        for number, following in pairwise([*timings, block[-1] + 1]):
+            yield _parse_cue(lines, number, following, _VTT_TIMING, file)
 
 
-def _srt_cues(lines: Sequence[_NumberedLine], file: Source) -> Iterator[Cue]:
+def _srt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
     """A cue goes from its timing to the next one; a number right before that belongs there, empty lines are no text."""
-    timings = [index for index, line in enumerate(lines) if "-->" in line.text]
-    if odd := [line for line in lines[: timings[0]] if line.text.strip() and not line.text.strip().isdecimal()]:
-        hint = "a cue is its number, a line such as 00:00:05,000 --> 00:00:07,500, then its text"
-        raise InputError("the lines have no times", where=file.row(odd[0].row), hint=hint)
-    for index, following in pairwise([*timings, len(lines)]):
-        numbered = following < len(lines) and lines[following - 1].text.strip().isdecimal()
-        yield _parse_cue(lines[index], _SRT_TIMING, lines[index + 1 : following - numbered], file)
+    timings = [number for number, line in enumerate(lines) if "-->" in line]
+    for number, line in enumerate(lines[: timings[0]], start=1):
+        if line.strip() and not line.strip().isdecimal():
+            hint = "a cue is its number, a line such as 00:00:05,000 --> 00:00:07,500, then its text"
+            raise InputError("the lines have no times", where=file.row(number), hint=hint)
+    for number, following in pairwise([*timings, len(lines)]):
+        is_numbered = following < len(lines) and lines[following - 1].strip().isdecimal()
+        yield _parse_cue(lines, number, following - is_numbered, _SRT_TIMING, file)
 
 
-def _parse_cue(timing: _NumberedLine, pattern: re.Pattern[str], text: Sequence[_NumberedLine], file: Source) -> Cue:
-    match = pattern.fullmatch(timing.text)
+def _parse_cue(lines: Sequence[str], number: int, following: int, pattern: re.Pattern[str], file: Source) -> Cue:
+    """The cue that begins with the line of this number, from 0."""
+    match, where = pattern.fullmatch(lines[number]), file.row(number + 1)
     if match is None:
-        hint = "write times such as 00:00:05,000 --> 00:00:07,500"
-        if pattern is _VTT_TIMING:
-            hint = "write times such as 00:05.000 --> 00:07.500 or 01:00:05.000 --> 01:00:07.500"
-        raise InputError(f"{short_repr(timing.text)} is not the timing of a cue", where=file.row(timing.row), hint=hint)
-    start, end = _to_seconds(match.groups()[:4]), _to_seconds(match.groups()[4:])
+        hint = "write times such as 00:00:05.000 --> 00:00:07.500"
+        raise InputError(f"{short_repr(lines[number])} is not the timing of a cue", where=where, hint=hint)
+    start, end = (parse_clock(time) or 0.0 for time in match.groups())
     if end < start:
-        raise InputError(f"the cue ends at {end:g}, before its start at {start:g}", where=file.row(timing.row))
-    return Cue(start, end, tuple(line.text for line in text))
-
-
-def _to_seconds(numbers: Sequence[str | None]) -> float:
-    """Of hours, which may be missing, minutes, seconds and thousandths."""
-    hours, minutes, seconds, thousandths = (int(number or 0) for number in numbers)
-    return (hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + thousandths) / 1000
+        raise InputError(f"the cue ends at {end:g}, before its start at {start:g}", where=where)
+    return Cue(start, end, tuple(lines[number + 1 : following]))
 
 
 def _plain_text(text: str) -> str:
@@ -176,9 +156,7 @@ def caption_files(path: str | Path) -> dict[str, Source]:
     if not source.is_folder:
         return {source.stem: source}
     files: dict[str, Source] = {}
-    for file in source.files:
-        if not file.path.name.lower().endswith(CAPTION_SUFFIXES):
-            continue
+    for file in (file for file in source.files if file.path.name.lower().endswith(CAPTION_SUFFIXES)):
         if file.stem in files:
             what = f"is the second caption file of {short_repr(file.stem)}, beside {files[file.stem].path.name}"
             raise InputError(what, where=file.path, hint="keep one of them")
@@ -196,9 +174,6 @@ def read_sentences(file: Source) -> tuple[Sentence, ...]:
 def read_fragments(file: Source) -> tuple[Sentence, ...]:
     """Read the same words with times as exact as the file has them: automatic captions give the time of each word."""
     return tuple(fragment for cue in read_cues(file) for fragment in cue.fragments)
-
-
-# -- captions and videos ----------------------------------------------------------------------------------------
 
 
 def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[str], str | None]:

@@ -9,22 +9,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
 
 from msg2.errors import InputError, errors_at, optional_dependency
 from msg2.formats import event_log, step_table
-from msg2.formats.columns import match_step_columns, parse_columns
-from msg2.formats.label_arrays import make_tasks
-from msg2.formats.reading import Reader, ReadNotes, ReadOptions, ReadResult, apply_options, choose_task
-from msg2.formats.registry import find_reader, log_notes, make_read_options, read_all
+from msg2.formats.columns import EVENTS, STEPS
+from msg2.formats.reading import Reader, ReadNotes, ReadOptions, apply_options, choose_task
+from msg2.formats.registry import find_reader, read_all
 from msg2.formats.source import Source
-from msg2.formats.step_table import read_labels, table_cells
-from msg2.formats.tables import Column, Table, Wanted, arrow_column, code_values, open_arrow
+from msg2.formats.step_table import make_tasks, read_labels, table_cells
+from msg2.formats.tables import Column, Columns, Table, Wanted, arrow_column, code_column
 from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import RepeatedVideoError, Sequences
@@ -53,7 +52,7 @@ ACCEPTED = (
     "a path, a Task, a pandas.DataFrame, a list of sequences of step names, or a mapping of video ids to sequences of "
     "step names"
 )
-_PLACE = Source(Path("data frame"), b"")  # only its name is used; rows are counted from 1, whatever the index is
+_FRAME = Source(Path("data frame"), b"")  # only its name is used; rows are counted from 1, whatever the index is
 _FEW_LABELS = 1_000_000  # labels of runs that are not compared with others yet
 _log = logging.getLogger(__name__)
 _TEXTS = (str, bytes, bytearray)
@@ -131,17 +130,17 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
         if data == "":
             raise InputError("the path is empty", hint="name a file or folder")
         return read_all(Path(data), **options)
-    is_frame = is_pandas(data) or isinstance(data, ArrowTable)
+    if isinstance(data, Task):
+        if options:
+            raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
+        return [data]
+    is_frame = not isinstance(data, list) and (is_pandas(data) or isinstance(data, ArrowTable))
     known = ["repeats", "overlap", *["columns"] * is_frame]
     for name in options:
         if name not in known:
             hint = f"there are: {', '.join(known)}; a file may have others"
             raise InputError(f"{name} is no option for data of type {type(data).__name__}", hint=hint)
-    chosen = make_read_options(options)
-    if isinstance(data, Task):
-        if options:
-            raise InputError(f"{next(iter(options))} is an option for reading, a Task is taken as it is")
-        return [data]
+    chosen = ReadOptions(**options)
     if is_frame:
         return _read_frame(data, task, DEFAULT_NAME, chosen)
     if isinstance(data, Iterator):
@@ -179,19 +178,16 @@ def _to_video(id: str, steps: object, repeats: str) -> Video:
     if not isinstance(steps, Iterable) or isinstance(steps, Set | Mapping | Task) or getattr(steps, "ndim", 1) != 1:
         what = f"video {short_repr(id)} is of type {type(steps).__name__}, not a sequence of steps"
         raise InputError(what, hint=_EXAMPLE)
-    video = Video(id, [_to_segment(step, id, place) for place, step in enumerate(steps, start=1)])
+    segments: list[Segment] = []
+    for position, step in enumerate(steps, start=1):
+        if not isinstance(step, str | Segment):
+            what = f"step {position} of video {short_repr(id)} is of type {type(step).__name__}, not a text"
+            raise InputError(what, hint=_EXAMPLE)
+        if not step:
+            raise InputError(f"step {position} of video {short_repr(id)} has an empty name")
+        segments.append(step if isinstance(step, Segment) else Segment(str(step)))  # of NumPy, too, it becomes Python's
+    video = Video(id, segments)
     return video.with_first_labels() if repeats == "first" else video
-
-
-def _to_segment(step: object, video: str, place: int) -> Segment:
-    if isinstance(step, Segment):
-        return step
-    if not isinstance(step, str):
-        what = f"step {place} of video {short_repr(video)} is of type {type(step).__name__}, not a text"
-        raise InputError(what, hint=_EXAMPLE)
-    if not step:
-        raise InputError(f"step {place} of video {short_repr(video)} has an empty name")
-    return Segment(str(step))  # of NumPy, too, a text becomes Python's own
 
 
 # -- data frames -----------------------------------------------------------------------------------------------
@@ -241,24 +237,19 @@ def from_dataframe(
 
 def _read_frame(frame: object, task: str | None, default: str | None, options: ReadOptions) -> list[Task]:
     """The tasks of a data frame; `default` is the name of the task where the frame and `task` name none."""
-    if is_pandas(frame) and hasattr(frame, "columns"):
-        table = _open_pandas(frame)
-    elif isinstance(frame, ArrowTable) and not is_pandas(frame):
-        table = open_arrow(frame, _PLACE)
-    else:
-        raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame or another table", where=_PLACE.path)
-    mapping = match_step_columns(table.header, parse_columns(options.columns), table.where)
+    table = _open_frame(frame)
+    mapping = STEPS.for_user(options.columns).match(table.header, table.where)
     name = task or default
     if "task" not in mapping.columns and name is None:
         hint = "add it, or name the task: from_dataframe(frame, task='make coffee')"
-        raise InputError("the column 'task' is missing", where=_PLACE.path, hint=hint)
+        raise InputError("the column 'task' is missing", where=_FRAME.path, hint=hint)
     notes = ReadNotes()
     labels = read_labels(table, mapping, name or "", None, notes)
-    if not len(labels.step.code):
-        raise InputError("has no rows", where=_PLACE.path, hint="give one row per labelled step")
-    log_notes(_PLACE, tuple(notes.assumptions), sorted(mapping.unused))
-    tasks = sorted((apply_options(own, options) for own in make_tasks([(_PLACE, labels)])), key=lambda own: own.name)
-    return tasks if task is None else [choose_task(tasks, task, _PLACE.path)]
+    if not len(labels.step):
+        raise InputError("has no rows", where=_FRAME.path, hint="give one row per labelled step")
+    notes.log(_FRAME.path)
+    tasks = sorted((apply_options(own, options) for own in make_tasks([(_FRAME, labels)])), key=lambda own: own.name)
+    return tasks if task is None else [choose_task(tasks, task, _FRAME.path)]
 
 
 def is_pandas(data: object) -> bool:
@@ -266,26 +257,31 @@ def is_pandas(data: object) -> bool:
     return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(data).__mro__)
 
 
-def _open_pandas(frame: pandas.DataFrame) -> Table:
-    """A data frame column by column: Arrow refuses a column of mixed types, of which the wrong row is to be named."""
-    header = tuple(str(name) for name in frame.columns)
+def _open_frame(frame: Any) -> Table:
+    """A data frame as a table; of pandas, Arrow may refuse a column of mixed types, of which the wrong row is named."""
+    import pyarrow
 
-    def read(wanted: Wanted) -> Mapping[str, Column]:
-        import pyarrow
+    if is_pandas(frame) and hasattr(frame, "columns"):
+        header, columns = [str(name) for name in frame.columns], [frame.iloc[:, n] for n in range(frame.shape[1])]
+    elif isinstance(frame, ArrowTable) and not is_pandas(frame):
+        table = pyarrow.table(frame)
+        header, columns = table.column_names, table.columns
+    else:
+        raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame or another table", where=_FRAME.path)
 
-        columns: dict[str, Column] = {}
-        for name in wanted.names:
-            column = frame.iloc[:, header.index(name)]
-            with suppress(pyarrow.ArrowException, TypeError):
-                values = pyarrow.chunked_array([pyarrow.array(column, from_pandas=True)])
-                if column.dtype != object or pyarrow.types.is_string(values.type):
-                    columns[name] = arrow_column(values)
-                    continue
-            pairs = zip(column.tolist(), column.isna().tolist(), strict=True)
-            columns[name] = code_values(None if is_missing else value for value, is_missing in pairs)
-        return columns
+    def read_column(column: Any) -> Column:
+        if isinstance(column, pyarrow.ChunkedArray):
+            return arrow_column(column)
+        with suppress(pyarrow.ArrowException, TypeError):
+            values = pyarrow.chunked_array([pyarrow.array(column, from_pandas=True)])
+            if column.dtype != object or pyarrow.types.is_string(values.type):
+                return arrow_column(values)
+        return code_column(np.ma.array(np.asarray(column, dtype=object), mask=np.asarray(column.isna())))
 
-    return Table(_PLACE, header, read, lambda: count(1), str(_PLACE.path))
+    def read(wanted: Wanted) -> Columns:
+        return {name: read_column(columns[header.index(name)]) for name in wanted}
+
+    return Table(_FRAME, tuple(header), read, str(_FRAME.path))
 
 
 def to_dataframe(tasks: Task | Iterable[Task]) -> pandas.DataFrame:
@@ -305,12 +301,8 @@ def to_dataframe(tasks: Task | Iterable[Task]) -> pandas.DataFrame:
 # -- file by file ------------------------------------------------------------------------------------------------
 
 
-class _Part(NamedTuple):
-    """What was read of one file."""
-
-    sequences: Sequence[Sequences]
-    result: ReadResult  # without its tasks
-    messages: Sequence[tuple[int, str]]
+_Part: TypeAlias = tuple[Sequence[Sequences], ReadNotes, Sequence[tuple[int, str]]]
+"""What was read of one file, what was noted about it, and what was logged."""
 
 
 def read_sequences(
@@ -341,9 +333,9 @@ def read_sequences(
     InputError
         Where something is wrong with the data.
     """
-    chosen, source = make_read_options(options), Source.of_data(path)
+    chosen, source = ReadOptions(**options), Source.of_data(path)
     reader = find_reader(source, chosen.columns)
-    files = _find_parts(source, reader, parse_columns(chosen.columns))
+    files = _find_parts(source, reader, chosen.columns)
     if len(files) > 1:
         try:
             results = ENGINES[engine](partial(_read_part, folder=source.path, options=chosen), files, jobs)
@@ -355,39 +347,41 @@ def read_sequences(
     return [Sequences.from_task(task) for task in read_all(source, **options)]
 
 
-def _find_parts(source: Source, reader: Reader, columns: Mapping[str, str]) -> list[Path]:
+def _find_parts(source: Source, reader: Reader, columns: str | None) -> list[Path]:
     """The tables of a folder that can be read one by one."""
     if not source.is_folder or source.content is not None:
         return []
     if reader is event_log.EVENT_TABLES:
-        return [file.path for file in event_log.find_logs(source, columns)]
+        return [file.path for file in event_log.find_logs(source, EVENTS.for_user(columns))]
     if reader is not step_table.READER:
         return []
-    tables = step_table.open_tables(source, columns)
-    return [] if step_table.are_one_per_video(tables, columns) else [table.source.path for table in tables]
+    kind = STEPS.for_user(columns)
+    tables = step_table.open_tables(source, kind)
+    return [] if step_table.are_one_per_video(tables, kind) else [table.source.path for table in tables]
 
 
 def _join_parts(
     source: Source, count: int, results: Iterable[tuple[Path, _Part | WorkerDied]], progress: Progress
 ) -> list[Sequences]:
     """The runs of all parts, in whatever order they come."""
-    found: dict[str, list[Sequences]] = {}
+    by_task: dict[str, list[Sequences]] = {}
     notes = ReadNotes()
     for number, (path, part) in enumerate(results, start=1):
         if isinstance(part, WorkerDied):
             hint = "it may have run out of memory: take fewer --jobs, or smaller files"
             raise InputError("the process that read this has been ended from outside", where=path, hint=hint)
-        for level, message in part.messages:
+        sequences_of_file, own_notes, messages = part
+        for level, message in messages:
             LOGGER.log(level, message)
-        notes.add(part.result.assumptions, part.result.unused)
-        for sequences in part.sequences:
-            own = found.setdefault(sequences.name, [])
+        notes.add(own_notes.assumptions, own_notes.unused)
+        for sequences in sequences_of_file:
+            own = by_task.setdefault(sequences.name, [])
             own.append(sequences)
             if sum(len(other.step) for other in own[1:]) > _FEW_LABELS + len(own[0].step):
                 own[:] = [Sequences.join(own)]
         progress(number, count, path.name)
-    log_notes(source, sorted(notes.assumptions), sorted(notes.unused))
-    return [Sequences.join(found[name]) for name in sorted(found)]
+    ReadNotes(dict.fromkeys(sorted(notes.assumptions)), notes.unused).log(source.path)
+    return [Sequences.join(by_task[name]) for name in sorted(by_task)]
 
 
 def _read_part(path: Path, folder: Path, options: ReadOptions) -> _Part:
@@ -397,4 +391,4 @@ def _read_part(path: Path, folder: Path, options: ReadOptions) -> _Part:
     with collect_logs() as logs, errors_at(path):
         result = reader.read(part, options)
     own = [Sequences.from_task(apply_options(task, options)) for task in result.tasks]
-    return _Part(own, replace(result, tasks=()), logs.messages)
+    return own, result.notes, logs.messages

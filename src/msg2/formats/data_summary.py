@@ -1,24 +1,30 @@
-"""A summary of some data: what is in it, every label counted, and what looks wrong with it (`msg2 describe`)."""
+"""A summary of some data: what is in it, every label counted, and what looks wrong with it (`msg2 describe`).
 
-from __future__ import annotations
+And what a table looks like before it is read: its first rows, and which column is taken for what.
+"""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.formats.columns import format_columns
+from msg2.errors import InputError
+from msg2.formats import step_table
+from msg2.formats.columns import EVENTS, STEPS, ColumnMapping, TableKind, format_columns
+from msg2.formats.event_log import EVENT_TABLES
 from msg2.formats.reading import ReadOptions
 from msg2.formats.registry import FORMAT_OPTIONS, find_reader, read_source
 from msg2.formats.source import Source
+from msg2.formats.tables import open_table
 from msg2.metrics import AnnotatorAgreement, annotator_agreement
 from msg2.sequences import read_moments
-from msg2.task import DRAFT, PREDICTED, LabelColumns, Step, Task, Video
+from msg2.task import DRAFT, PREDICTED, Step, Task, Video
 from msg2.text import fold_lookalikes, join_names
 
 LONG_VIDEO_HOURS = 6.0  # a label that ends later is suspicious
@@ -150,16 +156,11 @@ def summarize(
         rows = _count_noun(sum(result.unsorted.values()), "row")
         findings.append(f"{rows} in {_count_noun(len(result.unsorted), 'file')} not in time order; they were sorted")
     tasks = tuple(summarize_task(task) for task in result.tasks)
-    return DataSummary(reader.description, tasks, result.unsorted, tuple(findings), result.assumptions)
+    return DataSummary(reader.description, tasks, result.unsorted, tuple(findings), tuple(result.notes.assumptions))
 
 
 def summarize_task(task: Task) -> TaskSummary:
-    """The facts of one task.
-
-    >>> from msg2.task import Segment
-    >>> summarize_task(Task("toast", ["flip", "Flip "], [Video("v1", [Segment("flip", 3, 3)])])).findings[1]
-    "names that look the same: 'Flip ', 'flip'"
-    """
+    """The facts of one task."""
     columns = task.columns
     count = np.bincount(columns.video, minlength=len(task))
     shown = np.zeros((len(task), len(task.steps)), np.bool_)
@@ -169,7 +170,12 @@ def summarize_task(task: Task) -> TaskSummary:
         is_timed = np.array([video.is_timed for video in task], np.bool_)
         narrated = sum(bool(video.sentences) for video in task)
     timed = is_timed[columns.video]
-    overlaps = _count_overlaps(columns, timed)
+    # An overlap starts before an earlier label of its video has ended. Moments are counted from 0 in each video:
+    # shifted, those of a video come after all of the video before it.
+    first, last = read_moments(columns)
+    shift = columns.video * (np.int64(last.max(initial=0)) + 1)
+    latest = np.maximum.accumulate(np.append(np.int64(0), last + shift))[:-1]
+    overlaps = np.bincount(columns.video, timed & (first + shift < latest), len(task))
     start, end = columns.start[timed], columns.end[timed]
     first_labels = np.flatnonzero(np.diff(columns.video[timed], prepend=-1))
     last_ends = np.maximum.reduceat(end, first_labels) if len(first_labels) else end
@@ -203,15 +209,6 @@ def summarize_task(task: Task) -> TaskSummary:
     if task.absent != "skipped":  # in a log, an event may be an instant and a case take days
         findings += _time_findings(facts, last_ends, bool((start % 1 == 0).all() and (end % 1 == 0).all()))
     return dataclasses.replace(facts, findings=tuple(findings))
-
-
-def _count_overlaps(columns: LabelColumns, timed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """How many timed labels of each video start before an earlier one has ended."""
-    start, end = read_moments(columns)
-    # Moments are counted from 0 in each video: shifted, those of a video come after all of the video before it.
-    shift = columns.video * (np.int64(end.max(initial=0)) + 1)
-    latest = np.maximum.accumulate(np.append(np.int64(0), end + shift))[:-1]
-    return np.bincount(columns.video, timed & (start + shift < latest), len(columns.videos)).astype(np.intp)
 
 
 def _agreements(task: Task) -> tuple[PairAgreement, ...]:
@@ -280,3 +277,90 @@ def _median(values: NDArray[np.float64]) -> float | None:
 
 def _count_noun(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# -- the head of a table -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreview:
+    """A table as it would be read."""
+
+    kind: Literal["steps", "events"]
+    """A table of steps, or an event log."""
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """The first ones below the header, as text."""
+    columns: Mapping[str, str]
+    """What was found: "step" -> "Step name"; where there is a problem, what was found nevertheless."""
+    choices: tuple[str, ...]
+    """What a column can be in a table of this kind."""
+    assumptions: tuple[str, ...]
+    """What is assumed of the header, in words."""
+    problem: str | None
+    """Why the header is not enough, in words; None where it is."""
+
+
+def preview_table(
+    path: str | Path | Source, columns: str | Mapping[str, str] | None = None, rows: int = 5
+) -> TablePreview | None:
+    """Look at the head of a table: delimited text, or an Excel workbook.
+
+    Parameters
+    ----------
+    path : str, Path or Source
+        The file.
+    columns : str or mapping of str to str, optional
+        What the user says about its columns.
+    rows : int
+        How many rows are shown.
+
+    Returns
+    -------
+    TablePreview or None
+        None of data in another format, whose columns nobody has to name.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, or `columns` makes no sense whatever the table.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "log.csv")
+    ...     _ = table.write_text("Case ID;Activity;When\\n7;pack;1.2.2024\\n")
+    ...     found = preview_table(table)
+    >>> found.kind, found.columns, found.rows, found.problem
+    ('events', {'case': 'Case ID', 'activity': 'Activity'}, (('7', 'pack', '1.2.2024'),), None)
+    """
+    source = path if isinstance(path, Source) else Source.of_data(path)
+    text = format_columns(columns)
+    if source.is_folder or source.kind in ("JSON lines", "parquet"):
+        return None
+    reader = find_reader(source, text)
+    if reader not in (EVENT_TABLES, step_table.READER):
+        return None
+
+    steps, log = STEPS.for_user(text), EVENTS.for_user(text)
+    table = open_table(source, lambda cells: log.fits(cells) or steps.fits(cells))
+    shown = tuple(tuple(cells) for _, cells in islice(table.text_rows(), rows))
+    if text is not None:
+        kind = steps if steps.chosen.keys() <= steps.names.keys() else log
+    else:  # a log, where more of what every table needs is found as its columns
+        of_log, of_steps = (len(_guess_columns(table.header, each, each.required)) for each in (log, steps))
+        kind = log if reader is EVENT_TABLES or of_log > of_steps else steps
+    try:
+        mapping, problem = kind.match(table.header, table.where), None
+    except InputError as error:
+        mapping, problem = ColumnMapping(_guess_columns(table.header, kind, kind.names), ()), error.what
+    assumptions = (*table.assumptions, *mapping.assumptions)
+    return TablePreview(kind.name, table.header, shown, mapping.columns, tuple(kind.names), assumptions, problem)
+
+
+def _guess_columns(header: Sequence[str], kind: TableKind, roles: Iterable[str]) -> dict[str, str]:
+    """What can be told of the columns, each by itself, where something is wrong with others."""
+    matched: dict[str, str] = {}
+    for role in roles:
+        with suppress(InputError):
+            matched |= dataclasses.replace(kind, names={role: kind.names[role]}).match(header, "", ()).columns
+    return matched

@@ -1,23 +1,32 @@
-"""Graph files: our own and CaptainCook4D task graphs, which serve as truth, are read; GraphML is written.
+"""Graph files: our own and CaptainCook4D task graphs, which serve as truth, are read; GraphML and PDDL are written.
 
 GraphML has steps and operators as nodes, for networkx, Gephi, yEd, Cytoscape; `exclusive` are the groups as JSON, lists
 of node ids, because GraphML knows no lists. What no node, edge or group of the graph says is left out: without `kind`,
 all edges say "needs". So everything but the evidence and the method can be read back.
+
+PDDL is for planners: a domain with one action per step, and the problem that goes with it. Order and exclusive groups
+are predicates of their own, (not-done-x), which doing x takes away: so plain STRIPS planners read them too, and only a
+`not` in a precondition asks for more.
 """
 
-from __future__ import annotations
-
 import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from itertools import chain, count
 from pathlib import Path
 
-from msg2.errors import InputError
-from msg2.formats import captaincook4d
-from msg2.formats.json_files import parse_json
+from msg2.errors import InputError, errors_at
+from msg2.formats.json_files import JsonItem, member, member_items
 from msg2.formats.source import Source
-from msg2.graph import SubtaskGraph
-from msg2.text import escape_control_characters
+from msg2.graph import END, START, Formula, SubtaskGraph, all_of
+from msg2.graph import step as literal
+from msg2.task import Step
+from msg2.text import escape_control_characters, one_line
 
 MAX_DEPTH = 100  # levels of nesting in a graph file; formulas that people can read have few
+_LONGEST = 48  # characters of an identifier, before the number that makes it unique
+_RESERVED = ("and", "or", "not", "when", "imply", "forall", "exists", "either", "define", "domain", "object", "number")
 
 
 def read_graph(path: str | Path) -> SubtaskGraph:
@@ -33,16 +42,16 @@ def read_graph(path: str | Path) -> SubtaskGraph:
     source = Source.at(path)
     if source.is_folder:
         raise InputError("is a folder, not a graph file", where=path, hint="name one of the files in it")
-    if not source.is_json:
+    if not source.kind.startswith("JSON"):
         # Where the file is no text at all, reading a line of it raises the error that says so.
         next(source.lines(), None)
         hint = "msg2 infer makes one of data"
         raise InputError("is not a graph file, which is one JSON object", where=path, hint=hint)
-    document = parse_json(source.read_text(), source)
-    if _has_level(document, MAX_DEPTH):
+    document = source.whole_document
+    if has_level(document, MAX_DEPTH):
         raise InputError(f"is nested more than {MAX_DEPTH} levels deep", where=path)
-    if captaincook4d.is_task_graph(document):
-        return captaincook4d.parse_task_graph(document, source)
+    if is_task_graph(document):
+        return _parse_task_graph(document, source)
     try:
         return SubtaskGraph.from_json(document)
     except InputError as error:
@@ -50,10 +59,33 @@ def read_graph(path: str | Path) -> SubtaskGraph:
         raise InputError(error.what, where=where, hint=error.hint) from None
 
 
-def _has_level(value: object, level: int) -> bool:
+def has_level(value: object, level: int) -> bool:
     """Whether there is anything so many levels down in a JSON value."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return level == 0 or any(_has_level(item, level - 1) for item in inner)
+    return level == 0 or any(has_level(item, level - 1) for item in inner)
+
+
+def is_task_graph(document: object) -> bool:
+    """Whether a JSON document is a CaptainCook4D task graph: `{"steps": {id: name}, "edges": [[before, after]]}`."""
+    return isinstance(document, dict) and isinstance(document.get("steps"), dict) and "edges" in document
+
+
+def _parse_task_graph(document: JsonItem, source: Source) -> SubtaskGraph:
+    """The graph of a CaptainCook4D task graph: a step needs all its direct parents; START and END are left out."""
+    root = f"{source.path}, $"
+    names = {number: member(document["steps"], number, str, f"{root}.steps") for number in document["steps"]}
+    inner = {number for number, name in names.items() if name not in (START, END)}
+    parents: dict[Step, set[Step]] = {}
+    for where, pair in member_items(document, "edges", list, root):
+        edge = [str(number) for number in pair]
+        if len(edge) != 2 or not set(edge) <= names.keys():
+            raise InputError("is not a pair of step ids [before, after]", where=where)
+        before, after = edge
+        if before in inner and after in inner:
+            parents.setdefault(names[after], set()).add(names[before])
+    preconditions = {name: all_of([literal(parent) for parent in sorted(needed)]) for name, needed in parents.items()}
+    with errors_at(source.path):
+        return SubtaskGraph(source.stem, [names[number] for number in inner], preconditions)
 
 
 def to_graphml(graph: SubtaskGraph) -> str:
@@ -78,3 +110,99 @@ def to_graphml(graph: SubtaskGraph) -> str:
         if edge["support"] is None:
             del edge["support"]
     return "\n".join(networkx.generate_graphml(network)) + "\n"
+
+
+# -- PDDL -------------------------------------------------------------------------------------------------------
+
+
+def to_pddl(graph: SubtaskGraph) -> str:
+    """The domain of `graph`: a step can be done where it is eligible, and that makes `(done-step)` true."""
+    names = pddl_identifiers(graph.steps)
+    kinds = frozenset().union(*(formula.kinds for formula in graph.preconditions.values()))
+    beyond = {"any": ":disjunctive-preconditions", "not": ":negative-preconditions"}
+    requirements = " ".join([":strips", *(need for kind, need in beyond.items() if kind in kinds)])
+    hindering, choices = _hindering_steps(graph), _choices(graph)
+    facts = [*(f"done-{names[step]}" for step in graph.steps), *(f"not-done-{names[step]}" for step in hindering)]
+    predicates = "".join(f"\n    ({fact})" for fact in [*facts, *choices])
+    actions = ""
+    for step in graph.steps:
+        condition, ruled_out = graph.precondition(step), sorted(graph.ruled_out_by(step))
+        clauses = [_condition(clause, names) for clause in condition.clauses()]
+        clauses += [f"(not-done-{names[other]})" for other in ruled_out]
+        needed = f"(and {' '.join(clauses)})" if ruled_out else _condition(condition, names)
+        effects = [f"(done-{names[step]})"]
+        effects += [f"(not (not-done-{names[step]}))"] if step in hindering else []
+        effects += [f"({choice})" for choice, group in choices.items() if step in group]
+        effect = effects[0] if len(effects) == 1 else f"(and {' '.join(effects)})"
+        actions += (
+            f"\n\n  ; {one_line(step)}\n  (:action {names[step]}\n    :parameters ()\n"
+            f"    :precondition {needed}\n    :effect {effect})"
+        )
+    return (
+        f"; {one_line(graph.task)}\n(define (domain {_domain_name(graph)})\n"
+        f"  (:requirements {requirements})\n"
+        f"  (:predicates{predicates}){actions})\n"
+    )
+
+
+def to_pddl_problem(graph: SubtaskGraph) -> str:
+    """The problem that goes with the domain: nothing is done yet, and what a run must do is to be done.
+
+    The goal leaves out what others in it need anyway. A graph without optional steps and exclusive groups leaves it to
+    the planner which branch of an "any" is done.
+    """
+    names = pddl_identifiers(graph.steps)
+    needs = graph.necessary
+    if not graph.optional and not graph.exclusive:
+        needs = {step: graph.parents(step) for step in graph.steps}
+    needed = frozenset().union(*(needs[step] for step in graph.required))
+    goal = [f"(done-{names[step]})" for step in graph.steps if step in graph.required - needed]
+    goal += [f"({choice})" for choice in _choices(graph)]
+    init = [f"(not-done-{names[step]})" for step in _hindering_steps(graph)]
+    return (
+        f"; {one_line(graph.task)}\n(define (problem do-{_domain_name(graph)})\n"
+        f"  (:domain {_domain_name(graph)})\n"
+        f"  ({' '.join([':init', *init])})\n  (:goal ({' '.join(['and', *goal])})))\n"
+    )
+
+
+def problem_path(domain: Path) -> Path:
+    """The path of the problem, beside the file of its domain: tea-problem.pddl beside tea.pddl."""
+    return domain.with_stem(f"{domain.stem}-problem")
+
+
+def pddl_identifiers(names: Iterable[str]) -> Mapping[str, str]:
+    """A different PDDL identifier for every name: a letter, then letters, digits and hyphens, all lower case."""
+    taken = set(_RESERVED)
+    identifiers: dict[str, str] = {}
+    for name in names:
+        letters = unicodedata.normalize("NFKD", name).replace("\N{FRACTION SLASH}", "-").encode("ascii", "ignore")
+        plain = re.sub(r"[^a-z0-9]+", "-", letters.decode("ascii").lower()).strip("-")[:_LONGEST].rstrip("-")
+        base = plain if plain[:1].isalpha() else f"step-{plain}".rstrip("-")
+        numbered = chain([base], (f"{base}-{number}" for number in count(2)))
+        identifiers[name] = next(candidate for candidate in numbered if candidate not in taken)
+        taken.add(identifiers[name])
+    return identifiers
+
+
+def _domain_name(graph: SubtaskGraph) -> str:
+    return pddl_identifiers([graph.task])[graph.task]
+
+
+def _hindering_steps(graph: SubtaskGraph) -> dict[Step, None]:
+    """The steps after which another one cannot be done, in the order of the graph."""
+    hindering = frozenset().union(*map(graph.ruled_out_by, graph.steps))
+    return dict.fromkeys(step for step in graph.steps if step in hindering)
+
+
+def _choices(graph: SubtaskGraph) -> Mapping[str, tuple[Step, ...]]:
+    """The groups of which one step must be done, by the predicate that says so."""
+    groups = [group for group in graph.exclusive if graph.optional.isdisjoint(group)]
+    return {f"one-of-{number}": group for number, group in enumerate(groups, start=1)}
+
+
+def _condition(formula: Formula, names: Mapping[Step, str]) -> str:
+    if formula.kind == "step":
+        return f"(done-{names[formula.name]})"
+    operator = {"true": "and", "all": "and", "any": "or", "not": "not"}[formula.kind]
+    return "(" + " ".join([operator, *(_condition(operand, names) for operand in formula.operands)]) + ")"

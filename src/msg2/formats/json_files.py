@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msg2.errors import InputError
 from msg2.text import short_repr
@@ -49,32 +49,23 @@ def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _parse_finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise InputError(f"has the number {short_repr(digits)}, which is too large")
+def _parse_finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        is_word = text.strip("-").isalpha()  # NaN, Infinity
+        what = f"{text}, which is no JSON number" if is_word else f"the number {short_repr(text)}, which is too large"
+        raise InputError(f"has {what}")
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"has {name}, which is no JSON number")
-
-
 _STRICT = json.JSONDecoder(
-    object_pairs_hook=_require_unique_keys, parse_float=_parse_finite, parse_constant=_refuse_constant
+    object_pairs_hook=_require_unique_keys, parse_float=_parse_finite, parse_constant=_parse_finite
 )
 
 
-def only_file(files: Sequence[Source], folder: Source) -> Source:
-    """The only one of the files in a folder that are in a format, of which there is at least one."""
-    if len(files) > 1:
-        names = " and ".join(file.path.name for file in files)
-        raise InputError(f"the folder holds {names}", where=folder.path, hint="choose one of these files")
-    return files[0]
-
-
-def keys_of_first(objects: object) -> set[str]:
-    """The keys of the first of the JSON objects in a JSON object, to recognise a layout by; none where it is none."""
+def keys_of_first(document: object, key: str = "") -> set[str]:
+    """The keys of the first of the JSON objects in a document, or in what it has for a key; none where it is none."""
+    objects = document.get(key) if key and isinstance(document, dict) else document
     first = next(iter(objects.values()), None) if isinstance(objects, dict) else None
     return set(first) if isinstance(first, dict) else set()
 

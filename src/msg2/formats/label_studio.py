@@ -5,14 +5,12 @@ tracked box says. Other regions are in seconds. Where nobody has annotated a tas
 of a video are written as one prediction: along its sound, or with a frame rate, as timeline labels of its frames.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -21,16 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from msg2.errors import InputError
-from msg2.formats.json_files import JsonItem, list_items, member, member_items, member_span, only_file, parse_json
-from msg2.formats.reading import (
-    FileContents,
-    Reader,
-    ReadOptions,
-    ReadResult,
-    SegmentsByVideo,
-    WriteOptions,
-    timed_segment,
-)
+from msg2.formats.json_files import JsonItem, list_items, member, member_items, member_span, parse_json
+from msg2.formats.reading import LabelCollector, ReadOptions, WriteOptions, file_reader, files_where, timed_segment
 from msg2.formats.source import Source
 from msg2.formats.tables import first_cells, read_records
 from msg2.task import PREDICTED, Segment, Task, Video
@@ -46,26 +36,34 @@ _log = logging.getLogger(__name__)
 # -- reading --------------------------------------------------------------------------------------------------
 
 
-def read(source: Source, options: ReadOptions) -> ReadResult:
+def _read(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
     """Read one task per `task` in the data of the items, else one, named after the file."""
-    file = only_file(_exports(source), source)
-    labels: SegmentsByVideo = {}
     others: Counter[str] = Counter()
+    seen: set[tuple[str, str]] = set()
     for where, item in _items(file):
         data = item.get("data", item)
         task = data.get("task")
-        key = (task if task and isinstance(task, str) else file.stem, _video_id(data, item))
-        if key in labels and not options.every_annotator:
+        task, video = task if task and isinstance(task, str) else file.stem, _video_id(data, item)
+        if (task, video) in seen and not options.every_annotator:
             hint = "keep one item per video; `msg2 describe` shows how far annotators agree"
             raise InputError("is the second item of its video", where=where, hint=hint)
-        labels.setdefault(key, []).extend(_segments(item, options, where, others))
+        seen.add((task, video))
+        labels.video(file, video, task).extend(_segments(item, options, where, others))
     if others:
         _log.warning("%s: results that are no regions in time, not read: %s", file.path, join_counts(others))
-    return ReadResult.from_labels(labels, file.path.name)
 
 
-def _exports(source: Source) -> list[Source]:
-    return [file for file in source.files_or_self if _is_export(file.document) or _is_min_item(first_cells(file))]
+def _is_export(file: Source) -> bool:
+    items = file.document or [dict.fromkeys(first_cells(file))]
+    return isinstance(items, list) and all(map(_is_item, items))
+
+
+def _is_item(item: object) -> bool:
+    """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
+    if not isinstance(item, dict):
+        return False
+    is_task = isinstance(item.get("data"), dict) and not item.keys().isdisjoint(("annotations", "predictions"))
+    return is_task or ("id" in item and not item.keys().isdisjoint(("annotator", "annotation_id")))
 
 
 def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
@@ -73,24 +71,9 @@ def _items(file: Source) -> Iterator[tuple[str, JsonItem]]:
     if file.document is not None:
         yield from ((f"{file.path}, $[{position}]", item) for position, item in enumerate(file.document))
         return
-    for line, row in read_records(file, ("id",)):
+    for line, row in read_records(file, "id"):
         parsed = {name: parse_json(cell, file, line) for name, cell in row.items() if cell.startswith("[{")}
         yield file.row(line), {**row, **parsed}
-
-
-def _is_export(document: object) -> bool:
-    return isinstance(document, list) and bool(document) and all(map(_is_item, document))
-
-
-def _is_item(item: object) -> bool:
-    """Whether this is a task with its annotations, or one of JSON-MIN, where the regions lie in the task."""
-    if isinstance(item, dict) and isinstance(item.get("data"), dict):
-        return "annotations" in item or "predictions" in item
-    return isinstance(item, dict) and _is_min_item(item)
-
-
-def _is_min_item(keys: Collection[str]) -> bool:
-    return "id" in keys and ("annotator" in keys or "annotation_id" in keys)
 
 
 def _video_id(data: JsonItem, item: JsonItem) -> str:
@@ -111,11 +94,15 @@ def _video_id(data: JsonItem, item: JsonItem) -> str:
 
 
 def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[str]) -> Iterator[Segment]:
-    results = list(_results(item, where, options.every_annotator))
-    rate = options.fps or _frame_rate(item, [result for result, _, _ in results])
-    for result, at, predicted in results:
+    annotations, are_predicted = _choose_annotations(item, where, options.every_annotator)
+    path = f"{where}.{'predictions' if are_predicted else 'annotations'}"
+    results = [(at, result, made) for made in annotations for at, result in member_items(made, "result", dict, path)]
+    rate = options.fps or _frame_rate(item, [result for _, result, _ in results])
+    for at, result, annotation in results:
         value = member(result, "value", dict, at)
-        kinds = ("timelinelabels", "timeserieslabels", *(["labels"] if _is_sound(value, item) else []))
+        # Labels may be on sound, but also on words, which are counted by characters, or on boxes.
+        is_text = {"text", "startOffset"} & value.keys() or "text" in item.get("data", item)
+        kinds = ("timelinelabels", "timeserieslabels", *(["labels"] if "start" in value and not is_text else []))
         names = next((value[kind] for kind in kinds if isinstance(value.get(kind), list)), None)
         if names is None:
             others[str(result.get("type"))] += 1
@@ -125,41 +112,34 @@ def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[
                 hint = "say how many frames of the videos make a second: --fps 24 (what the interface was set to)"
                 raise InputError("is labelled in frames, and does not say how long they are", where=where, hint=hint)
             ranges = member_items(value, "ranges", dict, f"{at}.value")
-            frames = [member_span(span, _ENDS, path) for path, span in ranges if span.get("enabled") is not False]
+            frames = [member_span(span, _ENDS, inside) for inside, span in ranges if span.get("enabled") is not False]
             spans = [((start - 1) / rate, end / rate) for start, end in frames]
         else:
             spans = [member_span(value, _ENDS, f"{at}.value")]
+        origin: JsonItem = {"source": _annotator(annotation.get("completed_by"))} if options.every_annotator else {}
+        origin = _prediction_fields(annotation, result) if are_predicted else origin
         for _, step in list_items(names, str, f"{at}.value"):
             for start, end in spans:
-                yield replace(timed_segment(step, start, end, at), **predicted)
+                yield replace(timed_segment(step, start, end, at), **origin)
 
 
-def _is_sound(value: JsonItem, item: JsonItem) -> bool:
-    """Whether labels are on sound: they may also be on words, which are counted by characters, or on boxes."""
-    return "start" in value and not {"text", "startOffset"} & value.keys() and "text" not in item.get("data", item)
-
-
-def _results(item: JsonItem, where: str, every_annotator: bool) -> Iterator[tuple[JsonItem, str, JsonItem]]:
-    """The regions of an item, with the path to each, and the confidence and source of those that have them."""
+def _choose_annotations(item: JsonItem, where: str, every_annotator: bool) -> tuple[list[JsonItem], bool]:
+    """The annotations of an item that count, and whether they are predictions; the regions of JSON-MIN are one."""
     if "data" not in item:
-        own = {"source": _annotator(item.get("annotator"))} if every_annotator else {}
-        for key, regions in item.items():
-            for position, region in enumerate(regions if isinstance(regions, list) else ()):
-                if isinstance(region, dict):
-                    yield {"type": key, "value": region}, f"{where}.{key}[{position}]", own
-        return
-    annotations = _objects(item, "annotations", where)
+        lists = {key: value for key, value in item.items() if isinstance(value, list)}
+        regions = [{"type": key, "value": r} for key, value in lists.items() for r in value if isinstance(r, dict)]
+        return [{"result": regions, "completed_by": item.get("annotator")}], False
+    annotations, predictions = (
+        [value for _, value in member_items({key: item.get(key) or []}, key, dict, where)]
+        for key in ("annotations", "predictions")
+    )
     kept = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     truth = [annotation for annotation in kept if annotation.get("ground_truth")]
-    chosen = (kept if every_annotator else truth) or kept or _objects(item, "predictions", where)
+    chosen = (kept if every_annotator else truth) or kept or predictions
     if len(chosen) > 1 and not (every_annotator and kept):
         hint = "keep one of them, or mark one as ground truth; `msg2 describe` shows how far they agree"
         raise InputError(f"has {len(chosen)} annotations, which may not agree", where=where, hint=hint)
-    for annotation in chosen:
-        at = f"{where}.{'annotations' if kept else 'predictions'}"
-        for path, result in member_items(annotation, "result", dict, at):
-            made = {"source": _annotator(annotation.get("completed_by"))} if every_annotator else {}
-            yield result, path, made if kept else _prediction_fields(annotation, result)
+    return chosen, not kept
 
 
 def _annotator(value: object) -> str | None:
@@ -167,10 +147,6 @@ def _annotator(value: object) -> str | None:
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     return str(value) if value or value == 0 else None
-
-
-def _objects(item: JsonItem, key: str, where: str) -> list[JsonItem]:
-    return [value for _, value in member_items({key: item.get(key) or []}, key, dict, where)]
 
 
 def _prediction_fields(prediction: JsonItem, result: JsonItem) -> JsonItem:
@@ -219,30 +195,22 @@ def labelling_interface(tasks: Iterable[Task], options: WriteOptions) -> str:
     """The labelling interface of the project into which the text of `to_label_studio` is imported."""
     steps = sorted({step for task in tasks for step in task.steps})
     kind, seen = ("Labels", "audio") if options.fps is None else ("TimelineLabels", "video")
-    sync, rate = (' sync="audio"', "") if options.fps is None else ("", f' frameRate="{options.fps:g}"')
-    lines = [
-        "<View>",
-        f'  <{kind} name="step" toName="{seen}">',
-        *(f"    <Label value={quoteattr(step)}/>" for step in steps),
-        f"  </{kind}>",
-        f'  <Video name="video" value="$video"{sync}{rate}/>',
-        *(['  <Audio name="audio" value="$video" sync="video"/>'] if options.fps is None else []),
-        "</View>",
-    ]
-    return "\n".join(lines) + "\n"
+    extra = ' sync="audio"' if options.fps is None else f' frameRate="{options.fps:g}"'
+    labels = "".join(f"    <Label value={quoteattr(step)}/>\n" for step in steps)
+    video = f'  <Video name="video" value="$video"{extra}/>\n'
+    audio = '  <Audio name="audio" value="$video" sync="video"/>\n' if options.fps is None else ""
+    return f'<View>\n  <{kind} name="step" toName="{seen}">\n{labels}  </{kind}>\n{video}{audio}</View>\n'
 
 
 def _regions(video: Video, fps: float | None) -> Iterator[JsonItem]:
     """What is labelled, from when to when: seconds of the sound, or the frames that the segment touches."""
+    seen, kind = ("audio", "labels") if fps is None else ("video", "timelinelabels")
     for number, segment in enumerate(video.segments, start=1):
         if segment.start is None or segment.end is None:
             what = f"video {short_repr(video.id)} has no times, which Label Studio needs"
             raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
-        if fps is None:
-            seen, kind = "audio", "labels"
-            span: JsonItem = {"start": segment.start, "end": segment.end, "channel": 0}
-        else:
-            seen, kind = "video", "timelinelabels"
+        span: JsonItem = {"start": segment.start, "end": segment.end, "channel": 0}
+        if fps is not None:
             first = math.floor(segment.start * fps + 1e-6) + 1  # 1e-6: a border that was computed from frames is one
             span = {"ranges": [{"start": first, "end": max(first, math.ceil(segment.end * fps - 1e-6))}]}
         region: JsonItem = {"id": f"s{number}", "from_name": "step", "to_name": seen, "type": kind}
@@ -254,12 +222,10 @@ def _regions(video: Video, fps: float | None) -> Iterator[JsonItem]:
         yield region
 
 
-def _write_label_studio(tasks: Sequence[Task], path: Path, options: WriteOptions) -> FileContents:
+def _write(tasks: Sequence[Task], path: Path, options: WriteOptions) -> dict[Path, str]:
     return {path: to_label_studio(tasks, options), path.with_suffix(".xml"): labelling_interface(tasks, options)}
 
 
-WRITERS = {".label-studio.json": _write_label_studio}
+WRITERS = {".label-studio.json": _write}
 """Suffix -> what writes it."""
-
-
-READER = Reader("a Label Studio export (JSON, CSV)", lambda source: bool(_exports(source)), read, ("JSON", "text"))
+READER = file_reader("a Label Studio export (JSON, CSV)", files_where(_is_export), _read, single=True)

@@ -5,8 +5,6 @@ MATLAB files in a process of its own: a broken file can crash it. A cell array b
 of numbers the list of its rows, a text a str, all else None.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -19,9 +17,10 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from msg2.errors import InputError, errors_at
-from msg2.formats.reading import Reader, ReadResult, timed_segment
-from msg2.formats.source import Source, UnpackingBudget
-from msg2.task import Segment, Sentence, Step, Task, Video
+from msg2.formats.archives import UnpackingBudget
+from msg2.formats.reading import Reader, ReadOptions, ReadResult, timed_segment
+from msg2.formats.source import Source
+from msg2.task import Segment, Sentence, Task, Video
 from msg2.text import short_repr
 
 _DATA, _README = "data.mat", "readme.txt"
@@ -31,14 +30,17 @@ _log = logging.getLogger(__name__)
 def _data_files(source: Source) -> list[Source]:
     if not source.is_folder:
         return [source] if source.head.startswith(b"MATLAB") else []
-    folders = [source, *source.folders]
-    return [file for folder in folders if (file := folder.member(_DATA)) is not None]
+    return [file for folder in (source, *source.folders) if (file := folder.member(_DATA)) is not None]
 
 
 def _read_task(file: Source) -> Task:
     read = read_variables(file, ("grammar", "key_steps_time"), ("caption", "caption_time"))
     content = {variable: _cells(value) for variable, value in read.items()}
-    grammar = [_step_name(cell, f"{file.path}, grammar{{{k}}}") for k, cell in enumerate(content["grammar"], start=1)]
+    grammar = content["grammar"]
+    for k, cell in enumerate(grammar, start=1):
+        if not isinstance(cell, str) or not cell:
+            what = "has a step without a name" if cell in ("", []) else "is not the name of a step, which is text"
+            raise InputError(what, where=f"{file.path}, grammar{{{k}}}")
     times = [_cells(video) for video in content["key_steps_time"]]
     ids = _video_ids(file, len(times))
     name = file.path.resolve().parent.name if file.path.name == _DATA else file.stem
@@ -48,25 +50,14 @@ def _read_task(file: Source) -> Task:
         at = f"{file.path}, key_steps_time{{{number}}}"
         if len(rows) != len(grammar):
             raise InputError(f"has {len(rows)} key-steps, the grammar has {len(grammar)}", where=at)
-        segments = [one for k, cell in enumerate(rows) for one in _cell_segments(grammar[k], cell, f"{at}{{{k + 1}}}")]
+        segments: list[Segment] = []
+        for k, (step, cell) in enumerate(zip(grammar, rows, strict=True), start=1):
+            if cell is None or not all(map(_is_span, _cells(cell))):
+                raise InputError("is not an array of [start, end] rows", where=f"{at}{{{k}}}")
+            segments += [timed_segment(step, start, end, f"{at}{{{k}}}") for start, end in _cells(cell)]
         videos.append(Video(video, segments, captions[number - 1]))
     with errors_at(file.path):
         return Task(name, grammar, videos)
-
-
-def _step_name(cell: object, at: str) -> Step:
-    if cell in ("", []):
-        raise InputError("has a step without a name", where=at)
-    if not isinstance(cell, str):
-        raise InputError("is not the name of a step, which is text", where=at)
-    return cell
-
-
-def _cell_segments(step: Step, cell: object, at: str) -> list[Segment]:
-    rows = _cells(cell)
-    if cell is None or not all(map(_is_span, rows)):
-        raise InputError("is not an array of [start, end] rows", where=at)
-    return [timed_segment(step, start, end, at) for start, end in rows]
 
 
 def _read_captions(file: Source, content: dict[str, list[Any]], videos: int) -> list[list[Sentence]]:
@@ -94,7 +85,7 @@ def _video_ids(file: Source, count: int) -> list[str]:
     readme = Source(file.path.parent / _README)
     if readme.path.is_file():
         lines = [line for line in readme.lines() if line.strip()]
-        ids = [found[1] for line in lines if (found := re.search(r"(?:v=|youtu\.be/|embed/)([\w-]{11})", line))]
+        ids = [match[1] for line in lines if (match := re.search(r"(?:v=|youtu\.be/|embed/)([\w-]{11})", line))]
         if len(ids) == len(lines) == count and len(set(ids)) == count:
             return ids
         _log.warning("%s: does not name each of the %d videos once, they are numbered instead", readme.path, count)
@@ -111,10 +102,11 @@ def _is_span(row: object) -> bool:
     return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in _cells(row))
 
 
-READER = Reader(
-    "ProceL (data.mat)", lambda source: bool(_data_files(source)),
-    lambda source, options: ReadResult([_read_task(file) for file in _data_files(source)], {}), ("text",),
-)  # fmt: skip
+def _read(source: Source, options: ReadOptions) -> ReadResult:
+    return ReadResult([_read_task(file) for file in _data_files(source)], {})
+
+
+READER = Reader("ProceL (data.mat)", _data_files, _read)
 
 # -- MATLAB files -----------------------------------------------------------------------------------------------
 

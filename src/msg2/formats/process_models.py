@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, count, product
+from collections.abc import Iterable, Sequence
+from itertools import chain, product
 from typing import TypeAlias
 
 from msg2.graph import Formula, SubtaskGraph, all_of, disjunctive_normal_form
@@ -24,8 +24,7 @@ _NAMESPACES = {
     "xmlns:di": "http://www.omg.org/spec/DD/20100524/DI",
     "targetNamespace": "http://bpmn.io/schema/bpmn",
 }
-_SIZES = {"task": (120, 80), "exclusiveGateway": (50, 50), "parallelGateway": (50, 50)}
-_EVENT_SIZE = (36, 36)
+_SIZES = {"task": (120, 80), "exclusiveGateway": (50, 50), "parallelGateway": (50, 50)}  # events: 36 by 36
 _COLUMN, _ROW = 170, 110  # pixels from one element to the next
 
 _Block: TypeAlias = tuple[Step, ...]
@@ -35,31 +34,22 @@ _log = logging.getLogger("msg2")
 
 
 def to_bpmn(graph: SubtaskGraph) -> str:
-    """The BPMN text of `graph`; a warning counts the rules that gateways cannot express.
-
-    >>> from msg2.graph import step
-    >>> text = to_bpmn(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}, optional=["boil"]))
-    >>> [text.count(f"<bpmn:{tag} ") for tag in ("task", "exclusiveGateway", "sequenceFlow")]
-    [2, 2, 6]
-    """
+    """The BPMN text of `graph`; a warning counts the rules that gateways cannot express."""
     blocks, before = _blocks(graph)
-    missing = {name: list(_missing_rules(graph, name, blocks, before)) for name in graph.steps}
-    if lost := sum(map(len, missing.values())):
-        _log.warning("BPMN cannot express %d of the rules: they stand in the documentation of the tasks", lost)
+    direct = {block: before[block].difference(*(before[other] for other in before[block])) for block in blocks}
     process = _Process(graph.task)
-    ends = {block: _add_block(process, graph, block, missing) for block in blocks}
-    followers = {block: [other for other in blocks if block in _direct(other, before)] for block in blocks}
+    ends = {block: _add_block(process, graph, block, before[block]) for block in blocks}
+    if process.notes:
+        what = "BPMN cannot express %d of the rules: they stand in the documentation of the tasks"
+        _log.warning(what, process.notes)
+    followers = {block: [other for other in blocks if block in direct[other]] for block in blocks}
     first, last = process.add("startEvent", "start"), process.add("endEvent", "end")
     split = process.add_split(first, sum(not before[block] for block in blocks))
     leaving = {block: process.add_split(ends[block][1], len(followers[block])) for block in blocks}
     for block in blocks:
-        sources = [leaving[other] for other in blocks if other in _direct(block, before)] or [split]
-        process.join(sources, ends[block][0])
+        process.join([leaving[other] for other in blocks if other in direct[block]] or [split], ends[block][0])
     process.join([leaving[block] for block in blocks if not followers[block]] or [split], last)
     return process.to_xml()
-
-
-# -- what comes before what -------------------------------------------------------------------------------------
 
 
 def _blocks(graph: SubtaskGraph) -> tuple[list[_Block], dict[_Block, set[_Block]]]:
@@ -73,59 +63,45 @@ def _blocks(graph: SubtaskGraph) -> tuple[list[_Block], dict[_Block, set[_Block]
         groups += [] if any(set(group) & set(other) for other in groups) else [group]
     single = [(name,) for name in graph.steps if not any(name in group for group in groups)]
     blocks = sorted([*groups, *single], key=lambda block: graph.steps.index(block[0]))
-    kinds = graph.pair_kinds
-    index = {name: place for place, name in enumerate(kinds.steps)}
+    kinds, index = graph.pair_kinds, graph.index
     ordered: dict[tuple[_Block, _Block], bool] = {}
-    for one, other in product(blocks, blocks):
-        pairs = [(index[a], index[b]) for a, b in product(one, other)]
-        fits = one != other and all(kinds.before[pair] or kinds.exclusive[pair] for pair in pairs)
-        ordered[one, other] = fits and any(kinds.before[pair] for pair in pairs)
+    for first, second in product(blocks, blocks):
+        pairs = [(index[a], index[b]) for a, b in product(first, second)]
+        fits = first != second and all(kinds.before[pair] or kinds.exclusive[pair] for pair in pairs)
+        ordered[first, second] = fits and any(kinds.before[pair] for pair in pairs)
     before: dict[_Block, set[_Block]] = {block: set() for block in blocks}
-    for one, other in sorted(ordered, key=lambda pair: not kinds.needs[index[pair[0][0]], index[pair[1][0]]]):
-        after = [block for block in blocks if other in before[block]]
-        gained = list(product({one, *before[one]}, [other, *after]))
-        if ordered[one, other] and all(ordered[pair] for pair in gained):
+    for first, second in sorted(ordered, key=lambda pair: not kinds.needs[index[pair[0][0]], index[pair[1][0]]]):
+        after = [block for block in blocks if second in before[block]]
+        gained = list(product({first, *before[first]}, [second, *after]))
+        if ordered[first, second] and all(ordered[pair] for pair in gained):
             for earlier, later in gained:
                 before[later].add(earlier)
     return blocks, before
 
 
-def _direct(block: _Block, before: Mapping[_Block, set[_Block]]) -> set[_Block]:
-    """What comes before a block, with nothing between."""
-    return before[block].difference(*(before[other] for other in before[block]))
-
-
-def _missing_rules(
-    graph: SubtaskGraph, name: Step, blocks: Sequence[_Block], before: Mapping[_Block, set[_Block]]
-) -> Iterable[str]:
-    """What the process does not say about a step."""
-    block = next(one for one in blocks if name in one)
-    certain = {step for step in graph.required if (step,) in before[block]}
-    choices = [one for one in before[block] if len(one) > 1 and graph.optional.isdisjoint(one)]
+def _missing_rules(graph: SubtaskGraph, name: Step, block: _Block, before: set[_Block]) -> Iterable[str]:
+    """What the process does not say about a step of a block; `before` are the blocks before that."""
+    certain = {step for step in graph.required if (step,) in before}
+    choices = [candidate for candidate in before if len(candidate) > 1 and graph.optional.isdisjoint(candidate)]
 
     def is_said(clause: Formula) -> bool:
         options = [clause] if clause.kind == "step" else clause.operands if clause.kind == "any" else ()
-        steps = {one.name for one in options if one.kind == "step"}
+        steps = {candidate.name for candidate in options if candidate.kind == "step"}
         return bool(steps & certain) or any(steps.issuperset(choice) for choice in choices)
 
     for clause in graph.precondition(name).clauses():
         if not is_said(clause):
             yield f"needs {clause.text(' and ', ' or ', 'not ', one_line)}"
     for other in sorted(graph.order_predecessors(name)):
-        if not any(other in one for one in before[block]):
+        if not any(other in candidate for candidate in before):
             yield f"after {one_line(other)}, if done"
     for other in sorted(graph.partners(name) - {*block}):
         yield f"never together with {one_line(other)}"
 
 
-# -- the process ------------------------------------------------------------------------------------------------
-
-
-def _add_block(
-    process: _Process, graph: SubtaskGraph, block: _Block, missing: Mapping[Step, Sequence[str]]
-) -> tuple[str, str]:
+def _add_block(process: _Process, graph: SubtaskGraph, block: _Block, before: set[_Block]) -> tuple[int, int]:
     """Add a step or a choice; where it begins and where it ends."""
-    tasks = [process.add("task", name, missing[name]) for name in block]
+    tasks = [process.add("task", name, list(_missing_rules(graph, name, block, before))) for name in block]
     optional = not (graph.optional.isdisjoint(block) if len(block) > 1 else graph.required.issuperset(block))
     if len(tasks) == 1 and not optional:
         return tasks[0], tasks[0]
@@ -138,24 +114,26 @@ def _add_block(
 
 
 class _Process:
-    """Elements and flows of a process, drawn in columns."""
+    """Elements, which are numbered, and flows of a process, drawn in columns."""
 
     def __init__(self, name: str) -> None:
         self._root = ET.Element("bpmn:definitions", {**_NAMESPACES, "id": "definitions"})
         self._process = ET.SubElement(self._root, "bpmn:process", id="process", name=_text(name), isExecutable="false")
-        self._kinds: dict[str, str] = {}
-        self.flows: list[tuple[str, str]] = []
+        self._sizes: list[tuple[int, int]] = []
+        self.flows: list[tuple[int, int]] = []
+        self.notes = 0
 
-    def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> str:
+    def add(self, kind: str, name: str = "", notes: Sequence[str] = ()) -> int:
         """Add an element."""
-        id = f"n{len(self._kinds)}"
-        self._kinds[id] = kind
-        element = ET.SubElement(self._process, f"bpmn:{kind}", {"id": id} | ({"name": _text(name)} if name else {}))
+        names = {"id": f"n{len(self._sizes)}"} | ({"name": _text(name)} if name else {})
+        element = ET.SubElement(self._process, f"bpmn:{kind}", names)
         if notes:
             ET.SubElement(element, "bpmn:documentation").text = _text("; ".join(notes))
-        return id
+            self.notes += len(notes)
+        self._sizes.append(_SIZES.get(kind, (36, 36)))
+        return len(self._sizes) - 1
 
-    def add_split(self, source: str, ways: int) -> str:
+    def add_split(self, source: int, ways: int) -> int:
         """Where `ways` flows begin: at the element itself, or at a gateway behind it."""
         if ways < 2:
             return source
@@ -163,7 +141,7 @@ class _Process:
         self.flows.append((source, gateway))
         return gateway
 
-    def join(self, sources: Sequence[str], target: str) -> None:
+    def join(self, sources: Sequence[int], target: int) -> None:
         """Lead several flows to an element, through a gateway that waits for all of them."""
         gateway = target if len(sources) < 2 else self.add("parallelGateway")
         self.flows += [(source, gateway) for source in sources]
@@ -172,56 +150,40 @@ class _Process:
 
     def to_xml(self) -> str:
         """The document, with the diagram."""
-        for number, (source, target) in enumerate(self.flows):
-            flow = {"id": f"f{number}", "sourceRef": source, "targetRef": target}
-            ET.SubElement(self._process, "bpmn:sequenceFlow", flow)
-        self._draw()
-        return _to_text(self._root)
-
-    def _draw(self) -> None:
         diagram = ET.SubElement(self._root, "bpmndi:BPMNDiagram", id="diagram")
         plane = ET.SubElement(diagram, "bpmndi:BPMNPlane", id="plane", bpmnElement="process")
         centres = self._centres()
-        for id, (x, y) in centres.items():
-            width, height = _SIZES.get(self._kinds[id], _EVENT_SIZE)
-            shape = ET.SubElement(plane, "bpmndi:BPMNShape", id=f"{id}_shape", bpmnElement=id)
+        for number, ((x, y), (width, height)) in enumerate(zip(centres, self._sizes, strict=True)):
+            shape = ET.SubElement(plane, "bpmndi:BPMNShape", id=f"n{number}_shape", bpmnElement=f"n{number}")
             corner = {"x": f"{x - width / 2:g}", "y": f"{y - height / 2:g}"}
             ET.SubElement(shape, "dc:Bounds", {**corner, "width": str(width), "height": str(height)})
         for number, (source, target) in enumerate(self.flows):
+            flow = {"id": f"f{number}", "sourceRef": f"n{source}", "targetRef": f"n{target}"}
+            ET.SubElement(self._process, "bpmn:sequenceFlow", flow)
             edge = ET.SubElement(plane, "bpmndi:BPMNEdge", id=f"f{number}_edge", bpmnElement=f"f{number}")
-            for x, y in self._waypoints(source, target, centres):
-                ET.SubElement(edge, "di:waypoint", x=f"{x:g}", y=f"{y:g}")
+            (x, y), (to_x, to_y) = centres[source], centres[target]
+            start, end, above = x + self._sizes[source][0] / 2, to_x - self._sizes[target][0] / 2, y - _ROW / 2
+            is_long = to_x - x > _COLUMN and y == to_y  # it passes above what may stand between
+            between = [(start + 15, above), (end - 15, above)] if is_long else []
+            for point_x, point_y in [(start, y), *between, (end, to_y)]:
+                ET.SubElement(edge, "di:waypoint", x=f"{point_x:g}", y=f"{point_y:g}")
+        return _to_text(self._root)
 
-    def _centres(self) -> dict[str, tuple[float, float]]:
+    def _centres(self) -> list[tuple[float, float]]:
         """Every element one column behind the last that leads to it, as near to those as there is room."""
         import networkx
 
         flows = networkx.DiGraph(self.flows)
-        order = {id: place for place, id in enumerate(self._kinds)}
-        columns: dict[str, int] = {}
-        rows: dict[str, float] = {}
+        before = flows.pred
+        columns: dict[int, int] = {}
+        rows: dict[int, float] = {}
         for column, generation in enumerate(networkx.topological_generations(flows)):
-            ids = sorted(generation, key=order.__getitem__)
-            columns |= dict.fromkeys(ids, column)
-            wanted = {id: sum(rows[one] for one in flows.pred[id]) / max(len(flows.pred[id]), 1) for id in ids}
-            row = min(wanted.values()) - (len(ids) - 1) / 2
-            for id in sorted(ids, key=wanted.__getitem__):
-                rows[id] = row = max(row, wanted[id]) if len(ids) == 1 else row
-                row += 1
+            columns |= dict.fromkeys(generation, column)
+            wanted = {n: sum(rows[m] for m in before[n]) / max(len(before[n]), 1) for n in sorted(generation)}
+            first = min(wanted.values()) - (len(wanted) - 1) / 2
+            rows |= {n: first + place for place, n in enumerate(sorted(wanted, key=wanted.__getitem__))}
         top = min(rows.values())
-        return {id: (100 + _COLUMN * columns[id], 100 + _ROW * (rows[id] - top)) for id in self._kinds}
-
-    def _waypoints(
-        self, source: str, target: str, centres: Mapping[str, tuple[float, float]]
-    ) -> list[tuple[float, float]]:
-        """From side to side; past what may stand between, above it."""
-        (x, y), (to_x, to_y) = centres[source], centres[target]
-        start = x + _SIZES.get(self._kinds[source], _EVENT_SIZE)[0] / 2
-        end = to_x - _SIZES.get(self._kinds[target], _EVENT_SIZE)[0] / 2
-        if to_x - x <= _COLUMN or y != to_y:
-            return [(start, y), (end, to_y)]
-        above = y - _ROW / 2
-        return [(start, y), (start + 15, above), (end - 15, above), (end, to_y)]
+        return [(100 + _COLUMN * columns[n], 100 + _ROW * (rows[n] - top)) for n in range(len(self._sizes))]
 
 
 def _text(name: str) -> str:
@@ -235,121 +197,98 @@ def _to_text(root: ET.Element) -> str:
 
 # -- PNML -------------------------------------------------------------------------------------------------------
 
-_PNML_NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
-_NET_TYPE = "http://www.pnml.org/version-2009/grammar/pnmlcoremodel"
-
+_PNML = "http://www.pnml.org/version-2009/grammar/pnml"
 _NetPlace: TypeAlias = tuple[str, ...]
 """What a place is for, and the steps that it is about."""
-_START: _NetPlace = ("start",)
-_RUNNING: _NetPlace = ("running",)
-_CLOSING: _NetPlace = ("closing",)
-_END: _NetPlace = ("end",)
+_START, _RUNNING, _CLOSING, _END = ("start",), ("running",), ("closing",), ("end",)
+_Transition: TypeAlias = tuple[str, Sequence[_NetPlace], Sequence[_NetPlace]]
+"""Its name, the places whose tokens it takes, and those that it puts one into."""
 
 
 def to_pnml(graph: SubtaskGraph) -> str:
-    """The PNML text of `graph`; its final marking is written as ProM and pm4py have it.
-
-    >>> from msg2.graph import step
-    >>> text = to_pnml(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))
-    >>> [text.count(f"<{tag} ") for tag in ("place", "transition", "arc")]
-    [8, 5, 12]
-    """
+    """The PNML text of `graph`; its final marking is written as ProM and pm4py have it."""
     reduced = graph.transitive_reduction()
-    net = _PetriNet(graph.task)
     required, terms = reduced.required, {}
-    handed_on: dict[Step, set[Step]] = {}  # to whom a required step leaves a token
+    handed_on: dict[Step, set[Step]] = {name: set() for name in reduced.steps}  # to whom a required step leaves a token
     looked_at: dict[str, set[Step]] = {"done": set(), "to do": set()}
     for name in reduced.steps:
         clauses = reduced.precondition(name).clauses()
-        direct = {one.name for one in clauses if {name, one.name} <= required and one.kind == "step"}
-        rest = all_of(one for one in clauses if one.name not in direct)
+        direct = {clause.name for clause in clauses if {name, clause.name} <= required and clause.kind == "step"}
+        rest = all_of(clause for clause in clauses if clause.name not in direct)
         direct |= reduced.order_predecessors(name) & required if name in required else set()
         for before in direct:
-            handed_on.setdefault(before, set()).add(name)
+            handed_on[before].add(name)
         not_yet = {after for after in reduced.order_successors(name) if not {name, after} <= required}
         terms[name] = [
-            [*((one, "done" if done else "to do") for one, done in sorted(term)),
+            [*((other, "done" if done else "to do") for other, done in sorted(term)),
              *((after, "to do") for after in sorted(not_yet))]
             for term in disjunctive_normal_form(rest)
         ]  # fmt: skip
-        for one, state in chain.from_iterable(terms[name]):
-            looked_at[state].add(one)
+        for other, state in chain.from_iterable(terms[name]):
+            looked_at[state].add(other)
 
     certain = {group for group in reduced.exclusive if reduced.optional.isdisjoint(group)}
     # What is marked when a run begins, what it has to reach, and what is there when nothing is left to put away.
-    at_first, reached, left = [_RUNNING], [_RUNNING], [_CLOSING]
+    at_first: list[_NetPlace] = [_RUNNING]
+    reached: list[_NetPlace] = [_RUNNING]
+    left: list[_NetPlace] = [_CLOSING]
+    visible: list[_Transition] = []
     put_away: list[tuple[_NetPlace, _NetPlace]] = []
     for name in reduced.steps:
         own = [group for group in reduced.exclusive if name in group]
-        taken: list[_NetPlace] = [("then", one, name) for one in reduced.steps if name in handed_on.get(one, ())]
-        given: list[_NetPlace] = [("then", name, one) for one in reduced.steps if one in handed_on.get(name, ())]
+        consumed: list[_NetPlace] = [("then", other, name) for other in reduced.steps if name in handed_on[other]]
+        produced: list[_NetPlace] = [("then", name, other) for other in reduced.steps if other in handed_on[name]]
         to_do, done, over = ("to do", name), ("done", name), ("over", name)
         if name in required:
-            at_first += [to_do] if name in looked_at["to do"] or not taken else []
-            reached += [done] if name in looked_at["done"] or not given else []
-            given += [done] if done in reached else []
+            at_first += [to_do] if name in looked_at["to do"] or not consumed else []
+            reached += [done] if name in looked_at["done"] or not produced else []
+            produced += [done] if done in reached else []
         elif not own or name in looked_at["to do"] | looked_at["done"]:
             at_first.append(to_do)
             left.append(over)
             put_away.append((to_do, over))
             put_away += [(done, over)] if name in looked_at["done"] else []
-            given.append(done if name in looked_at["done"] else over)
-        taken += [to_do] if to_do in at_first else []
-        taken += [("free", *group) for group in own]
-        given += [("one of", *group) for group in own]
+            produced.append(done if name in looked_at["done"] else over)
+        consumed += [to_do] if to_do in at_first else []
+        consumed += [("free", *group) for group in own]
+        produced += [("one of", *group) for group in own]
         for term in terms[name]:
-            reads: list[_NetPlace] = [(state, one) for one, state in term]
-            net.add_transition(name, [*taken, *reads], [*given, *reads])
+            reads: list[_NetPlace] = [(state, other) for other, state in term]
+            visible.append((name, [*consumed, *reads], [*produced, *reads]))
     for group in reduced.exclusive:
         at_first.append(("free", *group))
         (reached if group in certain else left).append(("one of", *group))
         put_away += [] if group in certain else [(("free", *group), ("one of", *group))]
-    net.add_transition("begin", [_START], at_first, silent=True)
-    net.add_transition("finish", reached, [_CLOSING], silent=True)
-    for here, there in put_away:
-        net.add_transition(f"put away {_place_name(here)}", [here, _CLOSING], [there, _CLOSING], silent=True)
-    net.add_transition("end", left, [_END], silent=True)
-    return net.to_xml()
+    silent: list[_Transition] = [("begin", [_START], at_first), ("finish", reached, [_CLOSING])]
+    silent += [(f"put away {_place_name(here)}", [here, _CLOSING], [there, _CLOSING]) for here, there in put_away]
+    return _write_net(graph.task, visible, [*silent, ("end", left, [_END])])
 
 
-class _PetriNet:
-    """An XML document that grows: a place is there as soon as an arc leads to it or from it."""
-
-    def __init__(self, name: str) -> None:
-        self._root = ET.Element("pnml", xmlns=_PNML_NAMESPACE)
-        self._net = ET.SubElement(self._root, "net", id="net", type=_NET_TYPE)
-        _add_text(self._net, "name", name)
-        self._page = ET.SubElement(self._net, "page", id="page")
-        self._places: dict[_NetPlace, ET.Element] = {}
-        self._arcs: list[tuple[str, str]] = []
-        self._numbers = count()
-
-    def _place_id(self, place: _NetPlace) -> str:
-        if place not in self._places:
-            self._places[place] = ET.SubElement(self._page, "place", id=f"p{len(self._places)}")
-            _add_text(self._places[place], "name", _place_name(place))
-        return self._places[place].attrib["id"]
-
-    def add_transition(
-        self, name: str, consumed: Iterable[_NetPlace], produced: Iterable[_NetPlace], *, silent: bool = False
-    ) -> None:
-        """Add a transition with its arcs."""
-        id = f"t{next(self._numbers)}"
-        self._arcs += [(self._place_id(place), id) for place in consumed]
-        self._arcs += [(id, self._place_id(place)) for place in produced]
-        transition = ET.SubElement(self._page, "transition", id=id)
-        _add_text(transition, "name", name)
-        if silent:
-            ET.SubElement(transition, "toolspecific", tool="ProM", version="6.4", activity="$invisible$")
-
-    def to_xml(self) -> str:
-        """The document, with a token in the first place, and one in the last when all is over."""
-        _add_text(self._places[_START], "initialMarking", "1")
-        for number, (source, target) in enumerate(self._arcs):
-            ET.SubElement(self._page, "arc", id=f"a{number}", source=source, target=target)
-        marking = ET.SubElement(ET.SubElement(self._net, "finalmarkings"), "marking")
-        ET.SubElement(ET.SubElement(marking, "place", idref=self._place_id(_END)), "text").text = "1"
-        return _to_text(self._root)
+def _write_net(name: str, visible: Sequence[_Transition], silent: Sequence[_Transition]) -> str:
+    """A net as text, with a token in the first place, and one in the last when all is over."""
+    root = ET.Element("pnml", xmlns=_PNML)
+    net = ET.SubElement(root, "net", id="net", type=f"{_PNML}coremodel")
+    _add_text(net, "name", name)
+    page = ET.SubElement(net, "page", id="page")
+    places: dict[_NetPlace, ET.Element] = {}
+    arcs: list[tuple[str, str]] = []
+    for number, (label, consumed, produced) in enumerate([*visible, *silent]):
+        for place in (*consumed, *produced):
+            if place not in places:
+                places[place] = ET.SubElement(page, "place", id=f"p{len(places)}")
+                _add_text(places[place], "name", _place_name(place))
+        arcs += [(places[place].attrib["id"], f"t{number}") for place in consumed]
+        arcs += [(f"t{number}", places[place].attrib["id"]) for place in produced]
+        element = ET.SubElement(page, "transition", id=f"t{number}")
+        _add_text(element, "name", label)
+        if number >= len(visible):
+            ET.SubElement(element, "toolspecific", tool="ProM", version="6.4", activity="$invisible$")
+    _add_text(places[_START], "initialMarking", "1")
+    for number, (source, target) in enumerate(arcs):
+        ET.SubElement(page, "arc", id=f"a{number}", source=source, target=target)
+    marking = ET.SubElement(ET.SubElement(net, "finalmarkings"), "marking")
+    ET.SubElement(ET.SubElement(marking, "place", idref=places[_END].attrib["id"]), "text").text = "1"
+    return _to_text(root)
 
 
 def _place_name(place: _NetPlace) -> str:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from msg2.errors import InputError, errors_at, require
 from msg2.files import FileContent
-from msg2.formats.columns import parse_columns
-from msg2.formats.json_files import only_file
-from msg2.formats.source import FileKind, Source
+from msg2.formats.columns import format_columns
+from msg2.formats.source import Source
 from msg2.options import Probability, options_class
-from msg2.task import Absent, Segment, Step, Task, Video
+from msg2.sequences import Sequences
+from msg2.task import Segment, Step, Task, Video
 from msg2.text import join_names, short_repr
 
+_log = logging.getLogger(__name__)
 _PART = re.compile(r"part[-_.]\w*\d", re.IGNORECASE)
 """How the files of one large table are called by those who write it in parts: part-0.parquet, part-00001-….csv."""
 
@@ -42,11 +45,8 @@ class ReadOptions:
     """Leave out drafts of labels below this confidence."""
     every_annotator: bool = False
     """Read the labels of all annotators of a video, with the annotator as their source; by default, one is chosen."""
-    columns: str | None = None
+    columns: Annotated[str | None, BeforeValidator(format_columns)] = None
     """Tables: roles, as in video=File,step=Action."""
-
-    def __post_init__(self) -> None:
-        parse_columns(self.columns)
 
 
 def task_of_file(file: Source, source: Source) -> str:
@@ -60,24 +60,10 @@ class Reader:
     """A format of labels that can be read."""
 
     description: str  # what it reads, in words
-    can_read: Callable[[Source], bool]  # whether a source is in the format, by its content
+    can_read: Callable[[Source], object]
+    """Whether a source is in the format, by its content: something true, such as the files that are."""
     read: Callable[[Source, ReadOptions], ReadResult]
     """Reads the tasks in a source that `can_read` accepts, every label kept."""
-    kinds: tuple[FileKind, ...] = ()  # the kinds of single files in which the format may come; folders may always
-
-
-def json_reader(
-    description: str, matches: Callable[[object], bool], read: Callable[[Source, ReadOptions], ReadResult]
-) -> Reader:
-    """The reader of a format that is one JSON document, in a file or as the only one of its kind in a folder."""
-
-    def files(source: Source) -> list[Source]:
-        return [file for file in source.files_or_self if matches(file.document)]
-
-    return Reader(
-        description, lambda source: bool(files(source)),
-        lambda source, options: read(only_file(files(source), source), options), ("JSON",),
-    )  # fmt: skip
 
 
 INSTANTS = "a label with a start and no end is an instant: labels are in the order of their starts"
@@ -86,53 +72,101 @@ INSTANTS = "a label with a start and no end is an instant: labels are in the ord
 
 @dataclass(slots=True)
 class ReadNotes:
-    """What a reader assumed where a file leaves it open, and which columns it did not use."""
+    """What was assumed where the data leaves it open, in words, each once; and the columns that were not used."""
 
     assumptions: dict[str, None] = field(default_factory=dict)
-    """In words, each once, in the order in which they were noted."""
     unused: set[str] = field(default_factory=set)
 
     def add(self, assumptions: Iterable[str], unused: Iterable[str] = ()) -> None:
-        """Note what was assumed of a file."""
+        """Add what was noted of a file."""
         self.assumptions |= dict.fromkeys(assumptions)
         self.unused.update(unused)
 
-
-SegmentsByVideo: TypeAlias = dict[tuple[str, str], list[Segment]]
-"""(task, video) -> its segments in the order of the file."""
-StepsByTask: TypeAlias = Mapping[str, Iterable[Step]]
-"""Task -> steps that it has, whether they occur in its labels or not."""
-_NO_STEPS: StepsByTask = {}
+    def log(self, path: Path) -> None:
+        """Log the notes."""
+        if self.unused:
+            _log.warning("%s: columns that are not used: %s", path, join_names(sorted(self.unused)))
+        if self.assumptions:
+            _log.warning("%s: assumed: %s", path, "; ".join(self.assumptions))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """The tasks in some data, by name, every label kept, and how many rows of which file were not in time order."""
+    """The tasks in some data, every label kept, and how many rows of which file were not in time order."""
 
     tasks: Sequence[Task]
     unsorted: Mapping[str, int]
-    """File -> how many of its rows start before the row above them of the same video; files with none are left out."""
-    assumptions: tuple[str, ...] = ()  # what was assumed where the data leaves it open, in words
-    unused: tuple[str, ...] = ()  # columns that were not used
+    """File -> how many of its rows start before the row above them of the same video."""
+    notes: ReadNotes = field(default_factory=ReadNotes)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tasks", tuple(sorted(self.tasks, key=lambda task: task.name)))
-        object.__setattr__(self, "unsorted", {file: rows for file, rows in self.unsorted.items() if rows})
 
-    @staticmethod
-    def from_labels(labels: SegmentsByVideo, file: str, steps: StepsByTask = _NO_STEPS) -> ReadResult:
-        """The result of a reader that reads one file."""
-        return ReadResult(build_tasks(labels, steps), {file: count_unsorted(labels)})
+class LabelCollector:
+    """Collects the labels of the files of one format, video by video."""
 
-    @staticmethod
-    def from_files(labels_by_file: Iterable[tuple[Source, SegmentsByVideo]]) -> ReadResult:
-        """The result of a reader that reads many files; a video that is in two of them is refused."""
-        labels: SegmentsByVideo = {}
-        unsorted: dict[str, int] = {}
-        for file, own in labels_by_file:
-            merge_labels(labels, own, str(file.path))
-            unsorted[file.path.name] = count_unsorted(own)
-        return ReadResult(build_tasks(labels), unsorted)
+    def __init__(self, task: str) -> None:
+        self.task = task  # its name, where the files name none
+        self.steps: dict[str, set[Step]] = defaultdict(set)  # by task, those that may never occur
+        self.notes = ReadNotes()
+        self.timed = True  # or only the order of the labels counts, which is that of the file
+        self._segments: dict[tuple[str, str], list[Segment]] = {}
+        self._files: dict[tuple[str, str], Source] = {}
+
+    def video(self, file: Source, video: str, task: str | None = None) -> list[Segment]:
+        """The segments of a video so far, for more to be added; a video that another file has is refused."""
+        key = (self.task if task is None else task, video)
+        if not all(key):
+            raise InputError("the name of the video or of the task is empty")
+        if self._files.setdefault(key, file) != file:
+            what = f"the video {short_repr(video)} of task {short_repr(key[0])} is in another file as well"
+            hint = "give every video one file, or put all rows in one table"
+            raise InputError(what, where=file.path, hint=hint)
+        return self._segments.setdefault(key, [])
+
+    def result(self) -> ReadResult:
+        """The tasks of all labels, and how many labels are not in time order."""
+        unsorted: Counter[str] = Counter()
+        for key, segments in self._segments.items():
+            late = [b for a, b in pairwise(segments) if (b.start or 0) < (a.start or 0) and a.source == b.source]
+            unsorted[self._files[key].path.name] += len(late)
+        return ReadResult(self.tasks(), unsorted, self.notes)
+
+    def tasks(self) -> list[Task]:
+        """The tasks of all labels."""
+        videos: dict[str, list[Video]] = defaultdict(list)
+        for (task, video), segments in self._segments.items():
+            if not self.timed:
+                segments = [Segment(segment.step) for segment in segments]
+            if any(s.start is not None and (s.confidence is not None or s.source is not None) for s in segments):
+                # The file does not decide the order of segments of the same step and times: the surest comes first.
+                segments.sort(key=lambda s: (0 if s.confidence is None else -1 - s.confidence, s.source or ""))
+            videos[task].append(Video(video, segments))
+            self.steps[task].update(segment.step for segment in segments)
+        return [Task(task, self.steps[task], videos[task]) for task in videos]
+
+
+FileFinder: TypeAlias = Callable[[Source], Sequence[Source]]  # finds the files of a format in a folder, or the file
+FileReader: TypeAlias = Callable[[Source, ReadOptions, LabelCollector], None]  # adds the labels of one file
+
+
+def files_where(matches: Callable[[Source], object]) -> FileFinder:
+    """A function that finds the files directly in a folder that match, or the file itself."""
+    return lambda source: [file for file in source.files_or_self if matches(file)]
+
+
+def file_reader(description: str, find: FileFinder, read: FileReader, *, single: bool = False) -> Reader:
+    """The reader of a format whose files can be read one by one; `single`: there may only be one of them."""
+
+    def read_files(source: Source, options: ReadOptions) -> ReadResult:
+        labels, files = LabelCollector(source.stem), find(source)
+        if single and len(files) > 1:
+            names = " and ".join(file.path.name for file in files)
+            raise InputError(f"the folder holds {names}", where=source.path, hint="choose one of these files")
+        for file in files:
+            with errors_at(file.path):
+                read(file, options, labels)
+        return labels.result()
+
+    return Reader(description, find, read_files)
 
 
 def timed_segment(step: Step, start: float, end: float, where: str, source: str | None = None) -> Segment:
@@ -144,60 +178,17 @@ def timed_segment(step: Step, start: float, end: float, where: str, source: str 
             raise InputError("has a time that is too large") from None
 
 
-def parse_frame(text: str, where: str | None = None) -> int:
+def parse_frame(text: str) -> int:
     """The number of a frame of a video."""
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
-        raise InputError(f"the frame {short_repr(text)} is not a whole number", where=where)
+        raise InputError(f"the frame {short_repr(text)} is not a whole number")
     return int(text)
 
 
-def count_unsorted(labels: SegmentsByVideo) -> int:
-    """How many timed segments start before the one above them of the same video."""
-    return sum(
-        above.start is not None
-        and below.start is not None
-        and below.start < above.start
-        and above.source == below.source
-        for segments in labels.values()
-        for above, below in pairwise(segments)
-    )
+TaskT = TypeVar("TaskT", Task, Sequences)
 
 
-def build_tasks(labels: SegmentsByVideo, steps: StepsByTask = _NO_STEPS, absent: Absent = "unknown") -> list[Task]:
-    """The tasks to which some labels belong."""
-    videos: dict[str, list[Video]] = {}
-    seen: dict[str, set[Step]] = {}
-    for (task, video), segments in labels.items():
-        videos.setdefault(task, []).append(Video(video, _break_ties(segments)))
-        seen.setdefault(task, set()).update(segment.step for segment in segments)
-    return [Task(task, seen[task].union(steps.get(task, ())), videos[task], absent) for task in videos]
-
-
-def _break_ties(segments: list[Segment]) -> list[Segment]:
-    """`segments`, those of the same step and times in an order that the file does not decide: surest first."""
-    if all(s.start is None or (s.confidence is None and s.source is None) for s in segments):
-        return segments
-    return sorted(segments, key=lambda s: (0 if s.confidence is None else -1 - s.confidence, s.source or ""))
-
-
-def merge_labels(labels: SegmentsByVideo, more: SegmentsByVideo, where: str) -> None:
-    """Add the labels of another file to `labels`, in place."""
-    for (task, video), segments in more.items():
-        if (task, video) in labels:
-            what = f"the video {short_repr(video)} of task {short_repr(task)} is in another file as well"
-            raise InputError(what, where=where, hint="give every video one file, or put all rows in one table")
-        labels[task, video] = segments
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-NamedT = TypeVar("NamedT", bound=_Named)
-
-
-def choose_task(tasks: Sequence[NamedT], name: str | None, where: str | Path) -> NamedT:
+def choose_task(tasks: Sequence[TaskT], name: str | None, where: str | Path) -> TaskT:
     """The task of that name (exactly, else case-folded and stripped), or the only one."""
     fitting = [task for task in tasks if name in (None, task.name)]
     if name is not None and not fitting:
@@ -247,21 +238,16 @@ class WriteOptions:
 
 def guard_names(task: Task) -> Task:
     """The task with an apostrophe before every name that a spreadsheet would take for a formula."""
-    videos = [
-        Video(
-            _guard(video.id),
-            [replace(s, step=_guard(s.step), source=s.source and _guard(s.source)) for s in video.segments],
-            video.sentences,
-        )
-        for video in task
-    ]
-    return Task(_guard(task.name), map(_guard, task.steps), videos, task.absent)
+
+    def guard(name: str) -> str:
+        return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+    videos = []
+    for video in task:
+        segments = [replace(s, step=guard(s.step), source=s.source and guard(s.source)) for s in video.segments]
+        videos.append(Video(guard(video.id), segments, video.sentences))
+    return Task(guard(task.name), map(guard, task.steps), videos, task.absent)
 
 
-def _guard(name: str) -> str:
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-FileContents: TypeAlias = Mapping[Path, FileContent]  # file -> what is to be written to it
-Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], FileContents]
-"""Makes the files of some tasks; the path is that of the first or only one."""
+Writer: TypeAlias = Callable[[Sequence[Task], Path, WriteOptions], Mapping[Path, FileContent]]
+"""Makes the files of some tasks, path -> what is to be written to it; it gets the path of the first or only one."""

@@ -1,48 +1,40 @@
 """All formats of labels: a new one is a module beside this one and a line here, in `READERS` or `WRITERS`."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msg2.errors import InputError, errors_at
 from msg2.files import write_together
-from msg2.formats import captaincook4d, crosstask, cvat, elan_writer, label_studio, procel, reading, step_table
-from msg2.formats.columns import STEP_NAMES, format_columns, is_event_log, parse_columns
+from msg2.formats import cvat, elan, label_studio, procel, reading, step_table
+from msg2.formats.columns import STEPS, parse_columns
 from msg2.formats.elan import EAF, ELAN_TEXT
 from msg2.formats.event_log import EVENT_TABLES, XES
 from msg2.formats.reading import Reader, ReadOptions, ReadResult, WriteOptions, Writer
 from msg2.formats.source import ZIP, Source
 from msg2.formats.tables import first_cells
 from msg2.formats.timecode_list import READER as TIMECODE_LIST
-from msg2.formats.video_datasets import ASSEMBLY101, COIN, EGO_EXO4D, EGOPROCEL, EPIC_TENT
-from msg2.graph.graph import FORMAT, OLD_FORMAT
+from msg2.formats.video_datasets import ASSEMBLY101, CAPTAINCOOK4D, COIN, CROSSTASK, EGO_EXO4D, EGOPROCEL, EPIC_TENT
+from msg2.graph.graph_file import FORMAT, OLD_FORMAT
 from msg2.progress import Progress, no_progress
 from msg2.task import Task
-from msg2.text import join_names
 
 FORMAT_OPTIONS: Mapping[str, tuple[Reader, ...]] = {
-    "order": (captaincook4d.READER,),
+    "order": (CAPTAINCOOK4D,),
     "tier": (EAF, ELAN_TEXT),
     "fps": (cvat.READER, label_studio.READER),
     "columns": (EVENT_TABLES, step_table.READER),
 }  # options of `ReadOptions` that mean something to some formats only -> the readers of these formats
 READERS: tuple[Reader, ...] = (
-    crosstask.READER, procel.READER, captaincook4d.READER, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
+    CROSSTASK, procel.READER, CAPTAINCOOK4D, COIN, EGO_EXO4D, EGOPROCEL, ASSEMBLY101, EPIC_TENT, XES,
     EVENT_TABLES, EAF, ELAN_TEXT, cvat.READER, label_studio.READER, TIMECODE_LIST, step_table.READER,
 )  # fmt: skip
 """In the order of asking: `step_table` takes every file that is left."""
-WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan_writer.WRITERS, **label_studio.WRITERS}
+WRITERS: Mapping[str, Writer] = {**step_table.WRITERS, **elan.WRITERS, **label_studio.WRITERS}
 """Suffix of a file -> what writes it."""
 WRITE_SUFFIXES = tuple(WRITERS)  # the formats of labels that can be written, by the end of the file's name
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-_log = logging.getLogger(__name__)
-
-
-# -- reading ----------------------------------------------------------------------------------------------------
 
 
 def read(path: str | Path | Source, task: str | None = None, **options: Any) -> Task:
@@ -102,39 +94,28 @@ def read_all(path: str | Path | Source, **options: Any) -> list[Task]:
     ...     [(task.name, task.steps, task.videos[0].sequence()) for task in read_all(path)]
     [('toast', ('flip', 'fry'), ('fry', 'flip'))]
     """
-    chosen = make_read_options(options)
+    chosen = ReadOptions(**options)
     source = path if isinstance(path, Source) else Source.of_data(path)
     reader = find_reader(source, chosen.columns)
     return [reading.apply_options(task, chosen) for task in read_source(source, reader, chosen).tasks]
 
 
-def make_read_options(options: Mapping[str, Any]) -> ReadOptions:
-    """The options of reading by name; one that there is not is refused."""
-    known = [field.name for field in fields(ReadOptions)]
-    for name in options:
-        if name not in known:
-            raise InputError(f"there is no option {name!r} for reading", hint=f"there are: {', '.join(known)}")
-    if isinstance(options.get("columns"), Mapping):
-        options = {**options, "columns": format_columns(options["columns"])}
-    return ReadOptions(**options)
-
-
 def find_reader(source: Source, columns: str | None = None) -> Reader:
     """The reader of the format of the source, which is recognised by its content."""
     is_text = columns is None and not source.is_folder and source.kind == "text"
-    if is_text and {"video", "step"} <= set(first_cells(source)) <= STEP_NAMES.keys():
+    if is_text and {"video", "step"} <= set(first_cells(source)) <= STEPS.names.keys():
         return step_table.READER
     is_other = source.is_folder and source.member("mimetype") and source.member("content.xml")
     if is_other or source.head.startswith(_OLD_EXCEL):
         what = "is a spreadsheet of an old or another program than Excel"
         raise InputError(what, where=source.path, hint="save it as .xlsx or CSV")
-    if source.head.startswith(ZIP) and not source.is_spreadsheet:
+    if source.head.startswith(ZIP) and source.kind != "workbook":
         raise InputError("is an archive in an archive", where=source.path, hint="unpack it and give what is in it")
     if columns is not None and step_table.READER.can_read(source):
-        return EVENT_TABLES if is_event_log(parse_columns(columns)) else step_table.READER
+        return step_table.READER if parse_columns(columns).keys() <= STEPS.names.keys() else EVENT_TABLES
     sample = source.sample()
     for reader in READERS:
-        if (source.is_folder or source.kind in reader.kinds) and reader.can_read(sample):
+        if reader.can_read(sample):
             return reader
     hint = "msg2 reads: " + "; ".join(reader.description for reader in READERS)
     if source.is_folder:
@@ -146,7 +127,7 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
 
 
 def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadResult:
-    """Read a source with its reader, every label kept."""
+    """Read a source with its reader, every label kept; tasks are sorted by name, files in time order left out."""
     for name, readers in FORMAT_OPTIONS.items():
         if getattr(options, name) is not None and reader not in readers:
             what = f"takes no {name}, it was recognised as {reader.description}"
@@ -154,19 +135,9 @@ def read_source(source: Source, reader: Reader, options: ReadOptions) -> ReadRes
             raise InputError(what, where=source.path, hint=f"only these take --{name}: {takers}")
     with errors_at(source.path):
         result = reader.read(source, options)
-    log_notes(source, result.assumptions, result.unused)
-    return result
-
-
-def log_notes(source: Source, assumptions: Sequence[str], unused: Sequence[str]) -> None:
-    """Log what was assumed of the data, and what of it was not used."""
-    if unused:
-        _log.warning("%s: columns that are not used: %s", source.path, join_names(unused))
-    if assumptions:
-        _log.warning("%s: assumed: %s", source.path, "; ".join(assumptions))
-
-
-# -- writing ----------------------------------------------------------------------------------------------------
+    result.notes.log(source.path)
+    tasks = sorted(result.tasks, key=lambda task: task.name)
+    return replace(result, tasks=tasks, unsorted={file: rows for file, rows in result.unsorted.items() if rows})
 
 
 def write(

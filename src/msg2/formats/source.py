@@ -1,8 +1,6 @@
 """A file or folder that somebody points at, on the disk, in a zip archive or from standard input: bytes, lines, JSON.
 
-Everything that can be wrong with bytes (missing, unreadable, cut off, not text, endless) is checked here, once. What is
-packed may unpack to `RATIO` times its size in bytes, and to a row per byte: real logs reach 60 times, and a row takes
-several bytes. Small files may always hold `LEAST_BYTES` and `LEAST_ROWS`.
+Everything that can be wrong with bytes (missing, unreadable, cut off, not text, endless) is checked here, once.
 """
 
 from __future__ import annotations
@@ -15,160 +13,18 @@ import os
 import stat
 import sys
 import zlib
-from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from typing import IO, Any, Literal, NoReturn, TypeAlias
 
 from msg2.errors import InputError
-from msg2.formats.downloads import MAX_BYTES, MAX_FILES
+from msg2.formats.archives import JSON_VALUES_PER_ROW, BoundedGzipFile, UnpackingBudget, ZipEntry
 from msg2.formats.json_files import parse_json
-
-if TYPE_CHECKING:
-    from msg2.formats.excel import SheetRows
-
-RATIO = 100
-LEAST_BYTES = 64_000_000
-LEAST_ROWS = 2_000_000
-JSON_VALUES_PER_ROW = 4  # a value of a JSON document takes a quarter of the memory that a row of a table does
-COLUMN_ROWS_PER_ROW = 4
-"""Read in columns, a row takes a quarter of the memory; and Parquet packs rows of real labels to half a byte."""
-VARIABLE = "MSG2_UNPACK"  # variable of the environment: packed files may hold so many times as much
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackingBudget:
-    """What one packed file may hold."""
-
-    path: Path
-    bytes: int
-    rows: int
-
-    @staticmethod
-    def for_size(path: Path, size: int) -> UnpackingBudget:
-        """The budget of a file."""
-        factor = _factor()
-        return UnpackingBudget(path, int(factor * max(LEAST_BYTES, RATIO * size)), int(factor * max(LEAST_ROWS, size)))
-
-    def require(self, *, unpacked: int = 0, rows: int = 0) -> None:
-        """Refuse more bytes or rows than the file may hold."""
-        if unpacked > self.bytes or rows > self.rows:
-            much = f"{self.bytes // 1_000_000:,} MB" if unpacked > self.bytes else f"{self.rows:,} rows or values"
-            hint = f"unpack it to see what is in it; if you trust it, set {VARIABLE}=10 to allow ten times as much"
-            raise InputError(
-                f"unpacks to more than {much}, which is suspicious for its size", where=self.path, hint=hint
-            )
-
-
-class BoundedGzipFile(gzip.GzipFile):
-    """A gzip file that stops where its budget ends."""
-
-    def __init__(self, raw: IO[bytes], budget: UnpackingBudget) -> None:
-        self.budget = budget
-        super().__init__(fileobj=raw)
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read at most `size` bytes; what is to be held in memory as a whole is bounded as well."""
-        most = self.budget.bytes + 1 - self.tell()
-        content = super().read(most if size is None or size < 0 else min(size, max(most, 1)))
-        self.budget.require(unpacked=self.tell())
-        return content
-
-    def read1(self, size: int = -1) -> bytes:
-        """Read what is there, at most `size` bytes."""
-        content = super().read1(size)
-        self.budget.require(unpacked=self.tell())
-        return content
-
-
-def _factor() -> float:
-    text = os.environ.get(VARIABLE, "1")
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not 0 < factor <= 1_000_000:
-        raise InputError(
-            f"is {text!r}, not a number above 0", where=VARIABLE, hint="packed files may hold so many times as much"
-        )
-    return factor
-
-
-_BROKEN = (BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, ValueError)
-"""What `zipfile` raises on archives that are cut off, changed, encrypted, or packed in a way that it does not know."""
-
-
-@dataclass(frozen=True)
-class ZipEntry:
-    """A file or folder in an archive."""
-
-    archive: Path | bytes
-    shown: Path  # the archive, for errors
-    members: Mapping[str, ZipInfo]  # all files in the archive
-    name: str = ""  # of this entry: its path in the archive; of the outermost folder, nothing
-
-    @staticmethod
-    def open_root(archive: Path | bytes, shown: Path) -> ZipEntry:
-        """Open an archive."""
-        with _broken_at(shown), ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as packed:
-            files = {member.filename: member for member in packed.infolist() if not member.is_dir()}
-        files = {name: member for name, member in files.items() if not _is_hidden(name)}
-        if not files:
-            raise InputError("is an empty archive", where=shown)
-        total = sum(member.file_size for member in files.values())
-        size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
-        UnpackingBudget.for_size(shown, size).require(unpacked=total)
-        if len(files) > MAX_FILES or total > MAX_BYTES:
-            what = f"unpacks to more than {MAX_FILES:,} files or {MAX_BYTES // 10**9} GB"
-            raise InputError(what, where=shown, hint="unpack it and give the folder")
-        root = ZipEntry(archive, shown, files)
-        return root.entries[0] if len(root.entries) == 1 else root
-
-    @cached_property
-    def entries(self) -> list[ZipEntry]:
-        """The files and folders directly in this folder, by name."""
-        start = f"{self.name}/" if self.name else ""
-        names = {name.removeprefix(start).partition("/")[0] for name in self.members if name.startswith(start)}
-        return [ZipEntry(self.archive, self.shown, self.members, start + name) for name in sorted(names)]
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether this is a folder."""
-        return self.name not in self.members
-
-    @property
-    def packed_size(self) -> int:
-        """Bytes that the file takes in the archive."""
-        return self.members[self.name].compress_size
-
-    @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        """The bytes of the file as a stream."""
-        archive = io.BytesIO(self.archive) if isinstance(self.archive, bytes) else self.archive
-        with _broken_at(self.shown), ZipFile(archive) as packed, packed.open(self.members[self.name]) as stream:
-            yield stream
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether a file is one that systems leave in archives for themselves."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
-
-
-@contextmanager
-def _broken_at(shown: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except _BROKEN as error:
-        what = f"is a zip archive that cannot be read ({error})"
-        raise InputError(what, where=shown, hint="pack it again, without a password") from None
-
 
 FileKind: TypeAlias = Literal["text", "JSON", "JSON lines", "XML", "workbook", "parquet"]
 """What a file is by its first bytes; everything that is nothing else is taken for text."""
@@ -190,6 +46,8 @@ class Source:
     head_bytes: int = field(default=HEAD_BYTES, compare=False, repr=False)
     chosen_files: tuple[Source, ...] | None = field(default=None, compare=False, repr=False)
     """Of a folder: the only files that are looked at."""
+    around: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The names of the folders in which it was found, the outermost first."""
 
     @staticmethod
     def at(path: str | Path) -> Source:
@@ -209,22 +67,19 @@ class Source:
     def of_data(path: str | Path) -> Source:
         """The data at `path`: as `at`, and `-` is standard input, and a zip archive the folder that it holds."""
         source = _read_stdin() if str(path) == "-" else Source.at(path)
-        if source.is_folder or not source.head.startswith(ZIP) or source.is_spreadsheet:
+        if source.is_folder or not source.head.startswith(ZIP) or source.kind == "workbook":
             return source
-        return source._open_archive()
-
-    def _open_archive(self) -> Source:
-        root = ZipEntry.open_root(self.content if isinstance(self.content, bytes) else self.path, self.path)
-        return Source(self.path if root.is_folder else self.path / root.name, root)
+        root = source._open_zip()
+        return Source(source.path if root.is_folder else source.path / root.name, root)
 
     # -- folders ------------------------------------------------------------------------------------------------
 
     @cached_property
     def is_folder(self) -> bool:
         """Whether this is a folder."""
-        if self.content is not None:
-            return isinstance(self.content, ZipEntry) and self.content.is_folder
-        return self.path.is_dir()
+        if isinstance(self.content, ZipEntry):
+            return self.content.is_folder
+        return self.content is None and self.path.is_dir()
 
     @property
     def is_small(self) -> bool:
@@ -250,13 +105,9 @@ class Source:
         """The same file or folder with at most `MANY_FILES` files of each suffix: enough to recognise it by."""
         if len(self.files) <= MANY_FILES:
             return self
-        counts: Counter[str] = Counter()
-        chosen = []
-        for file in self.files:
-            counts[file.path.suffix] += 1
-            if counts[file.path.suffix] <= MANY_FILES:
-                chosen.append(file)
-        return replace(self, chosen_files=tuple(chosen))
+        numbers: dict[str, Iterator[int]] = defaultdict(count)
+        chosen = tuple(file for file in self.files if next(numbers[file.path.suffix]) < MANY_FILES)
+        return replace(self, chosen_files=chosen)
 
     @property
     def files_or_self(self) -> tuple[Source, ...]:
@@ -268,18 +119,18 @@ class Source:
         if not self.is_folder:
             return []
         if isinstance(self.content, ZipEntry):
-            return [Source(self.path / entry.name.rpartition("/")[2], entry) for entry in self.content.entries]
+            entries = ((entry.name.rpartition("/")[2], entry) for entry in self.content.entries)
+            return [Source(self.path / name, entry, around=(*self.around, self.stem)) for name, entry in entries]
         try:
             paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
         except OSError as error:
             raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
-        return [Source(path) for path in paths if path.is_file() or path.is_dir()]
+        around = (*self.around, self.stem)
+        return [Source(path, around=around) for path in paths if path.is_file() or path.is_dir()]
 
     def member(self, name: str) -> Source | None:
         """The file or folder of that name directly in the folder, if it is there."""
         return next((entry for entry in self._entries if entry.path.name == name), None)
-
-    # -- names --------------------------------------------------------------------------------------------------
 
     @cached_property
     def stem(self) -> str:
@@ -299,7 +150,11 @@ class Source:
     def open_binary(self) -> Iterator[IO[bytes]]:
         """The bytes of the file as a stream, unpacked if it is gzip, as far as its `UnpackingBudget` reaches."""
         try:
-            with self._open_raw() as raw:
+            if isinstance(self.content, ZipEntry):
+                file: AbstractContextManager[IO[bytes]] = self.content.open()
+            else:
+                file = self.path.open("rb") if self.content is None else io.BytesIO(self.content)
+            with file as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
                 with BoundedGzipFile(raw, self.unpacking_budget) if packed else raw as stream:
@@ -310,18 +165,12 @@ class Source:
         except OSError as error:
             raise InputError(f"cannot be read ({_reason(error)})", where=self.path) from error
 
-    def _open_raw(self) -> AbstractContextManager[IO[bytes]]:
-        if isinstance(self.content, ZipEntry):
-            return self.content.open()
-        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
-
     @property
     def unpacking_budget(self) -> UnpackingBudget:
         """What the file may hold, by its size on the disk, or in its archive."""
         if isinstance(self.content, ZipEntry):
-            return UnpackingBudget.for_size(self.path, self.content.packed_size)
-        size = self.path.stat().st_size if self.content is None else len(self.content)
-        return UnpackingBudget.for_size(self.path, size)
+            return UnpackingBudget(self.path, self.content.members[self.content.name].compress_size)
+        return UnpackingBudget(self.path, self.path.stat().st_size if self.content is None else len(self.content))
 
     @cached_property
     def head(self) -> bytes:
@@ -336,8 +185,7 @@ class Source:
     def lines(self) -> Generator[str]:
         r"""The lines of UTF-8 text with their ends (`\n`, `\r\n` or `\r`; no other character ends a line)."""
         with self.open_binary() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-            number = 0
-            budget: UnpackingBudget | None = getattr(stream, "budget", None)
+            number, budget = 0, getattr(stream, "budget", None)
             try:
                 while line := text.readline(MAX_LINE + 1):
                     number += 1
@@ -355,21 +203,20 @@ class Source:
                 self._refuse_bytes()
 
     def _refuse_bytes(self) -> NoReturn:
-        """Say which byte is the first that is no UTF-8. The decoder only knows it within its buffer, so look again."""
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        row, offset, block, bad = 1, 0, b"?", 0
+        """Say which byte is the first that is no UTF-8: the decoder only knows it within its buffer, so look again."""
+        row = offset = 0
+        what = "is not UTF-8 text"
         with self.open_binary() as stream:
-            try:
-                while block:
-                    block = stream.read(HEAD_BYTES)
-                    good = decoder.decode(block, final=not block).encode()
-                    row, offset = row + good.count(b"\n"), offset + len(good)
-            except UnicodeDecodeError as error:
-                block, bad = error.object, error.start
-        row, offset, byte = row + block.count(b"\n", 0, bad), offset + bad, block[bad]
+            while line := stream.readline(MAX_DOCUMENT):
+                row += 1
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    what = f"byte {offset + error.start} (0x{line[error.start]:02x}) is not UTF-8 text"
+                    break
+                offset += len(line)
         kind = "UTF-16" if self.head[:2] in (b"\xff\xfe", b"\xfe\xff") else "Latin-1 or a binary file"
-        hint = f"save it as UTF-8 text; it looks like {kind}"
-        raise InputError(f"byte {offset} (0x{byte:02x}) is not UTF-8 text", where=self.row(row), hint=hint)
+        raise InputError(what, where=self.row(row), hint=f"save it as UTF-8 text; it looks like {kind}")
 
     @cached_property
     def kind(self) -> FileKind:
@@ -377,7 +224,7 @@ class Source:
         begin = self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:4]
         if begin == b"PAR1":
             return "parquet"
-        if begin == ZIP and self.is_spreadsheet:
+        if begin == ZIP and self.workbook is not None:
             return "workbook"
         if begin[:1] in (b"{", b"["):
             return "JSON lines" if begin[:1] == b"{" and self._has_json_rows() else "JSON"
@@ -386,11 +233,6 @@ class Source:
 
     # -- JSON ---------------------------------------------------------------------------------------------------
 
-    @property
-    def is_json(self) -> bool:
-        """Whether the first character is one that starts a JSON object or list."""
-        return self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
-
     def _has_json_rows(self) -> bool:
         """Whether the first line is a JSON object of its own, and another follows or it is a row of a table."""
         try:
@@ -398,7 +240,7 @@ class Source:
                 first, *more = islice((line for line in lines if line.strip()), 2)
             if not more:
                 with suppress(InputError):  # one that is not strictly JSON is recognised as well, and refused later
-                    return "step" in self._whole_document
+                    return "step" in self.whole_document
             value = json.loads(first, parse_int=float)
         except (ValueError, RecursionError):
             return False
@@ -407,10 +249,11 @@ class Source:
     @cached_property
     def document(self) -> Any:
         """The JSON document that the file holds, parsed once; None for a folder and for every other kind of file."""
-        return self._whole_document if self.kind == "JSON" else None
+        return self.whole_document if self.kind == "JSON" else None
 
     @cached_property
-    def _whole_document(self) -> Any:
+    def whole_document(self) -> Any:
+        """The whole text as one JSON document."""
         return parse_json(self.read_text(), self)
 
     def read_text(self) -> str:
@@ -424,36 +267,28 @@ class Source:
         """All of the bytes, at most `MAX_DOCUMENT`."""
         with self.open_binary() as stream:
             content = stream.read(MAX_DOCUMENT + 1)
-            budget: UnpackingBudget | None = getattr(stream, "budget", None)
-        if budget is not None:
+        if budget := getattr(stream, "budget", None):
             budget.require(rows=sum(map(content.count, (b",", b"[", b"{"))) // JSON_VALUES_PER_ROW)
         if len(content) > MAX_DOCUMENT:
             raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where=self.path, hint="split it")
         return content
 
-    # -- spreadsheets -------------------------------------------------------------------------------------------
-
     @cached_property
-    def is_spreadsheet(self) -> bool:
-        """Whether this is an Excel workbook (`.xlsx`)."""
-        return self.workbook is not None
-
-    @cached_property
-    def sheets(self) -> list[tuple[str, SheetRows]]:
-        """The sheets of the workbook that the file is, read once."""
+    def sheets(self) -> list[tuple[str, list[tuple[int, list[str]]]]]:
+        """The name of each sheet of the workbook that the file is, and its rows with their numbers; read once."""
         from msg2.formats.excel import read_sheets
 
-        return list(read_sheets(self))
+        return list(read_sheets(self.workbook)) if self.workbook else []
 
     @cached_property
-    def workbook(self) -> Source | None:
-        """The folder `xl` of the archive that an Excel workbook is; None of every other file."""
-        if not self.head.startswith(ZIP):
-            return None
+    def workbook(self) -> ZipEntry | None:
+        """The archive that an Excel workbook is; None of every other file."""
+        root = self._open_zip() if self.head.startswith(ZIP) else None
+        return root if root is not None and "xl/workbook.xml" in root.members else None
+
+    def _open_zip(self) -> ZipEntry:
         packed = self.read_bytes() if isinstance(self.content, ZipEntry) else self.content
-        root = ZipEntry.open_root(self.path if packed is None else packed, self.path)
-        folder = Source(self.path, root).member("xl")
-        return folder if folder is not None and folder.member("workbook.xml") is not None else None
+        return ZipEntry.open_root(self.path if packed is None else packed, self.path)
 
 
 @cache
@@ -463,9 +298,8 @@ def _read_stdin() -> Source:
         raise InputError("there is no standard input", where="-", hint="give a file")
     content = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
     if len(content) > MAX_DOCUMENT:
-        raise InputError(
-            f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where="stdin", hint="save it in a file first"
-        )
+        hint = "save it in a file first"
+        raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where="stdin", hint=hint)
     return Source(Path("stdin"), content)
 
 

@@ -3,39 +3,40 @@
 A folder holds full tables, with a column `video`, or one table per video: then the file's stem is the video and the
 folder's name the task. A table without a column `task` is the task that its file is named after; files that are called
 part-0, part-1, … are parts of one table, named after the folder. Times are on every row of a file or on none.
-"""
 
-from __future__ import annotations
+The labels of a table, also of an event log, are arrays (`LabelArrays`), of which tasks are made.
+"""
 
 import io
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, islice
-from typing import NoReturn, TypeVar
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, errors_at
-from msg2.formats.columns import ColumnMapping, is_step_header, match_step_columns, normalize_name, parse_columns
-from msg2.formats.label_arrays import LabelArrays, Names, make_tasks
-from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, Writer, task_of_file
+from msg2.errors import InputError
+from msg2.formats import reading
+from msg2.formats.columns import STEPS, ColumnMapping, TableKind, normalize_name
+from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, Writer
 from msg2.formats.source import Source
-from msg2.formats.tables import ABSENT, CodedColumn, Column, NumberColumn, Table, Wanted, open_table, read_header
-from msg2.formats.times import NumberParser
+from msg2.formats.tables import CodedColumn, Column, Columns, Table, code_column, open_table, read_header
+from msg2.formats.times import parse_numbers
 from msg2.formats.xml_parser import root_name
-from msg2.task import Segment, Task
+from msg2.task import Absent, LabelColumns, Segment, Task
 from msg2.text import join_names, name_fault, short_repr
 
-DESCRIPTION = "a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them"
-
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
-_NAME_COLUMNS = ("task", "video", "step")
 _NUMBER_COLUMNS = ("start", "end", "confidence")
+_MILLISECONDS = ("ms", "msec", "milliseconds")  # how names of columns in these end
 ROWS_AT_ONCE = 10_000  # rows that are written at a time
 _log = logging.getLogger(__name__)
+Names: TypeAlias = CodedColumn[str]  # a column of names; an empty one stands for an empty cell
+Times: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 
 # -- reading --------------------------------------------------------------------------------------------------
 
@@ -49,31 +50,31 @@ def can_read(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> ReadResult:
     """Read the tasks of one table, or of all tables in a folder."""
-    given = parse_columns(options.columns)
-    tables = open_tables(source, given)
-    one_per_video = source.is_folder and are_one_per_video(tables, given)
+    kind = STEPS.for_user(options.columns)
+    tables = open_tables(source, kind)
+    one_per_video = source.is_folder and are_one_per_video(tables, kind)
     notes, parts = ReadNotes(), []
     for table in tables:
         file = table.source
         required = ("step",) if one_per_video else ("video", "step")
-        mapping = match_step_columns(table.header, given, table.where, required)
-        task, video = (source.stem, file.stem) if one_per_video else (task_of_file(file, source), None)
+        mapping = kind.match(table.header, table.where, required)
+        task, video = (source.stem, file.stem) if one_per_video else (reading.task_of_file(file, source), None)
         labels = read_labels(table, mapping, task, video, notes)
-        if len(labels.step.code) or one_per_video:
+        if len(labels.step) or one_per_video:
             parts.append((file, labels))
-    if not any(len(labels.step.code) for _, labels in parts):
+    if not any(len(labels.step) for _, labels in parts):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
     unsorted = {file.path.name: labels.count_unsorted() for file, labels in parts}
-    return ReadResult(make_tasks(parts), unsorted, tuple(notes.assumptions), tuple(sorted(notes.unused)))
+    return ReadResult(make_tasks(parts), unsorted, notes)
 
 
-def open_tables(source: Source, given: Mapping[str, str]) -> list[Table]:
+def open_tables(source: Source, kind: TableKind) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
     files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
     others = {file.path.name for file in source.files} - {file.path.name for file in files} if source.is_folder else ()
     if others:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
-    return [open_table(file, lambda cells: is_step_header(cells, given)) for file in files]
+    return [open_table(file, kind.fits) for file in files]
 
 
 def _is_table(file: Source) -> bool:
@@ -81,14 +82,14 @@ def _is_table(file: Source) -> bool:
     if file.path.name.lower().removesuffix(".gz").endswith(_SUFFIXES):
         return True
     try:
-        return can_read(file) and is_step_header(read_header(file, lambda cells: is_step_header(cells, {})), {})
+        return can_read(file) and STEPS.fits(read_header(file, STEPS.fits))
     except InputError:
         return False  # a picture, a readme, …: it does not claim to be a table
 
 
-def are_one_per_video(tables: Sequence[Table], given: Mapping[str, str]) -> bool:
+def are_one_per_video(tables: Sequence[Table], kind: TableKind) -> bool:
     """Whether the tables of a folder are one per video; a folder that mixes both kinds is refused."""
-    is_full = ["video" in match_step_columns(table.header, given, table.where, ()).columns for table in tables]
+    is_full = ["video" in kind.match(table.header, table.where, ()).columns for table in tables]
     if any(is_full) and not all(is_full):
         other = tables[is_full.index(False)].source.path.name
         what = f"has the column 'video', {short_repr(other)} in the same folder has not"
@@ -100,119 +101,170 @@ def are_one_per_video(tables: Sequence[Table], given: Mapping[str, str]) -> bool
 # -- columns -> labels ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelArrays:
+    """The labels of a file in its order, a row each; `start` and `end` are None where it has no times."""
+
+    task: Names
+    video: Names
+    step: Names
+    start: Times | None = None
+    end: Times | None = None
+    confidence: NDArray[np.float64] | None = None  # NaN where there is none
+    source: Names | None = None
+
+    def count_unsorted(self) -> int:
+        """How many rows start before the row above them of the same video, task and source."""
+        if self.start is None:
+            return 0
+        keys = [column.code for column in (self.task, self.video, self.source) if column is not None]
+        order = _order(*keys[:2])
+        same = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
+        return int((same & (self.start[order][1:] < self.start[order][:-1])).sum())
+
+    def add_to(self, collector: reading.LabelCollector, file: Source) -> None:
+        """Add the segments to those of the videos; a table without any is a video of its own."""
+        nothing = [None] * len(self.step)
+        start, end, confidence = (
+            nothing if values is None else [None if math.isnan(value) else value for value in values.tolist()]
+            for values in (self.start, self.end, self.confidence)
+        )
+        sources = nothing if self.source is None else (source or None for source in self.source.cells())
+        segments = map(Segment, self.step.cells(), start, end, confidence, sources)
+        videos: dict[tuple[str, str], list[Segment]] = {}
+        for key, segment in zip(zip(self.task.cells(), self.video.cells(), strict=True), segments, strict=True):
+            if key not in videos:
+                videos[key] = collector.video(file, key[1], key[0])
+            videos[key].append(segment)
+        if not videos:
+            collector.video(file, self.video.values[0], self.task.values[0])
+
+
 def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | None, notes: ReadNotes) -> LabelArrays:
     """The labels of one table; `task` and `video` are the names where it has no such column."""
-    numbers = [mapping.columns[role] for role in _NUMBER_COLUMNS if role in mapping.columns]
-    read = table.read(Wanted(list(mapping.columns.values()), numbers))
-    columns = {role: read[column] for role, column in mapping.columns.items()}
-    suffixes = ("ms", "msec", "milliseconds")
-    milliseconds = {role for role, column in mapping.columns.items() if normalize_name(column).endswith(suffixes)}
-    parser = NumberParser(table.separator, milliseconds)
-    try:
-        labels, open_ended = _to_labels(columns, parser, task, video)
-    except InputError:
-        _raise_for_row(table, mapping, columns, milliseconds)
+    roles = mapping.columns
+    read = table.read({column: "number" if role in _NUMBER_COLUMNS else "text" for role, column in roles.items()})
+    columns = {role: read[column] for role, column in roles.items()}
+    milliseconds = {role for role, column in roles.items() if normalize_name(column).endswith(_MILLISECONDS)}
+    names = {"task": task, "video": video or ""}
+    labels, assumptions = table.convert(columns, lambda rows: _to_labels(rows, names, table.separator, milliseconds))
     if table.source.kind == "parquet" and not {"confidence", "source"}.isdisjoint(columns):
-        table.source.unpacking_budget.require(rows=len(labels.step.code))  # such labels take more memory
-    assumptions = [*table.assumptions, *mapping.assumptions, *parser.assumptions, *[INSTANTS] * open_ended]
-    notes.add(assumptions, mapping.unused)
+        table.source.unpacking_budget.require(rows=len(labels.step))  # such labels take more memory
+    notes.add([*table.assumptions, *mapping.assumptions, *assumptions], mapping.unused)
     return labels
 
 
-def _to_labels(
-    columns: Mapping[str, Column], parser: NumberParser, task: str, video: str | None
-) -> tuple[LabelArrays, bool]:
-    """The labels, and whether some have a start and no end; an error says that some row is wrong, and not which."""
-    step = Names.of(columns["step"])
-    rows = len(step.code)
-    tasks = Names.of(columns["task"]) if "task" in columns else Names((task,), np.zeros(rows, np.int32))
-    is_named = video is None or "video" in columns
-    videos = Names.of(columns["video"]) if is_named else Names((video or "",), np.zeros(rows, np.int32))
-    start, end, confidence = (
-        _to_numbers(role, columns[role], parser) if role in columns else None for role in _NUMBER_COLUMNS
-    )
-    if confidence is not None and ((confidence < 0) | (confidence > 1)).any():
-        raise InputError("a confidence is not in 0 … 1")
-    confidence = None if confidence is None or np.isnan(confidence).all() else confidence
-    source = _to_sources(columns["source"]) if "source" in columns else None
-    labels = LabelArrays(tasks, videos, step, None, None, confidence, source)
-    if start is None or np.isnan(start).all():
-        if end is not None and not np.isnan(end).all():
-            raise InputError("there is an end without a start")
-        return labels, False
-    open_ended = np.ones(rows, np.bool_) if end is None else np.isnan(end)
-    end = start if end is None else np.where(open_ended, start, end) if open_ended.any() else end
-    if not ((start >= 0).all() and (end >= start).all()):
-        raise InputError("a time is wrong, or missing")
-    return replace(labels, start=start, end=end), bool(open_ended.any())
-
-
-def _to_sources(column: Column) -> CodedColumn | None:
-    """The sources of labels; None where no label has one."""
-    if not isinstance(column, CodedColumn):
-        raise InputError("the source is not text")
-    values = [None if value in ("", ABSENT) else value for value in column.values]
-    if not all(isinstance(value, str | None) for value in values):
-        raise InputError("the source is not text")
-    return CodedColumn(values, column.code) if any(values) else None
-
-
-def _to_numbers(role: str, column: Column, parser: NumberParser) -> NDArray[np.float64]:
-    """The numbers of a column, times in seconds; NaN where there is none."""
-    if isinstance(column, NumberColumn):
-        numbers = column.values.astype(np.float64)
-        if role != "confidence" and numbers.any():
-            parser.require_notation(role, "", parser.unit(role))
-            numbers = numbers / 1000 if role in parser.milliseconds else numbers
-        present = np.ones(len(numbers), np.bool_) if column.missing is None else ~column.missing
-        code: NDArray[np.int32] | slice = slice(None)
-    elif isinstance(column, CodedColumn):
-        parsed = [parser.parse(role, None if cell is ABSENT else cell) for cell in column.values]
-        present = np.array([value is not None for value in parsed], np.bool_)
-        numbers = np.array(parsed, np.float64)
-        code = column.code
-    else:
-        raise InputError(f"the {role} is not a number")
-    if not np.isfinite(numbers[present]).all():
-        raise InputError(f"the {role} is not finite")
-    return numbers[code] if present.all() else np.where(present, numbers, np.nan)[code]
-
-
-def _raise_for_row(
-    table: Table, mapping: ColumnMapping, columns: Mapping[str, Column], milliseconds: set[str]
-) -> NoReturn:
-    """Look at every row again, to say which one is wrong."""
-    parser = NumberParser(table.separator, milliseconds)
-    is_timed: bool | None = None
-    for line, *cells in zip(table.lines(), *(column.cells() for column in columns.values()), strict=False):
-        with errors_at(table.source.row(line)):
-            segment = _check_row(dict(zip(columns, cells, strict=True)), mapping, parser)
-            if is_timed not in (None, segment.is_timed):
-                here, above = ("no times", "some") if is_timed else ("times", "none")
-                hint = "give start and end on every row, or on none"
-                raise InputError(f"the row has {here}, the rows above have {above}", hint=hint)
-            is_timed = segment.is_timed
-    raise InputError("cannot be read as a table of steps", where=table.source.path)
-
-
-def _check_row(row: dict[str, object], mapping: ColumnMapping, parser: NumberParser) -> Segment:
-    for role in _NAME_COLUMNS:
-        if row.get(role) is ABSENT:
-            raise InputError(f"the key {mapping.columns[role]!r} is missing")
-    row = {role: None if cell is ABSENT else cell for role, cell in row.items()}
-    texts: dict[str, str] = {}
-    for role in (*_NAME_COLUMNS, "source"):
-        cell = row.get(role)
-        if not isinstance(cell, str | None):
-            what = f"the {role} {short_repr(str(cell))} is not text"
+def read_names(role: str, column: Column) -> Names:
+    """The names in a column, where only a source may be empty; errors are about the last row (see `Table.convert`)."""
+    coded = code_column(column)
+    names: list[str] = []
+    for name in coded.values:
+        if not isinstance(name, str | None):
+            what = f"the {role} {short_repr(str(name))} is not text"
             raise InputError(what, hint="names are verbatim text: put it in quotes")
-        texts[role] = cell or ""
-    start, end, confidence = (parser.parse(role, row.get(role)) for role in _NUMBER_COLUMNS)
-    segment = Segment(texts["step"], start, start if end is None else end, confidence, texts["source"] or None)
-    for role in ("video", "task"):
-        if role in row and (fault := name_fault(texts[role])):
-            raise InputError(f"the {role} has {fault}" if texts[role] else f"the {role} is empty")
-    return segment
+        if role != "source" and (fault := name_fault(name or "")):
+            raise InputError(f"the {role} has {fault}" if name else f"the {role} is empty")
+        names.append(name or "")
+    return CodedColumn(names, coded.code)
+
+
+def _to_labels(
+    columns: Columns, names: Mapping[str, str], separator: str, milliseconds: Collection[str]
+) -> tuple[LabelArrays, list[str]]:
+    """The labels and what was assumed of them; what is wrong is said of the last row (see `Table.convert`)."""
+    step = read_names("step", columns["step"])
+    rows = len(step.code)
+    task, video = (
+        read_names(role, columns[role]) if role in columns else CodedColumn([name], np.zeros(rows, np.int32))
+        for role, name in names.items()
+    )
+    source = read_names("source", columns["source"]) if "source" in columns else None
+    numeric = {role: columns[role] for role in _NUMBER_COLUMNS if role in columns}
+    numbers, assumptions = parse_numbers(numeric, separator, milliseconds)
+    start, end, confidence = (numbers.get(role, np.broadcast_to(np.nan, rows)) for role in _NUMBER_COLUMNS)
+    is_timed, is_open = ~np.isnan(start), np.isnan(end)
+    end = np.where(is_open, start, end)
+    wrong = (start < 0) | (end < start) | (~is_open & ~is_timed) | (confidence < 0) | (confidence > 1)
+    if wrong.any() or (is_timed.any() and not is_timed.all()):
+        last = [None if np.isnan(values[-1]) else float(values[-1]) for values in (start, end, confidence)]
+        Segment(step.values[step.code[-1]], last[0], last[1], last[2])  # which says what is wrong with it
+        here, above = ("times", "none") if is_timed[-1] else ("no times", "some")
+        hint = "give start and end on every row, or on none"
+        raise InputError(f"the row has {here}, the rows above have {above}", hint=hint)
+    sureness = None if np.isnan(confidence).all() else confidence
+    labels = LabelArrays(task, video, step, None, None, sureness, source if source and any(source.values) else None)
+    labels = replace(labels, start=start, end=end) if is_timed.any() else labels
+    return labels, [*assumptions, *[INSTANTS] * bool((is_timed & is_open).any())]
+
+
+# -- labels -> tasks ------------------------------------------------------------------------------------------
+
+
+def make_tasks(parts: Sequence[tuple[Source, LabelArrays]]) -> list[Task]:
+    """The tasks of the labels of some files; a video that is in two of them is refused."""
+    labels_of_files = [labels for _, labels in parts]
+    is_plain = all(labels.confidence is None and labels.source is None for labels in labels_of_files)
+    is_plain &= len({labels.start is None for labels in labels_of_files if len(labels.step)}) <= 1
+    if is_plain and len(parts) == 1:
+        return join_tasks(labels_of_files)
+    collector = reading.LabelCollector("")
+    for file, labels in parts:
+        if not is_plain:
+            labels.add_to(collector, file)
+        else:
+            pairs = labels.task.code.astype(np.int64) * len(labels.video.values) + labels.video.code
+            for pair in np.unique(pairs).tolist() or [0]:
+                task_code, video_code = divmod(pair, len(labels.video.values))
+                collector.video(file, labels.video.values[video_code], labels.task.values[task_code])
+    return join_tasks(labels_of_files) if is_plain else collector.tasks()
+
+
+def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False) -> list[Task]:
+    """The tasks of labels with names and times only, all with times or all without.
+
+    `since_start`: times are microseconds, and become seconds since the first label of each video.
+    """
+    joined: list[Names] = []
+    for columns in zip(*((part.task, part.video, part.step) for part in parts), strict=True):
+        names = sorted({name for column in columns for name in column.values})
+        rank = {name: index for index, name in enumerate(names)}
+        codes = [np.array([rank[name] for name in column.values], np.int32)[column.code] for column in columns]
+        joined.append(CodedColumn(names, np.concatenate(codes)))
+    task, video, step = joined
+    starts = [part.start for part in parts if part.start is not None and len(part.step)]
+    ends = [part.end for part in parts if part.end is not None and len(part.step)]
+    is_timed = bool(starts)
+    start, end = (np.concatenate(times) if times else np.zeros(len(step.code)) for times in (starts, ends))
+    order = _order(task.code, video.code, *((start, end, step.code) if is_timed else ()))
+    task, video, step = (CodedColumn(names.values, names.code[order]) for names in (task, video, step))
+    start, end = start[order], end[order]
+    borders = np.searchsorted(task.code, np.arange(len(task.values) + 1)).tolist()
+    tasks = []
+    for name, (low, high) in zip(task.values, pairwise(borders), strict=True):
+        rows = slice(low, high)
+        videos, steps = (video, step) if len(task.values) == 1 else (video[rows], step[rows])
+        first, last = (times[rows].astype(np.float64, copy=False) for times in (start, end))
+        if since_start or not is_timed:
+            first_rows = np.searchsorted(videos.code, videos.code)  # of the video of each row
+            if is_timed:  # subtracted as whole numbers, which are exact
+                origin = start[rows][first_rows]
+                first, last = ((times[rows] - origin).astype(np.float64) / 1e6 for times in (start, end))
+            else:
+                first = (np.arange(high - low) - first_rows).astype(np.float64)
+                last = first + 1.0
+        own = LabelColumns(tuple(videos.values), videos.code, steps.code, first, last, is_timed)
+        tasks.append(Task.from_columns(name, steps.values, own, absent))
+    return tasks
+
+
+def _order(*keys: NDArray[np.generic]) -> NDArray[np.intp] | slice:
+    """The rows by some columns, the first of which counts most; most files are in this order."""
+    tied = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
+    for column in keys:
+        if (tied & (column[1:] < column[:-1])).any():  # type: ignore[operator]
+            return np.lexsort(keys[::-1])
+        tied &= column[1:] == column[:-1]
+    return slice(None)
 
 
 # -- writing --------------------------------------------------------------------------------------------------
@@ -229,6 +281,14 @@ def _csv_lines(tasks: Iterable[Task], separator: str) -> Iterator[str]:
     return (line + "\n" for line in chain([separator.join(columns)], cells))
 
 
+def _format_cell(value: str | float | None, separator: str) -> str:
+    """One field of delimited text; a text is quoted where a reader could mistake it (RFC 4180)."""
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    plain = value and value == value.strip() and not any(character in value for character in (separator, *'"\r\n'))
+    return value if plain else '"' + value.replace('"', '""') + '"'
+
+
 def _json_lines(tasks: Iterable[Task]) -> Iterator[str]:
     """`tasks` as JSON Lines: an object per label, with the columns of `to_csv`; what is not known is left out."""
     columns, rows = table_cells(tasks)
@@ -242,32 +302,25 @@ def to_parquet(tasks: Iterable[Task]) -> bytes:
     from pyarrow import parquet
 
     columns, rows = table_cells(tasks)
-    kinds = [pyarrow.float64() if name in _NUMBER_COLUMNS else pyarrow.string() for name in columns]
-    schema = pyarrow.schema(list(zip(columns, kinds, strict=True)))
+    kinds = {name: pyarrow.float64() if name in _NUMBER_COLUMNS else pyarrow.string() for name in columns}
     content = io.BytesIO()
-    with parquet.ParquetWriter(content, schema) as writer:
+    with parquet.ParquetWriter(content, pyarrow.schema(kinds.items())) as writer:
         for batch in _batches(rows):
-            cells = [pyarrow.array(column, kind) for column, kind in zip(zip(*batch, strict=True), kinds, strict=True)]
-            writer.write_table(pyarrow.table(cells, schema=schema))
+            cells = zip(*batch, strict=True)
+            writer.write_table(pyarrow.table(list(map(pyarrow.array, cells, kinds.values())), writer.schema))
     return content.getvalue()
 
 
 def table_cells(tasks: Iterable[Task]) -> tuple[list[str], Iterator[list[str | float | None]]]:
     """The columns of the table of `tasks`, and a row per label; numbers are floats, what is not known is None."""
     tasks = list(tasks)
-    timed: set[bool] = set()
-    known: set[str] = set()
-    for task in tasks:
-        if task.is_columnar:  # no confidences, no sources
-            timed |= {task.columns.is_timed} if task.labels else set()
-            continue
-        for segment in (segment for video in task for segment in video.segments):
-            timed.add(segment.is_timed)
-            known |= {name for name in ("confidence", "source") if getattr(segment, name) is not None}
+    segments = [segment for task in tasks if not task.is_columnar for video in task for segment in video.segments]
+    timed = {segment.is_timed for segment in segments}
+    timed |= {task.columns.is_timed for task in tasks if task.is_columnar and task.labels}
     if len(timed) > 1:
         raise InputError("some of the tasks have times and some have not", hint="write them into tables of their own")
     names = ["start", "end"] if timed != {False} else []
-    names += sorted(known)
+    names += [name for name in ("confidence", "source") if any(getattr(s, name) is not None for s in segments)]
     rows = (
         [task.name, video.id, segment.step, *(_to_cell(getattr(segment, name)) for name in names)]
         for task in tasks
@@ -279,16 +332,6 @@ def table_cells(tasks: Iterable[Task]) -> tuple[list[str], Iterator[list[str | f
 
 def _to_cell(value: str | float | None) -> str | float | None:
     return value if value is None or isinstance(value, str) else float(value)
-
-
-def _format_cell(value: str | float | None, separator: str) -> str:
-    """One field of delimited text; a text is quoted where a reader could mistake it (RFC 4180)."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return repr(value)
-    plain = value and value == value.strip() and not any(character in value for character in (separator, *'"\r\n'))
-    return value if plain else '"' + value.replace('"', '""') + '"'
 
 
 _Piece = TypeVar("_Piece")
@@ -311,4 +354,4 @@ WRITERS: Mapping[str, Writer] = {
     ".jsonl": lambda tasks, path, options: {path: _encode(_json_lines(tasks))},
     ".parquet": lambda tasks, path, options: {path: to_parquet(tasks)},
 }  # suffix -> what writes it
-READER = Reader(DESCRIPTION, can_read, read, ("text", "JSON lines", "workbook", "parquet", "XML"))
+READER = Reader("a table of steps (CSV, TSV, Excel, JSON Lines, Parquet) or a folder of them", can_read, read)

@@ -1,7 +1,7 @@
 """Any table -> its columns: delimited text, Excel, JSON Lines, Parquet, and whatever has `__arrow_c_stream__`.
 
 Arrow reads Parquet, data frames and large text files; Python's `csv` reads small text files (which saves the import of
-pyarrow) and those that Arrow refuses, to say which row is wrong.
+pyarrow) and those that Arrow refuses.
 """
 
 from __future__ import annotations
@@ -9,95 +9,96 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError, errors_at
-from msg2.formats.columns import require_columns
+from msg2.errors import InputError
+from msg2.formats.archives import COLUMN_ROWS_PER_ROW
 from msg2.formats.json_files import parse_json
-from msg2.formats.source import COLUMN_ROWS_PER_ROW, Source, UnpackingBudget
+from msg2.formats.source import Source
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow.parquet import ParquetFile
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _NO_SEPARATORS = {" ": "spaces", ":": "colons"}
-ABSENT: Final = object()  # the cell of a JSON object that lacks the key
 _BOM = b"\xef\xbb\xbf"
 _FEW_LINES = 3  # text with fewer lines is not given to Arrow: there is nothing to gain, or a line without an end
-_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 HeaderTest: TypeAlias = Callable[[Sequence[str]], bool]  # could these cells be a header? That decides the separator
+Wanted: TypeAlias = Mapping[str, Literal["text", "number", "time"]]  # the columns to read, and what each should hold
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CodedColumn:
-    """A column as its distinct values, and the index of each row's value among them."""
+class CodedColumn(Generic[ValueT_co]):
+    """A column as its distinct values, None for an empty cell, and the index of each row's value among them."""
 
-    values: Sequence[object]
+    values: Sequence[ValueT_co]
     code: NDArray[np.int32]
 
-    def cells(self) -> Iterator[object]:
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> CodedColumn[ValueT_co]:
+        """Some rows, with the values that occur in them."""
+        code = self.code[rows]
+        used = np.bincount(code, minlength=len(self.values)) > 0
+        if used.all():
+            return CodedColumn(self.values, code)
+        rank = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        return CodedColumn([self.values[index] for index in np.flatnonzero(used).tolist()], rank[code])
+
+    def cells(self) -> Iterator[ValueT_co]:
         """The value of each row."""
         return (self.values[code] for code in self.code.tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberColumn:
-    """A column of integers or floats; `missing` says where there is none, None where every row has one."""
-
-    values: NDArray[np.number]
-    missing: NDArray[np.bool_] | None = None
-
-    def cells(self) -> Iterator[object]:
-        """The value of each row, None where there is none."""
-        cells = self.values.astype(object)
-        if self.missing is not None:
-            cells[self.missing] = None
-        return iter(cells.tolist())
+Column: TypeAlias = "CodedColumn[object] | np.ma.MaskedArray[tuple[int, ...], np.dtype[Any]]"
+"""An array has numbers, or points in time (`datetime64[us]`); empty cells are masked."""
+Columns: TypeAlias = Mapping[str, Column]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimeColumn:
-    """A column of points in time, in microseconds since 1970."""
+class ColumnBuilder:
+    """A coded column of the values of its rows, to which more can be added; 1, 1.0 and True are three values."""
 
-    values: NDArray[np.int64]
+    def __init__(self, values: Iterable[object] = ()) -> None:
+        self._values: list[object] = []
+        self._indices: dict[object, int] = {}
+        self._code = array("i")
+        for value in values:
+            self.add(value)
 
-    def cells(self) -> Iterator[object]:
-        """The value of each row."""
-        return iter(self.values.astype("datetime64[us]"))
+    def add(self, value: object) -> None:
+        """Add a cell."""
+        key = value
+        if not isinstance(value, str):
+            key = (type(value), str(value) if isinstance(value, dict | list) else value)
+        index = self._indices.get(key)
+        if index is None:
+            index = self._indices[key] = len(self._values)
+            self._values.append(value)
+        self._code.append(index)
+
+    def column(self) -> CodedColumn[object]:
+        """The column so far."""
+        return CodedColumn(self._values, np.array(self._code, np.int32))
 
 
-Column: TypeAlias = CodedColumn | NumberColumn | TimeColumn
+def code_column(column: Column) -> CodedColumn[object]:
+    """A column as its distinct values and their indices."""
+    return column if isinstance(column, CodedColumn) else ColumnBuilder(column.tolist()).column()
 
 
-def code_values(values: Iterable[object]) -> CodedColumn:
-    """A column of the values of its rows; 1, 1.0 and True are three values."""
-    seen: dict[object, int] = {}
-    distinct: list[object] = []
-    code = array("i")
-    for value in values:
-        key = (type(value), str(value) if isinstance(value, dict | list) else value)
-        code.append(seen.setdefault(key, len(seen)))
-        if len(seen) > len(distinct):
-            distinct.append(value)
-    return CodedColumn(distinct, np.array(code, np.int32))
-
-
-class Wanted(NamedTuple):
-    """The names of the columns to read; those that should be numbers or points in time are named again."""
-
-    names: Sequence[str]
-    numbers: Sequence[str] = ()
-    times: Sequence[str] = ()
+# -- tables -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,32 +107,38 @@ class Table:
 
     source: Source
     header: tuple[str, ...]
-    read: Callable[[Wanted], Mapping[str, Column]]  # reads some columns
-    lines: Callable[[], Iterable[int]]  # where each row stands in the file, which is asked for where a row is wrong
+    read: Callable[[Wanted], Columns]
     where: str  # where the header stands, for errors
+    lines: Callable[[], Iterable[int]] = lambda: count(1)  # where each row stands in the file
     separator: str = ""  # of the cells of a text, spaces after it included; empty where cells have types of their own
-    sheet: str = ""  # which sheet of several it is, in words
+    assumptions: Sequence[str] = ()  # what was assumed of its layout, in words
     text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple  # below the header, of a table of text
 
-    @property
-    def assumptions(self) -> list[str]:
-        """What was assumed of its layout, in words."""
-        if self.separator in ("", ",", "\t"):
-            return [self.sheet] * bool(self.sheet)
-        spaces = " and spaces" * (len(self.separator) > 1)
-        return [f"the columns are separated by {SEPARATORS[self.separator[0]]}{spaces}"]
+    def convert(self, columns: Columns, convert: Callable[[Columns], ResultT]) -> ResultT:
+        """Convert columns of this table; where that fails, look for the first row with which it does, and name it.
+
+        So `convert` can say what is wrong as if it were the last row, the only one that can be wrong in the end.
+        """
+        try:
+            return convert(columns)
+        except InputError as error:
+            fault, good = error, 0
+        bad = len(next(iter(columns.values())))
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                convert({role: column[:middle] for role, column in columns.items()})
+                good = middle
+            except InputError as error:
+                fault, bad = error, middle
+        line = next(islice(self.lines(), max(bad - 1, 0), None), None)
+        raise fault.at(self.source.path if line is None else self.source.row(line)) from None
 
 
 def open_table(source: Source, fits: HeaderTest) -> Table:
     """Open a table with a header; of a workbook, the first sheet that fits is taken."""
-    match source.kind:
-        case "parquet":
-            return _open_parquet(source)
-        case "JSON lines":
-            return _open_json_lines(source)
-        case "workbook":
-            return _open_sheet(source, fits)
-    return _open_text(source, fits)
+    openers = {"parquet": _open_parquet, "JSON lines": _open_json_lines, "workbook": _open_sheet}
+    return openers.get(source.kind, _open_text)(source, fits)
 
 
 def read_header(source: Source, fits: HeaderTest) -> tuple[str, ...]:
@@ -154,34 +161,37 @@ def _open_text(source: Source, fits: HeaderTest) -> Table:
         raise InputError("is empty", where=source.path, hint=hint)
     where = source.row(number)
     separator = _choose_separator(first, fits, where)
-    rows = partial(read_rows, source, separator, 0, number)
-    with closing(rows()) as cells:
+    with closing(read_rows(source, separator, 0, number)) as cells:
         header = tuple(next(cells)[1])
+    rows = partial(read_rows, source, separator, len(header), number, header=number)
 
-    def read(wanted: Wanted) -> Mapping[str, Column]:
+    def read(wanted: Wanted) -> Columns:
         columns = None
         if not source.is_small and number == 1 and len(separator) == 1:
             columns = _read_csv_by_arrow(source, header, separator, wanted)
-        return columns or _code_rows(islice(rows(), 1, None), header, wanted)
+        return columns or _code_rows(rows(), header, wanted)
 
-    def text_rows() -> Iterator[tuple[int, list[str]]]:
-        return islice(rows(), 1, None)
-
-    return Table(source, header, read, lambda: (line for line, _ in text_rows()), where, separator, "", text_rows)
+    assumptions = []
+    if separator not in (",", "\t"):
+        spaces = " and spaces" * (len(separator) > 1)
+        assumptions = [f"the columns are separated by {SEPARATORS[separator[0]]}{spaces}"]
+    return Table(source, header, read, where, lambda: (line for line, _ in rows()), separator, assumptions, rows)
 
 
 def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str], wanted: Wanted) -> dict[str, Column]:
     """The wanted columns of rows of text."""
-    columns: dict[str, tuple[int, dict[str, int], array[int]]]
-    columns = {name: (header.index(name), {}, array("i")) for name in wanted.names}
+    columns = {name: ColumnBuilder() for name in wanted}
+    adders = [(header.index(name), builder.add) for name, builder in columns.items()]
     for _, cells in rows:
-        for place, seen, code in columns.values():
-            code.append(seen.setdefault(cells[place], len(seen)))
-    return {name: CodedColumn(list(seen), np.array(code, np.int32)) for name, (_, seen, code) in columns.items()}
+        for index, add in adders:
+            add(cells[index])
+    return {name: builder.column() for name, builder in columns.items()}
 
 
-def read_rows(source: Source, separator: str, width: int | None, first: int = 1) -> Generator[tuple[int, list[str]]]:
-    """The rows of delimited text from a line on, each with its line, blank ones left out.
+def read_rows(
+    source: Source, separator: str, width: int | None, first: int = 1, *, header: int = 0
+) -> Generator[tuple[int, list[str]]]:
+    """The rows of delimited text from a line on, each with its line, blank ones and that of the header left out.
 
     All have as many cells as `width` says; 0: as the first row, None: any number.
     """
@@ -195,7 +205,7 @@ def read_rows(source: Source, separator: str, width: int | None, first: int = 1)
                 if cells and width is not None and len(cells) != width:
                     what = f"there are {width} columns, but the row has {len(cells)}"
                     raise InputError(what, where=source.row(line), hint="put fields that hold the separator in quotes")
-                if cells:
+                if cells and line != header:
                     yield line, cells
                 line = table.line_num + first  # a row of quoted newlines has several lines; its first one names it
         except csv.Error as error:
@@ -207,26 +217,21 @@ def _choose_separator(line: str, fits: HeaderTest, where: str) -> str:
     """The first separator whose cells fit, with a space where one follows it everywhere; else that of most cells."""
     if len(line) > csv.field_size_limit():
         raise InputError("the first line is too long to name columns", where=where, hint="is it a table of steps?")
-    for mark in SEPARATORS:
-        spaced = line.count(f"{mark} ") == line.count(mark)
-        separator = f"{mark} " if spaced else mark
-        if fits(_split(line, separator)):
-            return separator
-    for mark, words in _NO_SEPARATORS.items():
-        if fits(_split(line, mark)):
-            raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
-    return max(SEPARATORS, key=lambda mark: len(_split(line, mark)))
+    widths: dict[str, int] = {}
+    for mark, words in (SEPARATORS | _NO_SEPARATORS).items():
+        is_spaced = line.count(f"{mark} ") == line.count(mark)
+        cells = next(csv.reader([line.strip("\r\n")], delimiter=mark, skipinitialspace=is_spaced), [])
+        if fits(cells):
+            if mark in _NO_SEPARATORS:
+                raise InputError(f"the columns are separated by {words}", where=where, hint="use commas or tabs")
+            return f"{mark} " if is_spaced else mark
+        widths[mark] = len(cells)
+    return max(SEPARATORS, key=widths.__getitem__)
 
 
-def _split(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line.strip("\r\n")], delimiter=separator[0], skipinitialspace=separator.endswith(" ")), [])
-
-
-def read_records(source: Source, needed: Sequence[str]) -> Generator[tuple[int, dict[str, str]]]:
-    """Read the rows below the header of delimited text, by column."""
-    table = open_table(source, lambda cells: needed[0] in cells)
-    with errors_at(table.where):
-        require_columns(needed, table.header, table.header)
+def read_records(source: Source, known: str) -> Generator[tuple[int, dict[str, str]]]:
+    """Read the rows below the header of delimited text, by column; `known` is one of its columns."""
+    table = open_table(source, lambda cells: known in cells)
     for line, cells in table.text_rows():
         yield line, dict(zip(table.header, cells, strict=True))
 
@@ -239,12 +244,7 @@ def first_cells(source: Source, delimiter: str = ",") -> list[str]:
     return []
 
 
-# -- large text, by Arrow ---------------------------------------------------------------------------------------
-
-
-def _read_csv_by_arrow(
-    source: Source, header: tuple[str, ...], separator: str, wanted: Wanted
-) -> Mapping[str, Column] | None:
+def _read_csv_by_arrow(source: Source, header: tuple[str, ...], separator: str, wanted: Wanted) -> Columns | None:
     """The columns of a large text; None where Arrow would read it in another way than `csv`, or not at all."""
     import pyarrow
     from pyarrow import csv as arrow_csv
@@ -253,8 +253,7 @@ def _read_csv_by_arrow(
         return None
     with source.open_binary() as stream:
         content = stream.read()
-        budget: UnpackingBudget | None = getattr(stream, "budget", None)
-    if budget is not None:
+    if budget := getattr(stream, "budget", None):
         budget.require(rows=content.count(b"\n"))
     if b"\0" in content:
         return None
@@ -262,21 +261,21 @@ def _read_csv_by_arrow(
     is_quoted = content.find(b'"', begin) >= 0
     if is_quoted and not _quotes_enclose_cells(content[begin + 1 :], separator):
         return None
-    names, numbers, times = wanted
     read = arrow_csv.ReadOptions(column_names=list(header), skip_rows=1)
-    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     parse = arrow_csv.ParseOptions(
         delimiter=separator, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
     )
-    for types in (dict.fromkeys(numbers, pyarrow.float64()), dict.fromkeys((*numbers, *times), text)):
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    types = {name: pyarrow.float64() if kind == "number" else text for name, kind in wanted.items() if kind != "time"}
+    for column_types in (types, dict.fromkeys(wanted, text)):  # Arrow recognises times, or they are read as text
         convert = arrow_csv.ConvertOptions(
-            column_types={name: text for name in names if name not in (*numbers, *times)} | types,
-            include_columns=list(names), null_values=[], strings_can_be_null=False,
-        )  # fmt: skip
+            column_types=column_types, include_columns=list(wanted), null_values=[], strings_can_be_null=False
+        )
         with suppress(pyarrow.ArrowException, UnicodeError):
             table = arrow_csv.read_csv(pyarrow.BufferReader(content), read, parse, convert)
-            columns = {name: arrow_column(table.column(name)) for name in names}
-            if all(isinstance(columns[name], TimeColumn) or name in types for name in times):
+            columns = {name: arrow_column(table.column(name)) for name in wanted}
+            inferred = [columns[name] for name in wanted if name not in column_types]
+            if not any(isinstance(column, CodedColumn) or column.dtype.kind != "M" for column in inferred):
                 return columns
     return None
 
@@ -284,63 +283,52 @@ def _read_csv_by_arrow(
 def _quotes_enclose_cells(content: bytes, separator: str) -> bool:
     """Whether all quotes enclose whole cells; Arrow would read others in its own way."""
     characters = np.frombuffer(content + b"\n", np.uint8)
-    places = np.flatnonzero(characters == ord('"'))
-    if len(places) % 2:
+    quotes = np.flatnonzero(characters == ord('"'))
+    if len(quotes) % 2:
         return False
-    before, after = characters[places[::2] - 1], characters[places[1::2] + 1]
+    before, after = characters[quotes[::2] - 1], characters[quotes[1::2] + 1]
     breaks = tuple(f"{separator}\r\n".encode())
-    return bool(np.isin(before[int(places[0] == 0) :], breaks).all() and np.isin(after, breaks).all())
+    return bool(np.isin(before[int(quotes[0] == 0) :], breaks).all() and np.isin(after, breaks).all())
 
 
 def arrow_column(column: pyarrow.ChunkedArray) -> Column:
     """A column of an Arrow table."""
+    import pyarrow
     from pyarrow import types
 
-    kind = column.type
-    if types.is_decimal(kind):
-        column, kind = (floats := column.cast("float64")), floats.type
-    if types.is_string_view(kind):
-        column, kind = (strings := column.cast("string")), strings.type
+    if types.is_decimal(column.type) or types.is_string_view(column.type):
+        column = column.cast("float64" if types.is_decimal(column.type) else "string")
+    kind, missing = column.type, np.zeros(len(column), np.bool_)
+    if column.null_count:
+        missing = np.array(column.is_null().to_pylist(), np.bool_)
     if types.is_integer(kind) or types.is_floating(kind):
-        missing = np.array(column.is_null().to_pylist(), np.bool_) if column.null_count else None
-        return NumberColumn(_numbers(column.chunks, np.dtype(kind.to_pandas_dtype())), missing)
-    if types.is_timestamp(kind) and not column.null_count:
-        values = _numbers(column.chunks, np.dtype(np.int64)).astype(np.int64, copy=False)
-        return TimeColumn(values // 1000 if kind.unit == "ns" else values * _MICROSECONDS[kind.unit])
+        return np.ma.array(_numbers(column.combine_chunks(), np.dtype(kind.to_pandas_dtype())), mask=missing)
+    if types.is_timestamp(kind):
+        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+        return np.ma.array(_numbers(column.combine_chunks(), np.dtype("datetime64[us]")), mask=missing)
     if types.is_string(kind) or types.is_large_string(kind):
         column = column.dictionary_encode()
     elif not types.is_dictionary(kind):
-        return code_values(column.to_pylist())
-    column = column.unify_dictionaries()
-    values = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
-    code = _numbers([chunk.indices for chunk in column.chunks], np.dtype(column.type.index_type.to_pandas_dtype()))
+        return ColumnBuilder(column.to_pylist()).column()
+    coded = column.unify_dictionaries().combine_chunks()
+    code = _numbers(coded.indices, np.dtype(coded.type.index_type.to_pandas_dtype()))
+    distinct = coded.dictionary.dictionary_encode(null_encoding="encode")
+    values = distinct.dictionary.to_pylist()
+    if len(values) < len(distinct):  # some were there twice
+        code = _numbers(distinct.indices, np.dtype(np.int32))[code]
     if column.null_count:
-        code = np.where(np.array(column.is_null().to_pylist(), np.bool_), len(values), code)
+        code = np.where(missing, len(values), code)
         values.append(None)
-    return _compact(values, code.astype(np.int32, copy=False))
+    return CodedColumn(values, code.astype(np.int32, copy=False))[:]  # some may never be used
 
 
-def _numbers(chunks: Sequence[pyarrow.Array], dtype: np.dtype[np.generic]) -> NDArray[np.number]:
-    """The numbers in Arrow's arrays; `to_numpy` would import pandas, which takes a while."""
-    arrays: list[NDArray[np.number]] = [
-        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
-        for chunk in chunks
-        if len(chunk)
-    ]
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+def _numbers(array: pyarrow.Array, dtype: np.dtype[np.generic]) -> NDArray[np.number]:
+    """The numbers in an array of Arrow's; `to_numpy` would import pandas, which takes a while."""
+    buffer = array.buffers()[1] if len(array) else b""
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize if len(array) else 0)
 
 
-def _compact(values: list[object], code: NDArray[np.int32]) -> CodedColumn:
-    """A column of values, each of which occurs: a dictionary of Arrow may hold others, and some twice."""
-    used = np.bincount(code, minlength=len(values)) > 0
-    if used.all() and len(set(values)) == len(values):
-        return CodedColumn(values, code)
-    seen: dict[object, int] = {}
-    place = [seen.setdefault(value, len(seen)) if is_used else -1 for value, is_used in zip(values, used, strict=True)]
-    return CodedColumn(list(seen), np.array(place, np.int32)[code])
-
-
-# -- Excel, JSON Lines, Parquet, Arrow --------------------------------------------------------------------------
+# -- Excel, JSON Lines, Parquet ---------------------------------------------------------------------------------
 
 
 def _open_sheet(source: Source, fits: HeaderTest) -> Table:
@@ -349,22 +337,20 @@ def _open_sheet(source: Source, fits: HeaderTest) -> Table:
         raise InputError("is empty", where=source.path, hint="the first row names the columns")
     name, ((line, header), *below) = next((sheet for sheet in sheets if fits(sheet[1][0][1])), sheets[0])
     header = header[: max(n for n, cell in enumerate(header, start=1) if cell)]
-    note = f"of {len(sheets)} sheets, {short_repr(name)} is read" if len(sheets) > 1 else ""
     width = len(header)
     for number, cells in below:
         if any(cells[width:]):
             raise InputError(f"there are {width} columns, but the row has {len(cells)}", where=source.row(number))
     rows = [(number, [*cells, *[""] * width][:width]) for number, cells in below]
+    read = partial(_code_rows, rows, header)
+    assumptions = [f"of {len(sheets)} sheets, {short_repr(name)} is read"] if len(sheets) > 1 else []
+    where, lines = source.row(line), [number for number, _ in rows]
+    return Table(source, tuple(header), read, where, lambda: lines, "\t", assumptions, lambda: rows)
 
-    def read(wanted: Wanted) -> Mapping[str, Column]:
-        return _code_rows(rows, header, wanted)
 
-    return Table(source, tuple(header), read, lambda: (n for n, _ in rows), source.row(line), "\t", note, lambda: rows)
-
-
-def _open_json_lines(source: Source) -> Table:
+def _open_json_lines(source: Source, fits: HeaderTest) -> Table:
     lines = array("q")
-    values: dict[str, list[object]] = {}
+    columns: dict[str, ColumnBuilder] = {}
     with closing(source.lines()) as texts:
         for number, line in enumerate(texts, start=1):
             if line.isspace():
@@ -372,67 +358,42 @@ def _open_json_lines(source: Source) -> Table:
             record = parse_json(line, source, number)
             if not isinstance(record, dict):
                 raise InputError("the line is not a JSON object", where=source.row(number))
-            for key in record.keys() - values.keys():
-                values[key] = [ABSENT] * len(lines)
-            for key, column in values.items():
-                column.append(record.get(key, ABSENT))
+            columns |= {key: ColumnBuilder([None] * len(lines)) for key in record.keys() - columns.keys()}
+            for key, builder in columns.items():
+                builder.add(record.get(key))
             lines.append(number)
-    header = tuple(sorted(values))  # as the keys come in any order
 
-    def read(wanted: Wanted) -> Mapping[str, Column]:
-        return {name: code_values(values[name]) for name in wanted.names}
+    def read(wanted: Wanted) -> Columns:
+        return {name: columns[name].column() for name in wanted}
 
-    return Table(source, header, read, lambda: lines, source.row(1))
-
-
-def _open_parquet(source: Source) -> Table:
-    with source.open_binary() as stream, _arrow_errors(source):
-        header = _check_parquet(source, stream).schema_arrow.names
-
-    def read(wanted: Wanted) -> Mapping[str, Column]:
-        with source.open_binary() as stream, _arrow_errors(source):
-            table = _check_parquet(source, stream).read(columns=list(wanted.names))
-            table.validate(full=True)  # a broken file may name texts that it does not have
-            return {name: arrow_column(table.column(name)) for name in wanted.names}
-
-    return Table(source, tuple(header), read, lambda: count(1), str(source.path))
+    return Table(source, tuple(sorted(columns)), read, source.row(1), lambda: lines)  # keys come in any order
 
 
-def _check_parquet(source: Source, stream: IO[bytes]) -> ParquetFile:
-    """Open a Parquet file, as far as its `UnpackingBudget` reaches."""
+def _open_parquet(source: Source, fits: HeaderTest) -> Table:
+    header, _ = _read_parquet(source, {})
+    return Table(source, tuple(header), lambda wanted: _read_parquet(source, wanted)[1], str(source.path))
+
+
+def _read_parquet(source: Source, wanted: Wanted) -> tuple[list[str], dict[str, Column]]:
+    """The names of all columns of a Parquet file, and the wanted columns, as far as its `UnpackingBudget` reaches."""
+    import pyarrow
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(stream)
-    texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
-    # Not the sizes of the columns: to ask for a broken column ends the process (pyarrow 26).
-    groups = (file.metadata.row_group(group) for group in range(file.metadata.num_row_groups))
-    unpacked = sum(group.total_byte_size for group in groups)
-    source.unpacking_budget.require(rows=file.metadata.num_rows // COLUMN_ROWS_PER_ROW, unpacked=unpacked)
-    # A text that is there often is held once.
-    return parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
-
-
-@contextmanager
-def _arrow_errors(source: Source) -> Iterator[None]:
-    """What pyarrow makes of broken files: its own errors, and those of values that Python cannot hold."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OverflowError, ValueError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"is broken Parquet ({reason})", where=source.path) from None
-
-
-def open_arrow(data: object, place: Source) -> Table:
-    """The table of an object with `__arrow_c_stream__`; `place` is what errors name."""
-    import pyarrow
-
-    table = pyarrow.table(data)
-
-    def read(wanted: Wanted) -> Mapping[str, Column]:
-        return {name: arrow_column(table.column(name)) for name in wanted.names}
-
-    return Table(place, tuple(table.column_names), read, lambda: count(1), str(place.path))
+    with source.open_binary() as stream:
+        try:
+            file = parquet.ParquetFile(stream)
+            texts = [column.name for column in file.schema if column.physical_type == "BYTE_ARRAY"]
+            # Not the sizes of the columns: to ask for a broken column ends the process (pyarrow 26).
+            groups = (file.metadata.row_group(group) for group in range(file.metadata.num_row_groups))
+            unpacked = sum(group.total_byte_size for group in groups)
+            source.unpacking_budget.require(rows=file.metadata.num_rows // COLUMN_ROWS_PER_ROW, unpacked=unpacked)
+            # A text that is there often is held once.
+            file = parquet.ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
+            table = file.read(columns=list(wanted))
+            table.validate(full=True)  # a broken file may name texts that it does not have
+            return file.schema_arrow.names, {name: arrow_column(table.column(name)) for name in wanted}
+        except (pyarrow.ArrowException, OverflowError, ValueError, OSError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"is broken Parquet ({reason})", where=source.path) from None

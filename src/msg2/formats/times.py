@@ -4,15 +4,19 @@ What a number means must not depend on the row: a file that writes its times in 
 event logs are whole microseconds since 1970.
 """
 
-from __future__ import annotations
-
+import math
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from msg2.errors import InputError
+from msg2.formats.tables import CodedColumn, Columns
 from msg2.text import short_repr
 
 _CLOCK = re.compile(r"(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2}(?:[.,]\d{1,9})?)")
@@ -50,130 +54,130 @@ def parse_clock(text: str) -> float | None:
     return round((int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds)) * 1e6) / 1e6
 
 
-@dataclass(slots=True)
-class NumberParser:
-    """Parses the numbers of one table, and notes how they are written."""
+def parse_numbers(
+    columns: Columns, separator: str, milliseconds: Collection[str]
+) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
+    """The numbers in some columns, by role: times in seconds, NaN for empty cells; and what was assumed of them.
 
-    separator: str  # what separates the cells of a text; empty where cells are numbers already
-    milliseconds: Collection[str] = ()  # the roles whose columns are in milliseconds
-    _notation: str | None = None  # how the times so far are written, in words
-    _mark: str = ""  # the decimal mark of the numbers so far
+    `separator` is that of a table of text, whose numbers are texts; `milliseconds` are the roles that are in these.
+    """
+    numbers: dict[str, NDArray[np.float64]] = {}
+    marks: set[str] = set()
+    notations: set[str] = set()
+    for role, column in columns.items():
+        unit = "in milliseconds" if role in milliseconds else "in seconds"
+        code: NDArray[np.int32] | slice = slice(None)
+        if isinstance(column, CodedColumn):
+            cells = [_parse_cell(role, cell, separator) for cell in column.values]
+            values, code = np.array([value for value, _ in cells], np.float64), column.code
+            missing = np.array([value is None for value, _ in cells], np.bool_)
+            marks |= {mark for _, mark in cells}
+            written = {"with colons" if mark == ":" else unit for value, mark in cells if value}  # 0 is 0 in any unit
+        elif column.dtype.kind == "M":
+            raise InputError(f"the {role} {str(column.data[-1])!r} is not a number")
+        else:
+            values, missing = column.data.astype(np.float64), np.ma.getmaskarray(column)
+            written = {unit} if values.any() else set()
+        if not np.isfinite(values[~missing]).all():
+            raise InputError(f"the {role} {values[code][-1]} is not a finite number")
+        if role != "confidence":
+            notations |= written
+            values = values / 1000 if "in milliseconds" in written else values
+        numbers[role] = (np.where(missing, np.nan, values) if missing.any() else values)[code]
+    if {",", "."} <= marks:
+        hint = "write all numbers of a file with a decimal point"
+        raise InputError("numbers are written with decimal commas and with decimal points", hint=hint)
+    if len(notations) > 1:
+        hint = "write all times of a file in the same way"
+        raise InputError(f"times are written {' and '.join(sorted(notations))}", hint=hint)
+    commas = ["numbers have a decimal comma"] * ("," in marks)
+    return numbers, [*commas, *["times with colons are m:ss or h:mm:ss"] * ("with colons" in notations)]
 
-    @property
-    def assumptions(self) -> list[str]:
-        """How numbers were understood, where that is not by the rules of the format."""
-        commas = ["numbers have a decimal comma"] * (self._mark == ",")
-        return [*commas, *["times with colons are m:ss or h:mm:ss"] * (self._notation == "with colons")]
 
-    def parse(self, role: str, cell: object) -> float | None:
-        """The confidence, or the time in seconds, in a cell; None of an empty one."""
-        if role == "confidence":
-            return self._parse_number(role, cell)
-        seconds = parse_clock(cell.strip()) if isinstance(cell, str) and self.separator else None
-        notation = "with colons" if seconds is not None else self.unit(role)
-        if seconds is None:
-            seconds = self._parse_number(role, cell)
-        if seconds:  # nothing is nothing in any unit
-            self.require_notation(role, cell, notation)
-        return seconds / 1000 if seconds and notation == "in milliseconds" else seconds
-
-    def unit(self, role: str) -> str:
-        """The unit of numbers in a column of times, in words."""
-        return "in milliseconds" if role in self.milliseconds else "in seconds"
-
-    def require_notation(self, role: str, cell: object, notation: str) -> None:
-        """Refuse a time that is written in another way than those before it."""
-        if self._notation not in (None, notation):
-            what = f"the {role} {short_repr(str(cell))} is written {notation}, the times above {self._notation}"
-            raise InputError(what, hint="write all times of a file in the same way")
-        self._notation = notation
-
-    def _parse_number(self, name: str, cell: object) -> float | None:
-        if cell is None:
-            return None
-        if isinstance(cell, str) and self.separator:
-            return self._parse_text(name, cell.strip())
+def _parse_cell(role: str, cell: object, separator: str) -> tuple[float | None, str]:
+    """The number in a cell, None in an empty one, and the mark in it: a colon, a decimal comma or point, or nothing."""
+    if cell is None or (isinstance(cell, str) and separator and not cell.strip()):
+        return None, ""
+    if not (isinstance(cell, str) and separator):
         if not isinstance(cell, int | float) or isinstance(cell, bool):
-            raise InputError(f"the {name} {short_repr(str(cell))} is not a number")
+            raise InputError(f"the {role} {short_repr(str(cell))} is not a number")
         try:
-            return float(cell)
+            return float(cell), ""
         except OverflowError:
-            return float("inf")  # Segment says what is wrong with it
-
-    def _parse_text(self, name: str, text: str) -> float | None:
-        if not text:
-            return None
-        comma = _DECIMAL_COMMA.fullmatch(text)
-        thousands = comma is not None and len(comma[1]) == 3 and not text.lstrip("+-").startswith("0,")
-        if thousands and not self.separator.startswith(";"):
-            hint = "write 1500, or 1.5 with a decimal point"
-            raise InputError(f"the {name} {short_repr(text)} has a decimal comma or is in thousands", hint=hint)
-        mark = "," if comma else "." if "." in text else ""
-        if mark and self._mark not in ("", mark):
-            what = f"the {name} {short_repr(text)} has another decimal mark than the numbers above"
-            raise InputError(what, hint="write all numbers of a file with a decimal point")
-        self._mark = mark or self._mark
-        try:
-            if "_" not in text:  # float() takes 1_000, a table does not
-                return float(text.replace(",", ".") if comma else text)
-        except ValueError:
-            pass
-        hint = "give seconds with a decimal point, such as 90.5, or 1:30.5"
-        if name == "confidence":
-            hint = "give a number in 0 … 1"
-        elif re.fullmatch(r"\d+:\d+:\d+[:;]\d+", text):
-            hint = "times with frames have no length of their own: write 0:01:30.5, or seconds such as 90.5"
-        elif re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}", text):
-            hint = "is it an event log? then say so: --columns case=…,activity=…,time=…"
-        raise InputError(f"the {name} {short_repr(text)} is not a number", hint=hint)
+            return math.inf, ""
+    text = cell.strip()
+    if ":" in text and role != "confidence" and (seconds := parse_clock(text)) is not None:
+        return seconds, ":"
+    comma = _DECIMAL_COMMA.fullmatch(text)
+    thousands = comma is not None and len(comma[1]) == 3 and not text.lstrip("+-").startswith("0,")
+    if thousands and not separator.startswith(";"):
+        hint = "write 1500, or 1.5 with a decimal point"
+        raise InputError(f"the {role} {short_repr(text)} has a decimal comma or is in thousands", hint=hint)
+    with suppress(ValueError):
+        if "_" not in text:  # float() takes 1_000, a table does not
+            return float(text.replace(",", ".") if comma else text), "," if comma else "." if "." in text else ""
+    hint = "give seconds with a decimal point, such as 90.5, or 1:30.5"
+    if role == "confidence":
+        hint = "give a number in 0 … 1"
+    elif re.fullmatch(r"\d+:\d+:\d+[:;]\d+", text):
+        hint = "times with frames have no length of their own: write 0:01:30.5, or seconds such as 90.5"
+    elif re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4}", text):
+        hint = "is it an event log? then say so: --columns case=…,activity=…,time=…"
+    raise InputError(f"the {role} {short_repr(text)} is not a number", hint=hint)
 
 
 # -- points in time ---------------------------------------------------------------------------------------------
 
 
-def parse_timestamp(text: str, day_first: bool | None = None) -> tuple[str, int]:
-    """How a point in time is written, in words, and its microseconds since 1970."""
-    text = text.strip()
-    if text[4:5] != "-" and _NUMBER.fullmatch(text):
-        number = Decimal(text)
-        _, unit, kind = next(entry for entry in _UNITS if abs(number) < entry[0])
-        if abs(number * unit) >= 2**63:
-            raise InputError(f"the time {short_repr(text)} is too far from 1970")
-        return kind, int(number * unit)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        date = _parse_date(text, day_first)
-        if date is None:
-            hint = "write times as 2024-05-01T12:00:00+02:00, or as seconds since 1970"
-            raise InputError(f"the time {short_repr(text)} is not a point in time", hint=hint) from None
-        time = date
-    if time.tzinfo is None:
-        return "times without a time zone", (time.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-    return "times with a time zone", (time - _EPOCH) // _MICROSECOND
+@dataclass(slots=True)
+class TimestampParser:
+    """Parses the points in time of one log, which are all written in the same way."""
+
+    day_first: bool | None = None  # of dates such as 5/6/2024; see `find_day_first`
+    kind: str | None = None  # how those so far are written, in words
+
+    def parse(self, text: str) -> int:
+        """Microseconds since 1970."""
+        plain = text.strip()
+        if plain[4:5] != "-" and _NUMBER.fullmatch(plain):
+            number = Decimal(plain)
+            _, unit, kind = next(entry for entry in _UNITS if abs(number) < entry[0])
+            microseconds = int(number * unit)
+            if abs(number * unit) >= 2**63:
+                raise InputError(f"the time {short_repr(plain)} is too far from 1970")
+        else:
+            try:
+                time = datetime.fromisoformat(plain)
+            except ValueError:
+                time = _parse_date(plain, self.day_first)
+            kind = f"times {'without' if time.tzinfo is None else 'with'} a time zone"
+            microseconds = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+        if self.kind not in (None, kind):
+            what = f"the time {short_repr(text)} is one of {kind}, those above are {self.kind}"
+            raise InputError(what, hint="write all times of a file in the same way")
+        self.kind = kind
+        return microseconds
 
 
-def _parse_date(text: str, day_first: bool | None) -> datetime | None:
-    """The point in time of a date as a spreadsheet writes it; None where the text is something else."""
+def _parse_date(text: str, day_first: bool | None) -> datetime:
+    """The point in time of a date as a spreadsheet writes it."""
     date = _DATE.fullmatch(text)
-    if date is None or (len(date["a"]) == 4) == (len(date["c"]) == 4):
-        return None
-    year, month, day = date.group("a", "b", "c")
-    if len(year) < 4:
-        if day_first is None and (day_first := _day_first(date)) is None:
-            what = f"the time {short_repr(text)} may have the day first or the month"
-            raise InputError(what, hint="no row of the file tells; write times as 2024-05-01 12:00:00")
-        day, month, year = date.group("a", "b", "c") if day_first else date.group("b", "a", "c")
-    hour = int(date["hour"] or 0)
-    if date["half"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + 12 * (date["half"].lower() == "pm")
-    clock = (hour, int(date["minute"] or 0), int(date["second"] or 0), int((date["fraction"] or "0")[:6].ljust(6, "0")))
-    try:
-        return datetime(int(year), int(month), int(day), *clock)
-    except ValueError:
-        return None
+    if date is not None and (len(date["a"]) == 4) != (len(date["c"]) == 4):
+        year, month, day = date.group("a", "b", "c")
+        if len(year) < 4:
+            if day_first is None and (day_first := _day_first(date)) is None:
+                what = f"the time {short_repr(text)} may have the day first or the month"
+                raise InputError(what, hint="no row of the file tells; write times as 2024-05-01 12:00:00")
+            day, month, year = date.group("a", "b", "c") if day_first else date.group("b", "a", "c")
+        hour = int(date["hour"] or 0)
+        if date["half"]:  # 12 is before 1; what is no hour of half a day is none of a day
+            hour = hour % 12 + 12 * (date["half"].lower() == "pm") if 1 <= hour <= 12 else 24
+        clock = (hour, int(date["minute"] or 0), int(date["second"] or 0))
+        with suppress(ValueError):
+            fraction = (date["fraction"] or "0")[:6].ljust(6, "0")
+            return datetime(int(year), int(month), int(day), *clock, int(fraction))
+    hint = "write times as 2024-05-01T12:00:00+02:00, or as seconds since 1970"
+    raise InputError(f"the time {short_repr(text)} is not a point in time", hint=hint)
 
 
 def _day_first(date: re.Match[str]) -> bool | None:

@@ -3,10 +3,11 @@
 Documents that define entities are refused: they are how a small file becomes a large one, or reads another file.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+import codecs
+import re
+from collections.abc import Callable
 from typing import NoReturn, TypeAlias
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from msg2.errors import InputError
@@ -15,53 +16,59 @@ from msg2.formats.source import Source
 from msg2.text import short_repr
 
 CHUNK = 64 * 1024
+_ROOT = re.compile(r"(?s)(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?>)*+<([\w.:-]+)[\s/>]")
+"""What may stand before the outermost element, and its name; names of other encodings are not those that msg2 reads."""
 MAX_DEPTH = 100  # elements within elements; the formats that we read have up to ten
-_TOO_LONG = "has a value of more than {:,} characters"
 
-StartHandler: TypeAlias = Callable[[str, dict[str, str]], object]
-"""Is called with the name and the attributes of an element that begins."""
-TextHandler: TypeAlias = Callable[[str], object]
-"""Is called with a text: the name of an element that ends, or what stands between elements."""
+StartHandler: TypeAlias = Callable[[int, str, dict[str, str]], object]
+"""Is called with the depth of an element that begins, from 1, its name and its attributes."""
+EndHandler: TypeAlias = Callable[[int, str, int], object]
+"""Is called with the depth of an element that ends, its name and the line."""
 
 
 def root_name(source: Source) -> str | None:
     """The name of the outermost element; None where the file does not begin as XML."""
-    if not source.head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<"):
-        return None
-
-    def stop(name: str, attributes: dict[str, str]) -> None:
-        raise _RootReached(name)
-
-    for encoding in (None, "iso-8859-1"):  # the second where Python does not know its own: who reads it will say so
-        parser = expat.ParserCreate(encoding)
-        parser.StartElementHandler = stop
-        try:
-            parser.Parse(source.head)
-        except _RootReached as root:
-            return str(root)
-        except (LookupError, ValueError):
-            continue
-        except expat.ExpatError:
-            pass
-        break
-    return None
+    head = source.head.removeprefix(codecs.BOM_UTF8)
+    match = _ROOT.match(head.decode("utf-16" if b"\0" in head[:4] else "latin-1", "replace"))
+    return match[1] if match else None
 
 
-class _RootReached(Exception):  # noqa: N818
-    """Ends the reading once the outermost element is known."""
-
-
-def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextHandler | None = None) -> None:
+def parse_xml(
+    source: Source, start: StartHandler, end: EndHandler, text: Callable[[str], object] | None = None
+) -> None:
     """Call the handlers for every element of a file, in its order."""
-    parser = _make_parser(start, end, text)
-    fed = 0
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    depth = length = fed = 0
+
+    def start_element(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, length
+        depth, length = depth + 1, 0
+        if depth > MAX_DEPTH:
+            raise InputError(f"is nested more than {MAX_DEPTH} levels deep")
+        start(depth, name, attributes)
+
+    def end_element(name: str) -> None:
+        nonlocal depth
+        end(depth, name, parser.CurrentLineNumber)
+        depth -= 1
+
+    def add_text(piece: str) -> None:
+        nonlocal length
+        length += len(piece)
+        _require_short(length)
+        if text is not None:
+            text(piece)
+
+    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
+    parser.CharacterDataHandler = None if text is None else add_text
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refuse_entity
     try:
         with source.open_binary() as stream:
             while chunk := stream.read(CHUNK):
                 parser.Parse(chunk)
                 fed += len(chunk)
-                if fed - parser.CurrentByteIndex > source_module.MAX_LINE:
-                    raise InputError(_TOO_LONG.format(source_module.MAX_LINE))
+                _require_short(fed - parser.CurrentByteIndex)
             parser.Parse(b"", True)
     except expat.ExpatError as error:
         what = f"is not valid XML: {expat.errors.messages[error.code]} (column {error.offset + 1})"
@@ -69,43 +76,13 @@ def parse_xml(source: Source, start: StartHandler, end: TextHandler, text: TextH
     except InputError as error:
         raise error.at(source.row(parser.CurrentLineNumber)) from None
     except (LookupError, ValueError) as error:
-        if isinstance(error, KeyError | IndexError):  # of a handler
-            raise
         what = f"is XML in an encoding that cannot be read ({error})"
         raise InputError(what, where=source.path, hint="save it as UTF-8") from None
 
 
-def _make_parser(start: StartHandler, end: TextHandler, text: TextHandler | None) -> expat.XMLParserType:
-    depth = length = 0
-
-    def start_element(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth, length
-        depth, length = depth + 1, 0
-        if depth > MAX_DEPTH:
-            raise InputError(f"is nested more than {MAX_DEPTH} levels deep")
-        start(name, attributes)
-
-    def end_element(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        end(name)
-
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
-    if text is not None:
-
-        def add_text(piece: str) -> None:
-            nonlocal length
-            length += len(piece)
-            if length > source_module.MAX_LINE:
-                raise InputError(_TOO_LONG.format(source_module.MAX_LINE))
-            text(piece)
-
-        parser.CharacterDataHandler = add_text
-    parser.EntityDeclHandler = _refuse_entity
-    parser.ExternalEntityRefHandler = _refuse_entity
-    return parser
+def _require_short(length: int) -> None:
+    if length > source_module.MAX_LINE:
+        raise InputError(f"has a value of more than {source_module.MAX_LINE:,} characters")
 
 
 def _refuse_entity(name: str, *details: object) -> NoReturn:
@@ -113,8 +90,26 @@ def _refuse_entity(name: str, *details: object) -> NoReturn:
     raise InputError(what, hint="msg2 reads no XML with entities of its own; write out what they stand for")
 
 
-def require_attribute(attributes: Mapping[str, str], name: str, element: str) -> str:
+def parse_children(source: Source, handle: Callable[[Element], object]) -> None:
+    """Call a function for every element directly in the outermost one, once it is complete; none is kept."""
+    builder, outermost = TreeBuilder(), [Element("")]
+
+    def start(depth: int, name: str, attributes: dict[str, str]) -> None:
+        element = builder.start(name, attributes)
+        if depth == 1:
+            outermost[0] = element
+
+    def end(depth: int, name: str, line: int) -> None:
+        element = builder.end(name)
+        if depth == 2:
+            outermost[0].clear()
+            handle(element)
+
+    parse_xml(source, start, end, builder.data)
+
+
+def require_attribute(element: Element, name: str) -> str:
     """One attribute of an element, which must have it."""
-    if name not in attributes:
-        raise InputError(f"<{element}> has no attribute {name!r}")
-    return attributes[name]
+    if name not in element.attrib:
+        raise InputError(f"<{element.tag}> has no attribute {name!r}")
+    return element.attrib[name]

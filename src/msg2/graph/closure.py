@@ -1,4 +1,4 @@
-"""Transitive closure and reduction: of relations between steps as Boolean matrices, and of preconditions.
+"""Relations between steps: transitive closure and reduction, of preconditions too, and the kind of every pair.
 
 A relation is a matrix of shape (steps, steps) in which [a, b] is True where a comes before b. Reducing a precondition
 drops what the other conditions already imply: the reachable states stay, not the function on all 2^N vectors.
@@ -7,9 +7,9 @@ drops what the other conditions already imply: the reachable states stay, not th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -60,31 +60,18 @@ def depths(relation: Relation) -> NDArray[np.int64]:
 
 
 def clique_cover(pairs: Iterable[tuple[_Item, _Item]]) -> tuple[tuple[_Item, ...], ...]:
-    """Cover all pairs with groups in which everything is paired with everything, each as large as possible.
-
-    >>> clique_cover([("a", "b"), ("b", "c"), ("a", "c"), ("c", "d")])
-    (('a', 'b', 'c'), ('c', 'd'))
-    """
+    """Cover all pairs with groups in which everything is paired with everything, each as large as possible."""
     linked = {frozenset(pair) for pair in pairs}
     names = sorted({name for pair in linked for name in pair})
     groups: list[tuple[_Item, ...]] = []
     for a, b in combinations(names, 2):
-        if {a, b} not in linked or any(a in group and b in group for group in groups):
-            continue
-        group = [a, b]
-        for name in names:
-            if all({name, member} in linked for member in group):
-                group.append(name)
-        groups.append(tuple(sorted(group)))
+        if {a, b} in linked and not any(a in group and b in group for group in groups):
+            group = [a, b]
+            for name in names:
+                if all({name, member} in linked for member in group):
+                    group.append(name)
+            groups.append(tuple(sorted(group)))
     return tuple(groups)
-
-
-def necessary_steps(steps: Iterable[Step], preconditions: Mapping[Step, Formula]) -> dict[Step, frozenset[Step]]:
-    """Find for every step those that must come first, whichever way is taken."""
-    required: dict[Step, frozenset[Step]] = {}
-    for name in steps:
-        required[name] = required_steps(preconditions.get(name, TRUE), required)
-    return required
 
 
 def required_steps(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> frozenset[Step]:
@@ -128,13 +115,6 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
     """Drop the pairs of the order that already follow from the rest of the graph.
 
     A pair [a, c] follows only where every run with a and c has a step between them that implies it.
-
-    >>> from msg2.graph import SubtaskGraph
-    >>> order = [("a", "b"), ("b", "c"), ("a", "c")]
-    >>> reduce_order(SubtaskGraph("t", "abc", {}, order=order))
-    (('a', 'b'), ('b', 'c'))
-    >>> reduce_order(SubtaskGraph("t", "abc", {}, order=order, optional="b"))
-    (('a', 'b'), ('a', 'c'), ('b', 'c'))
     """
     index, kinds = graph.index, graph.pair_kinds
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
@@ -147,3 +127,66 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
         if replace(graph, order=fewer).kind(*pair) != "free":
             kept = fewer
     return kept
+
+
+@dataclass(frozen=True, eq=False)
+class PairKinds:
+    """What a graph says about every ordered pair (a, b) of N steps, as three relations of shape (N, N).
+
+    The kind of a pair speaks of all runs that the graph allows:
+
+    - `needs`: every run with b has a before it;
+    - `after`: every run with both has a first, but b does not need a; `before` is this or `needs`;
+    - `exclusive`: no run has both;
+    - `free`: none of these.
+    """
+
+    steps: tuple[Step, ...]
+    needs: Relation
+    before: Relation
+    exclusive: Relation
+
+    def among(self, steps: Sequence[Step]) -> Relation:
+        """`before` of some of the steps, in their order."""
+        places = [self.steps.index(name) for name in steps]
+        return self.before[np.ix_(places, places)]
+
+
+def find_pair_kinds(graph: SubtaskGraph) -> PairKinds:
+    """What the graph says about every pair of steps."""
+    different = ~np.eye(len(graph.steps), dtype=np.bool_)
+    exclusive = graph.relation(pair for group in graph.exclusive for pair in permutations(group, 2))
+    while exclusive.any():
+        wider = _follow(graph, exclusive)
+        wider = (wider | wider.T) & different
+        if (wider == exclusive).all():
+            break
+        exclusive = wider
+    needs = graph.relation((earlier, name) for name, needed in graph.necessary.items() for earlier in needed)
+    always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
+    before = needs | graph.relation(graph.order)
+    while True:
+        # a, x, b in this order, and x is in every run with b, or in every run at all.
+        wider = before | (before.astype(np.float32) @ (before & (needs | always[:, None])).astype(np.float32) > 0)
+        # A step comes before an OR where it comes before, is or rules out every branch.
+        wider = _follow(graph, wider | exclusive | ~different) & different & ~exclusive
+        if (wider == before).all():
+            return PairKinds(graph.steps, needs & ~exclusive, before, exclusive)
+        before = wider
+
+
+def _follow(graph: SubtaskGraph, relation: Relation) -> Relation:
+    """A relation to steps, and what it says of the steps that need them: as of some of an AND, of all of an OR."""
+
+    def column(formula: Formula) -> NDArray[np.bool_]:
+        if formula.kind == "step":
+            return relation[:, graph.index[formula.name]]
+        if formula.kind not in ("all", "any"):
+            return np.zeros(len(relation), dtype=np.bool_)
+        parts = np.stack([column(operand) for operand in formula.operands])
+        return np.asarray(parts.any(axis=0) if formula.kind == "all" else parts.all(axis=0))
+
+    wider = relation.copy()
+    for name, formula in graph.preconditions.items():
+        wider[:, graph.index[name]] |= column(formula)
+    return wider

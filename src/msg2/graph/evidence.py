@@ -2,8 +2,7 @@
 
 Graph files may come from elsewhere and may hold keys of their own, so reading is tolerant: unknown keys are ignored, a
 value of the wrong type counts as absent, and nothing here raises an exception. The types below say what is right;
-pydantic reads by them, and writes them into the JSON Schema of the file. It is imported on first use, because it takes
-as long to import as the rest of this package.
+pydantic reads by them, and writes them into the JSON Schema of the file.
 
 `related_pairs` lists what a graph says of pairs of steps as rows: every edge and exclusive pair with its support.
 """
@@ -11,65 +10,52 @@ as long to import as the rest of this package.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError, WrapValidator
+from pydantic_core import PydanticOmit, PydanticUseDefault
 
 from msg2.graph.formula import Formula, FormulaKind
 from msg2.task import Step
 
 if TYPE_CHECKING:
-    from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter
-    from pydantic_core import CoreSchema
-
     from msg2.graph.graph import SubtaskGraph
 
 EdgeKind: TypeAlias = Literal["needs", "after"]
 """What an edge says: `after` needs `before`, or comes after it where both are done."""
 PairKind: TypeAlias = EdgeKind | Literal["exclusive", "free"]
-"""What a graph says of an ordered pair of steps; see `msg2.graph.pair_kinds`."""
+"""What a graph says of an ordered pair of steps; see `msg2.graph.closure.PairKinds`."""
 PAIR_KINDS: tuple[PairKind, ...] = ("needs", "after", "exclusive", "free")
 
 
-class _AsItIs:
-    """Has pydantic take a value as it is, within bounds, or not at all: "3" is no number, and true none either."""
+def _unless_valid(otherwise: type[Exception]) -> WrapValidator:
+    """Have pydantic do something else than complain about a wrong value."""
 
-    def __init__(self, **bounds: float) -> None:
-        self.bounds = bounds
+    def read(value: object, validate: Callable[[object], object]) -> object:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise otherwise from None
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> dict[str, object]:
-        return {**handler(source), "strict": True, **self.bounds}
-
-
-class _OrElse:
-    """Has pydantic use a default in the place of a wrong value, or leave a wrong entry of a mapping out."""
-
-    def __init__(self, default: Callable[[], object] | None = None) -> None:
-        self.default = default
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core.core_schema import with_default_schema
-
-        if self.default is None:
-            return with_default_schema(handler(source), on_error="omit")
-        return with_default_schema(handler(source), default_factory=self.default, on_error="default")
+    return WrapValidator(read)
 
 
-_NONE, _EMPTY, _OMIT = _OrElse(type(None)), _OrElse(dict), _OrElse()
-_Finite: TypeAlias = Annotated[float, _AsItIs(gt=-(2.0**63), lt=2.0**63)]
-_Videos: TypeAlias = Annotated[int, _AsItIs(ge=0, lt=2**63)]
-CountOrNone: TypeAlias = Annotated[_Videos | None, _NONE]
-NumberOrNone: TypeAlias = Annotated[_Finite | None, _NONE]
-NamesOrNone: TypeAlias = Annotated[tuple[str, ...] | None, _NONE]
-_DESCRIBED: ConfigDict = {"use_attribute_docstrings": True}
+_OR_DEFAULT, _OR_OMITTED = _unless_valid(PydanticUseDefault), _unless_valid(PydanticOmit)
+_Finite: TypeAlias = Annotated[float, Strict(), Field(gt=-(2.0**63), lt=2.0**63)]
+_Videos: TypeAlias = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+CountOrNone: TypeAlias = Annotated[_Videos | None, _OR_DEFAULT]
+NumberOrNone: TypeAlias = Annotated[_Finite | None, _OR_DEFAULT]
+NamesOrNone: TypeAlias = Annotated[tuple[str, ...] | None, _OR_DEFAULT]
+_CONFIG = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
     """The videos behind one edge; absent where the evidence does not say."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
 
     before: CountOrNone = None
     """Videos in which the edge's first step comes before its second."""
@@ -77,13 +63,13 @@ class Support:
     """Videos that order the two steps, either way round."""
     lacking: CountOrNone = None
     """Videos with the edge's second step that lack its first."""
-    weak: Annotated[bool, _AsItIs(), _OrElse(bool)] = False
+    weak: Annotated[bool, Strict(), _OR_DEFAULT] = False
     """Whether these videos are so few that the edge may be chance."""
     probability: NumberOrNone = None
     """Share of the bootstrap samples whose graph has this order, directly or through other steps."""
     direct: NumberOrNone = None
     """Share of the bootstrap samples whose graph has this edge itself."""
-    kinds: Annotated[Mapping[PairKind, _Finite] | None, _NONE] = None
+    kinds: Annotated[Mapping[PairKind, _Finite] | None, _OR_DEFAULT] = None
     """Share of the bootstrap samples in which the pair is of each kind."""
     gain: NumberOrNone = None
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
@@ -109,14 +95,11 @@ class Support:
         >>> support.share, support.weak
         (0.94, False)
         """
-        return _readers()[0].validate_python(value if isinstance(value, Mapping) else {})
+        return _SUPPORT.validate_python(value if isinstance(value, Mapping) else {})
 
     def to_json(self) -> dict[str, object]:
         """The entry of an edge in a graph file: what is known, in a fixed order."""
-        counts = {"before": self.before, "together": self.together, "lacking": self.lacking, "weak": self.weak or None}
-        kinds = None if self.kinds is None else dict(self.kinds)
-        shares = {"probability": self.probability, "direct": self.direct, "kinds": kinds, "gain": self.gain}
-        return {key: value for key, value in (counts | shares).items() if value is not None}
+        return {key: value for key, value in asdict(self).items() if value is not None and value is not False}
 
 
 NO_SUPPORT = Support()
@@ -153,7 +136,7 @@ class LeftOut:
 class StepEvidence:
     """What the videos say about the precondition of one step; absent where the evidence does not say."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _DESCRIBED
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
 
     videos: CountOrNone = None
     """Videos with the step."""
@@ -167,17 +150,17 @@ class StepEvidence:
     """Some videos in which the precondition held."""
     violations: NamesOrNone = None
     """The videos in which it did not."""
-    runner_up: Annotated[RunnerUp | None, _NONE] = None
+    runner_up: Annotated[RunnerUp | None, _OR_DEFAULT] = None
     """The second best precondition."""
-    edges: Annotated[Mapping[Step, Annotated[Support, _OMIT]], _EMPTY] = field(default_factory=dict)
+    edges: Annotated[Mapping[Step, Annotated[Support, _OR_OMITTED]], _OR_DEFAULT] = field(default_factory=dict)
     """The support of each step in the precondition."""
-    optional: Annotated[LeftOut | None, _NONE] = None
+    optional: Annotated[LeftOut | None, _OR_DEFAULT] = None
     """Where the step is optional: how many videos do without it."""
     instead: NamesOrNone = None
     """Steps that take its place in other videos."""
-    exclusive: Annotated[Mapping[Step, Annotated[_Videos, _OMIT]], _EMPTY] = field(default_factory=dict)
+    exclusive: Annotated[Mapping[Step, Annotated[_Videos, _OR_OMITTED]], _OR_DEFAULT] = field(default_factory=dict)
     """Of each exclusive partner, the videos that show both."""
-    exclusive_probability: Annotated[Mapping[Step, Annotated[_Finite, _OMIT]], _OrElse(dict)] = field(
+    exclusive_probability: Annotated[Mapping[Step, Annotated[_Finite, _OR_OMITTED]], _OR_DEFAULT] = field(
         default_factory=dict
     )
     """Of each exclusive partner, the share of the bootstrap samples in which the two are exclusive."""
@@ -192,16 +175,10 @@ class StepEvidence:
         >>> evidence.holds, evidence.edges["heat pan"].weak, evidence.score
         (9, True, None)
         """
-        return _readers()[1].validate_python(value if isinstance(value, Mapping) else {})
+        return _STEP_EVIDENCE.validate_python(value if isinstance(value, Mapping) else {})
 
 
-@cache
-def _readers() -> tuple[TypeAdapter[Support], TypeAdapter[StepEvidence]]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Support), TypeAdapter(StepEvidence)
-
-
+_SUPPORT, _STEP_EVIDENCE = TypeAdapter(Support), TypeAdapter(StepEvidence)
 RelationKind: TypeAlias = EdgeKind | Literal["exclusive"]
 
 
@@ -246,7 +223,7 @@ def related_pairs(graph: SubtaskGraph) -> list[RelatedPair]:
     apart = sorted({pair for group in graph.exclusive for pair in combinations(group, 2)})
     rows = [
         *edge_pairs_with_support(graph),
-        *(_row(first, second, "exclusive", _exclusive_support(graph, first, second)) for first, second in apart),
+        *(_row(first, second, "exclusive", exclusive_support(graph, first, second)) for first, second in apart),
     ]
     return sorted(
         rows, key=lambda row: (row.confidence is None, row.weak, -(row.confidence or 0), -(row.together or 0))
@@ -262,7 +239,7 @@ def _row(before: Step, after: Step, kind: RelationKind, support: Support) -> Rel
     )
 
 
-def _exclusive_support(graph: SubtaskGraph, first: Step, second: Step) -> Support:
+def exclusive_support(graph: SubtaskGraph, first: Step, second: Step) -> Support:
     """The videos with either of two steps, and those of them with only one."""
     evidence, videos = graph.step_evidence(first), graph.step_evidence(second).videos
     both = evidence.exclusive.get(second)

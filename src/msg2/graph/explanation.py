@@ -25,17 +25,6 @@ def rules(graph: SubtaskGraph) -> Iterator[str]:
     """Say all that a graph says: what needs what, what comes after what, what excludes what, what may be left out.
 
     With bootstrap samples, each rule has the percentage of them that say the same.
-
-    >>> from msg2.graph import SubtaskGraph
-    >>> from msg2.graph.formula import step as s
-    >>> evidence = {"flip": {"edges": {"butter": {"probability": 0.8}}, "confidence": 0.95}}
-    >>> toast = SubtaskGraph("toast", ["heat", "butter", "flip"], {"flip": s("heat")}, None, evidence,
-    ...                      order=[("butter", "flip")], optional=["butter"])
-    >>> for rule in rules(toast):
-    ...     print(rule)
-    flip  needs  'heat' (95 %)
-    flip  comes after  'butter' (80 %), if done
-    may be left out:  butter
     """
     for name, formula in graph.preconditions.items():
         yield f"{name}  needs  {formula.to_english()}{_percent(graph.step_evidence(name).confidence)}"

@@ -14,20 +14,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from msg2.errors import InputError
 from msg2.task import Step
 from msg2.text import short_repr
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
 
 FormulaJson: TypeAlias = "bool | str | int | list[FormulaJson] | dict[str, FormulaJson]"
 """A formula in a graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
@@ -78,17 +76,12 @@ class Formula:
 
     def evaluate(self, completed: Set[Step]) -> bool:
         """f(c) where exactly the steps in `completed` are completed."""
-        match self.kind:
-            case "true":
-                return True
-            case "step":
-                return self.name in completed
-            case "not":
-                return not self.operands[0].evaluate(completed)
-            case "all":
-                return all(operand.evaluate(completed) for operand in self.operands)
-            case "any":
-                return any(operand.evaluate(completed) for operand in self.operands)
+        if self.kind == "step":
+            return self.name in completed
+        values = (operand.evaluate(completed) for operand in self.operands)
+        if self.kind == "not":
+            return not next(values)
+        return any(values) if self.kind == "any" else all(values)  # TRUE is "all" of nothing
 
     def evaluate_rows(self, completed: NDArray[np.bool_], steps: Sequence[Step]) -> NDArray[np.bool_]:
         """Evaluate f(c) for many completion vectors at once.
@@ -105,17 +98,13 @@ class Formula:
         array of bool, shape (rows,)
             Where the formula holds.
         """
-        match self.kind:
-            case "true":
-                return np.ones(len(completed), dtype=np.bool_)
-            case "step":
-                return completed[:, steps.index(self.name)]
-            case "not":
-                return ~self.operands[0].evaluate_rows(completed, steps)
-            case _:
-                values = np.stack([operand.evaluate_rows(completed, steps) for operand in self.operands])
-                result: NDArray[np.bool_] = np.all(values, axis=0) if self.kind == "all" else np.any(values, axis=0)
-                return result
+        if self.kind == "step":
+            return completed[:, steps.index(self.name)]
+        values = [operand.evaluate_rows(completed, steps) for operand in self.operands]
+        if self.kind == "not":
+            return ~values[0]
+        joined = np.stack(values or [np.ones(len(completed), dtype=np.bool_)])
+        return np.asarray(joined.any(axis=0) if self.kind == "any" else joined.all(axis=0))
 
     def substitute(self, values: Mapping[Step, bool]) -> Formula:
         """Fix some steps to truth values and simplify.
@@ -123,23 +112,14 @@ class Formula:
         >>> str(any_of([all_of([step("a"), step("b")]), step("c")]).substitute({"a": True, "c": False}))
         'b'
         """
-        formula = self
-        for name in sorted(self.steps & values.keys()):
-            formula = formula._substitute_one(name, values[name])
-        return formula
-
-    def _substitute_one(self, name: Step, value: bool) -> Formula:
-        if name not in self.steps:
+        if self.steps.isdisjoint(values):
             return self
-        match self.kind:
-            case "step":
-                return TRUE if value else FALSE
-            case "not":
-                return negation(self.operands[0]._substitute_one(name, value))
-            case "all":
-                return all_of(operand._substitute_one(name, value) for operand in self.operands)
-            case _:
-                return any_of(operand._substitute_one(name, value) for operand in self.operands)
+        if self.kind == "step":
+            return TRUE if values[self.name] else FALSE
+        operands = [operand.substitute(values) for operand in self.operands]
+        if self.kind == "not":
+            return negation(operands[0])
+        return all_of(operands) if self.kind == "all" else any_of(operands)
 
     def clauses(self) -> tuple[Formula, ...]:
         """The top-level conjuncts: all of them must hold. The null precondition has none."""
@@ -173,11 +153,8 @@ class Formula:
         >>> any_of([step("a"), step("b")]).text(or_=" or ", name=str.upper)
         'A or B'
         """
-        match self.kind:
-            case "true":
-                return "true"
-            case "step":
-                return name(self.name)
+        if not self.operands:
+            return name(self.name) if self.kind == "step" else "true"
         parts = []
         for operand in self.operands:
             text = operand.text(and_, or_, not_, name)
@@ -194,21 +171,14 @@ class Formula:
 
     def to_json(self, name: Callable[[Step], str | int] = str) -> FormulaJson:
         """The JSON value of the graph file: true, a name, {"all": [...]}, {"any": [...]} or {"not": F}."""
-        match self.kind:
-            case "true":
-                return True
-            case "step":
-                return name(self.name)
-            case "not":
-                return {"not": self.operands[0].to_json(name)}
-            case _:
-                return {self.kind: [operand.to_json(name) for operand in self.operands]}
+        if self.kind == "step":
+            return name(self.name)
+        inner = [operand.to_json(name) for operand in self.operands]
+        return {self.kind: inner[0] if self.kind == "not" else inner} if inner else True
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Let pydantic read formulas as `formula_from_json` does, and describe them in a JSON Schema."""
-        from pydantic_core import core_schema
-
         from msg2.graph.graph_file import FormulaValue
 
         return core_schema.no_info_plain_validator_function(
@@ -303,9 +273,8 @@ def formula_from_json(value: object, path: str = "$", steps: Set[Step] | None = 
                 raise InputError("must be a list with at least one formula", where=f"{path}.{kind}")
             operands = [formula_from_json(item, f"{path}.{kind}[{i}]", steps) for i, item in enumerate(inner)]
             return all_of(operands) if kind == "all" else any_of(operands)
-    raise InputError(
-        "is not a formula", where=path, hint='a formula is true, a step, {"all": [...]}, {"any": [...]} or {"not": F}'
-    )
+    hint = 'a formula is true, a step, {"all": [...]}, {"any": [...]} or {"not": F}'
+    raise InputError("is not a formula", where=path, hint=hint)
 
 
 def unmet_clauses(formula: Formula, completed: Set[Step]) -> tuple[Formula, ...]:
@@ -326,8 +295,13 @@ def disjunctive_normal_form(formula: Formula) -> tuple[Term, ...]:
     >>> [sorted(term) for term in disjunctive_normal_form(formula)]
     [[('a', True)], [('b', True)]]
     """
-    terms = [_drop_redundant_literals(term, formula) for term in _terms(formula)]
-    irredundant = list(dict.fromkeys(sorted(terms, key=_term_key)))
+    terms: set[Term] = set()
+    for term in _terms(formula):
+        for literal in sorted(term, key=lambda item: (item[1], item[0])):
+            if is_tautology(formula.substitute(dict(term - {literal}))):  # the others imply the formula already
+                term -= {literal}
+        terms.add(term)
+    irredundant = sorted(terms, key=_term_key)
     for term in sorted(irredundant, key=_term_key, reverse=True):
         others = [other for other in irredundant if other != term]
         if is_tautology(_disjunction(others).substitute(dict(term))):
@@ -378,14 +352,6 @@ def _terms(formula: Formula, value: bool = True) -> list[Term]:
     return sorted(product, key=_term_key)
 
 
-def _drop_redundant_literals(term: Term, formula: Formula) -> Term:
-    """`term` without the literals that it does not need in order to imply `formula`."""
-    for literal in sorted(term, key=lambda item: (item[1], item[0])):
-        if is_tautology(formula.substitute(dict(term - {literal}))):
-            term -= {literal}
-    return term
-
-
 def is_tautology(formula: Formula) -> bool:
     """Whether the formula is a tautology; ends at the first vector that it does not hold for."""
     match formula.kind:
@@ -415,6 +381,7 @@ def _factor(terms: Sequence[Term]) -> Formula:
     return any_of([all_of([_conjunction([common]), inside]), outside])
 
 
+@lru_cache(maxsize=10_000)
 def probability(formula: Formula) -> Fraction:
     """E_c[f(c)], the denominator of Eq. ilp-new.
 
@@ -422,7 +389,25 @@ def probability(formula: Formula) -> Fraction:
     >>> probability(all_of([step("a"), any_of([step("b"), step("c")])]))
     Fraction(3, 8)
     """
-    return _probability(formula, {})
+    match formula.kind:
+        case "true":
+            return Fraction(1)
+        case "step":
+            return Fraction(1, 2)
+        case "not":
+            return 1 - probability(formula.operands[0])
+    groups: list[list[Formula]] = []  # operands of different groups have no step in common
+    for operand in formula.operands:
+        linked = [group for group in groups if any(operand.steps & other.steps for other in group)]
+        groups = [group for group in groups if group not in linked] + [[operand, *chain.from_iterable(linked)]]
+    if len(groups) == 1:
+        shared = Counter(name for operand in formula.operands for name in operand.steps)
+        pivot = min(shared, key=lambda name: (-shared[name], name))
+        return sum(probability(formula.substitute({pivot: value})) for value in (True, False)) * Fraction(1, 2)
+    if formula.kind == "all":
+        return math.prod((probability(all_of(group)) for group in groups), start=Fraction(1))
+    # An OR fails where all its independent groups do.
+    return 1 - math.prod((1 - probability(any_of(group)) for group in groups), start=Fraction(1))
 
 
 def agreement(f: Formula, g: Formula) -> Fraction:
@@ -462,29 +447,3 @@ def are_equivalent(f: Formula, g: Formula) -> bool:
     True
     """
     return agreement(f, g) == 1
-
-
-def _probability(formula: Formula, memo: dict[Formula, Fraction]) -> Fraction:
-    match formula.kind:
-        case "true":
-            return Fraction(1)
-        case "step":
-            return Fraction(1, 2)
-        case "not":
-            return 1 - _probability(formula.operands[0], memo)
-    if formula in memo:
-        return memo[formula]
-    groups: list[list[Formula]] = []  # operands of different groups have no step in common
-    for operand in formula.operands:
-        linked = [group for group in groups if any(operand.steps & other.steps for other in group)]
-        groups = [group for group in groups if group not in linked] + [[operand, *chain.from_iterable(linked)]]
-    if len(groups) == 1:
-        shared = Counter(name for operand in formula.operands for name in operand.steps)
-        pivot = min(shared, key=lambda name: (-shared[name], name))
-        result = sum(_probability(formula.substitute({pivot: value}), memo) for value in (True, False)) * Fraction(1, 2)
-    elif formula.kind == "all":
-        result = math.prod((_probability(all_of(group), memo) for group in groups), start=Fraction(1))
-    else:  # an OR fails where all its independent groups do
-        result = 1 - math.prod((1 - _probability(any_of(group), memo) for group in groups), start=Fraction(1))
-    memo[formula] = result
-    return result

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import compress, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,18 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msg2.errors import InputError, errors_at, optional_dependency
-from msg2.graph.closure import (
-    Relation,
-    drop_implied,
-    necessary_steps,
-    reduce_order,
-    transitive_closure,
-    transitive_reduction,
-)
+from msg2.files import write_whole
+from msg2.graph import closure
+from msg2.graph.closure import Relation
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
 from msg2.graph.explanation import rules, sentences
 from msg2.graph.formula import TRUE, Formula, formula_from_json
-from msg2.graph.pair_kinds import PairKinds, pair_kinds
+from msg2.graph.graph_file import FORMAT, read_graph_file
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -39,9 +34,6 @@ if TYPE_CHECKING:
     import networkx
     import pandas  # type: ignore[import-untyped]
 
-FORMAT = "msg2.graph/2"
-OLD_FORMAT = "msg2.graph/1"
-"""Files of this format have preconditions only; they are read as such."""
 START, END = "START", "END"
 """The virtual steps before every first and after every last step, in edge scores."""
 
@@ -64,12 +56,12 @@ class SubtaskGraph:
     task: str
     steps: tuple[Step, ...]
     preconditions: Mapping[Step, Formula]
-    order: tuple[tuple[Step, Step], ...] = ()
-    exclusive: tuple[tuple[Step, ...], ...] = ()
-    optional: frozenset[Step] = frozenset()
-    repeats: Mapping[Step, float] = field(default_factory=dict)
-    method: Mapping[str, Any] = field(default_factory=dict)
-    evidence: Mapping[Step, object] = field(default_factory=dict)
+    order: tuple[tuple[Step, Step], ...]
+    exclusive: tuple[tuple[Step, ...], ...]
+    optional: frozenset[Step]
+    repeats: Mapping[Step, float]
+    method: Mapping[str, Any]
+    evidence: Mapping[Step, object]
 
     def __init__(
         self,
@@ -84,26 +76,23 @@ class SubtaskGraph:
         optional: Iterable[Step] = (),
         repeats: Mapping[Step, float] | None = None,
     ) -> None:
-        names, groups = list(steps), [list(group) for group in exclusive]
-        pairs = [(before, after) for before, after in order]
-        left_out, again = list(optional), dict(repeats or {})
+        names, left_out, again = list(steps), list(optional), dict(repeats or {})
+        pairs, groups = [(before, after) for before, after in order], [tuple(group) for group in exclusive]
         _check_names(names, preconditions, {"order": pairs, "exclusive": groups}, left_out, again)
         needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
-        values = {
-            "task": task,
-            "steps": ordered,
-            "preconditions": MappingProxyType({name: needed[name] for name in ordered if name in needed}),
-            "order": tuple(sorted(set(pairs))),
-            "exclusive": tuple(sorted({tuple(sorted(set(group))) for group in groups})),
-            "optional": frozenset(left_out),
-            "repeats": MappingProxyType({name: again[name] for name in ordered if name in again}),
-            "method": MappingProxyType(dict(method or {})),
-            "evidence": MappingProxyType(dict(evidence or {})),
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
+        self.__dict__.update(
+            task=task,
+            steps=ordered,
+            preconditions=MappingProxyType({name: needed[name] for name in ordered if name in needed}),
+            order=tuple(sorted(set(pairs))),
+            exclusive=tuple(sorted({tuple(sorted(set(group))) for group in groups})),
+            optional=frozenset(left_out),
+            repeats=MappingProxyType({name: again[name] for name in ordered if name in again}),
+            method=MappingProxyType(dict(method or {})),
+            evidence=MappingProxyType(dict(evidence or {})),
+        )
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -183,17 +172,22 @@ class SubtaskGraph:
         return related
 
     @cached_property
+    def necessary(self) -> Mapping[Step, frozenset[Step]]:
+        """For every step those that must come first, whichever way is taken."""
+        needed: dict[Step, frozenset[Step]] = {}
+        for name in self.steps:
+            needed[name] = closure.required_steps(self.preconditions.get(name, TRUE), needed)
+        return needed
+
+    @cached_property
     def required(self) -> frozenset[Step]:
         """The steps of every faultless run: neither optional nor in an exclusive group."""
         return frozenset(self.steps).difference(self.optional, *self.exclusive)
 
-    @cached_property
-    def pair_kinds(self) -> PairKinds:
-        """What the graph says about every pair of steps."""
-        return pair_kinds(self)
+    pair_kinds = cached_property(closure.find_pair_kinds)
 
     def kind(self, before: Step, after: Step) -> PairKind:
-        """Say how two steps are related: see `msg2.graph.pair_kinds`.
+        """Say how two steps are related: see `msg2.graph.closure.PairKinds`.
 
         Parameters
         ----------
@@ -205,7 +199,10 @@ class SubtaskGraph:
         PairKind
             "needs", "after", "exclusive" or "free".
         """
-        return self.pair_kinds.kind(before, after)
+        pair, kinds = (self.steps.index(before), self.steps.index(after)), self.pair_kinds
+        if kinds.exclusive[pair]:
+            return "exclusive"
+        return "needs" if kinds.needs[pair] else "after" if kinds.before[pair] else "free"
 
     def parents(self, step: Step) -> frozenset[Step]:
         """The steps in the step's precondition."""
@@ -213,8 +210,8 @@ class SubtaskGraph:
 
     def ancestors(self, step: Step) -> frozenset[Step]:
         """The steps from which `step` is reachable through any AND/OR node."""
-        parents = self.parents(step)
-        return parents.union(name for name in self.steps if self.ancestor_matrix[self.index[name], self.index[step]])
+        self.precondition(step)  # refuses what is no step
+        return frozenset(compress(self.steps, self.ancestor_matrix[:, self.index[step]]))
 
     @cached_property
     def layer(self) -> Mapping[Step, int]:
@@ -225,7 +222,7 @@ class SubtaskGraph:
     def ancestor_matrix(self) -> Relation:
         """R_G, shape (steps, steps): [a, b] is True when a is an ancestor of b (Eq. graphmetric)."""
         needs = self.relation((before, after) for after in self.steps for before in self.parents(after))
-        return transitive_closure(needs)
+        return closure.transitive_closure(needs)
 
     def relation(self, pairs: Iterable[tuple[Step, Step]]) -> Relation:
         """Pairs of steps as a matrix of shape (steps, steps)."""
@@ -292,7 +289,7 @@ class SubtaskGraph:
         Unlike `transitive_reduction` it asks neither for ORs nor for optional steps: human task graphs do not tell
         them apart, and edge scores compare with those.
         """
-        kept = np.argwhere(transitive_reduction(self.relation(self.edge_pairs())))
+        kept = np.argwhere(closure.transitive_reduction(self.relation(self.edge_pairs())))
         inner = frozenset((self.steps[before], self.steps[after]) for before, after in kept.tolist())
         return inner | self._end_pairs(inner) if ends else inner
 
@@ -308,30 +305,27 @@ class SubtaskGraph:
 
         It keeps the reachable states (what can be done in which order), not the function on all 2^N vectors.
         """
-        required = necessary_steps(self.steps, self.preconditions)
-        formulas = {name: drop_implied(formula, required) for name, formula in self.preconditions.items()}
+        formulas = {name: closure.drop_implied(formula, self.necessary) for name, formula in self.preconditions.items()}
         reduced = replace(self, preconditions=formulas)
-        return replace(reduced, order=reduce_order(reduced)) if self.order else reduced
+        return replace(reduced, order=closure.reduce_order(reduced)) if self.order else reduced
 
     def rename_steps(self, names: Mapping[Step, Step]) -> SubtaskGraph:
         """The same graph with other step names; steps not in `names` keep theirs."""
 
-        def renamed(group: Iterable[Step]) -> list[Step]:
-            return [names.get(name, name) for name in group]
+        def new(name: Step) -> Step:
+            return names.get(name, name)
 
+        formulas = {name: formula_from_json(formula.to_json(new)) for name, formula in self.preconditions.items()}
         return SubtaskGraph(
             self.task,
-            renamed(self.steps),
-            {
-                names.get(name, name): formula_from_json(formula.to_json(lambda step: names.get(step, step)))
-                for name, formula in self.preconditions.items()
-            },
+            map(new, self.steps),
+            {new(name): formula for name, formula in formulas.items()},
             self.method,
-            {names.get(name, name): _rename_evidence(entry, names) for name, entry in self.evidence.items()},
-            order=map(renamed, self.order),
-            exclusive=map(renamed, self.exclusive),
-            optional=renamed(self.optional),
-            repeats={names.get(name, name): share for name, share in self.repeats.items()},
+            {new(name): _rename_in_evidence(entry, names) for name, entry in self.evidence.items()},
+            order=[(new(before), new(after)) for before, after in self.order],
+            exclusive=[map(new, group) for group in self.exclusive],
+            optional=map(new, self.optional),
+            repeats={new(name): share for name, share in self.repeats.items()},
         )
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -426,11 +420,21 @@ class SubtaskGraph:
 
     def to_json(self) -> dict[str, Any]:
         """The content of a graph file; `order` and the like are there where they say anything."""
-        values = {key.name: getattr(self, key.name) for key in fields(self)}
-        values["preconditions"] = {name: formula.to_json() for name, formula in self.preconditions.items()}
-        values["optional"] = [name for name in self.steps if name in self.optional]
-        written = {key: _plain(value) for key, value in values.items() if value or key in _ALWAYS_WRITTEN}
-        return {"format": FORMAT, **written}
+        relations = {
+            "order": [list(pair) for pair in self.order],
+            "exclusive": [list(group) for group in self.exclusive],
+            "optional": [name for name in self.steps if name in self.optional],
+            "repeats": dict(self.repeats),
+        }
+        return {
+            "format": FORMAT,
+            "task": self.task,
+            "steps": list(self.steps),
+            "preconditions": {name: formula.to_json() for name, formula in self.preconditions.items()},
+            **{key: value for key, value in relations.items() if value},
+            "method": dict(self.method),
+            "evidence": dict(self.evidence),
+        }
 
     def dumps(self) -> str:
         """The text of a graph file: the same graph gives the same bytes."""
@@ -438,37 +442,21 @@ class SubtaskGraph:
 
     def save(self, path: str | Path) -> Path:
         """Write the graph file; `msg2.load` reads it. The file appears whole or not at all."""
-        from msg2.files import write_whole
-
-        target = Path(path)
-        write_whole(target, self.dumps())
-        return target
+        write_whole(Path(path), self.dumps())
+        return Path(path)
 
     @staticmethod
     def from_json(value: object) -> SubtaskGraph:
         """Read the content of a graph file; a malformed one is rejected with the place of the offending value."""
-        from msg2.graph.graph_file import read_graph_file
-
         file = read_graph_file(value)
         with errors_at("order" if file.order else "preconditions"):
             return SubtaskGraph(**{key.name: getattr(file, key.name) for key in fields(SubtaskGraph)})
 
 
-_ALWAYS_WRITTEN = ("task", "steps", "preconditions", "method", "evidence")
-"""The keys of a graph file that are there even where they are empty."""
-
-
-def _plain(value: object) -> object:
-    """A value as `json` writes it and compares it: lists and dictionaries."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
 def _check_names(
     steps: list[Step],
     preconditions: Mapping[Step, Formula],
-    relations: Mapping[str, Iterable[Sequence[Step]]],
+    relations: Mapping[str, Sequence[Sequence[Step]]],
     optional: Iterable[Step],
     repeats: Mapping[Step, float],
 ) -> None:
@@ -496,26 +484,15 @@ def _check_names(
             raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
 
 
-def _rename_texts(value: object, names: Mapping[Step, Step]) -> object:
-    """A JSON value with other step names, wherever one is a text in it."""
+def _rename_in_evidence(value: object, names: Mapping[Step, Step], key: str | None = None) -> object:
+    """The evidence of a step, or the value of a key in it, with other step names: as keys and in formulas."""
+    if isinstance(value, dict) and key in ("edges", "exclusive", "exclusive_probability"):
+        return {names.get(name, name): inner for name, inner in value.items()}
     if isinstance(value, dict):
-        return {key: _rename_texts(inner, names) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_rename_texts(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
-
-
-def _rename_evidence(entry: object, names: Mapping[Step, Step]) -> object:
-    """The evidence of a step with other step names, as keys of its mappings and in its formulas."""
-    if not isinstance(entry, dict):
-        return entry
-    changed = dict(entry)
-    for key in entry.keys() & {"edges", "exclusive", "exclusive_probability"}:
-        if isinstance(entry[key], dict):
-            changed[key] = {names.get(name, name): value for name, value in entry[key].items()}
-    for key in entry.keys() & {"instead", "clauses", "runner_up"}:
-        changed[key] = _rename_texts(entry[key], names)
-    return changed
+        return {own: _rename_in_evidence(inner, names, key or own) for own, inner in value.items()}
+    if isinstance(value, list) and key in ("instead", "clauses", "runner_up"):
+        return [_rename_in_evidence(item, names, key) for item in value]
+    return names.get(value, value) if isinstance(value, str) and key in ("instead", "clauses", "runner_up") else value
 
 
 def _layers(
@@ -532,16 +509,12 @@ def _layers(
         for name in TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order():
             layers[name] = 1 + max((layers[before] for before in earlier[name]), default=-1)
     except CycleError as error:
-        cycle: list[Step] = error.args[1][:0:-1]
-        first = cycle.index(min(cycle))
-        raise InputError(_describe_cycle([*cycle[first:], *cycle[: first + 1]], preconditions)) from None
+        backwards: list[Step] = error.args[1][:0:-1]
+        first = backwards.index(min(backwards))
+        cycle = [*backwards[first:], *backwards[: first + 1]]
+        needs = [b in preconditions[a].steps if a in preconditions else False for a, b in pairwise(cycle)]
+        what = "the preconditions form" if all(needs) else "the preconditions and the order form"
+        words = (" needs " if need else " comes after " for need in needs)
+        links = (f"{word}{short_repr(name)}" for word, name in zip(words, cycle[1:], strict=True))
+        raise InputError(f"{what} a cycle: {short_repr(cycle[0])}{''.join(links)}") from None
     return layers
-
-
-def _describe_cycle(cycle: list[Step], preconditions: Mapping[Step, Formula]) -> str:
-    needs = [a in preconditions and b in preconditions[a].steps for a, b in pairwise(cycle)]
-    words = [
-        f"{' needs ' if need else ' comes after '}{short_repr(b)}" for need, b in zip(needs, cycle[1:], strict=True)
-    ]
-    what = "the preconditions form" if all(needs) else "the preconditions and the order form"
-    return f"{what} a cycle: {short_repr(cycle[0])}{''.join(words)}"

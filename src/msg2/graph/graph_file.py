@@ -7,32 +7,19 @@ The schema is in the package as `schema.json`; tests/graph/test_schema.py says h
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-    RootModel,
-    ValidationError,
-    ValidationInfo,
-    WrapValidator,
-    field_validator,
-)
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
 
 from msg2.errors import InputError
 from msg2.graph.evidence import StepEvidence
 from msg2.graph.formula import Formula
 from msg2.text import name_fault, short_repr
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
+FORMAT = "msg2.graph/2"
+OLD_FORMAT = "msg2.graph/1"
+"""Files of this format have preconditions only; they are read as such."""
+_NO_STEP_NAME = "is not a step name"
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is not a key of a graph file",
@@ -47,9 +34,9 @@ _WORDS = {
 """What is wrong with a value, by pydantic's type of the error."""
 
 
-def _check_step_name(name: object) -> object:
-    if not isinstance(name, str) or name_fault(name):
-        raise InputError("is not a step name")
+def _check_step_name(name: str) -> str:
+    if name_fault(name):
+        raise InputError(_NO_STEP_NAME)
     return name
 
 
@@ -60,17 +47,13 @@ def _check_distinct(names: list[str]) -> list[str]:
     return names
 
 
-def _keep_as_it_is(value: object, _: Callable[[object], object]) -> object:
-    """Take evidence of any shape: what is not as described counts as absent when it is used, and is kept."""
-    return value
-
-
-StepName: TypeAlias = Annotated[str, BeforeValidator(_check_step_name), Field(json_schema_extra={"minLength": 1})]
+StepName: TypeAlias = Annotated[str, AfterValidator(_check_step_name), Field(json_schema_extra={"minLength": 1})]
 StepNames: TypeAlias = Annotated[list[StepName], FailFast()]
 DistinctSteps: TypeAlias = Annotated[
     StepNames, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
 ]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+_NEW_KEYS = ("order", "exclusive", "optional", "repeats")  # which files of the old format do not have
 
 
 class _PartOfFile(BaseModel):
@@ -113,7 +96,7 @@ class GraphFileContent(_PartOfFile):
         title="msg2 graph file, format msg2.graph/2",
         json_schema_extra={
             "if": {"properties": {"format": {"const": "msg2.graph/1"}}},
-            "then": {"properties": dict.fromkeys(("order", "exclusive", "optional", "repeats"), False)},
+            "then": {"properties": dict.fromkeys(_NEW_KEYS, False)},
         },
     )
 
@@ -134,28 +117,26 @@ class GraphFileContent(_PartOfFile):
     """Step: the share of the runs with this step that do it again."""
     method: dict[str, object] = {}
     """How the graph was learned: name, options, and the ids of the videos. Other keys are kept."""
-    evidence: dict[str, Annotated[StepEvidence | object, WrapValidator(_keep_as_it_is)]] = {}
+    evidence: dict[str, SkipValidation[StepEvidence | object]] = {}
     """Step: what the videos say about its precondition. What is not as described is kept, and not used."""
-
-    @field_validator("order", "exclusive", "optional", "repeats")
-    @classmethod
-    def _refuse_in_old_files(cls, value: object, info: ValidationInfo) -> object:
-        if info.data.get("format") == "msg2.graph/1":
-            hint = "only files of the format 'msg2.graph/2' have it"
-            raise InputError("is not a key of a graph file", hint=hint)
-        return value
 
 
 def read_graph_file(value: object) -> GraphFileContent:
     """Check the content of a graph file; `InputError` with the place and the first thing that is wrong."""
     try:
-        return GraphFileContent.model_validate(value)
+        file = GraphFileContent.model_validate(value)
     except ValidationError as error:
-        raise _input_error(error.errors(include_url=False)[0]) from None
+        raise _explain(error) from None
+    for key in _NEW_KEYS:
+        if file.format == OLD_FORMAT and key in file.model_fields_set:
+            hint = f"only files of the format '{FORMAT}' have it"
+            raise InputError("is not a key of a graph file", where=key, hint=hint)
+    return file
 
 
-def _input_error(error: ErrorDetails) -> InputError:
-    """Say in our words what pydantic complains about, and where: which list or which step."""
+def _explain(invalid: ValidationError) -> InputError:
+    """Say in our words what pydantic complains about first, and where: which list or which step."""
+    error = invalid.errors(include_url=False)[0]
     key, *inside = error["loc"] or [""]
     where = f"{key} of '{inside[0]}'" if inside and isinstance(inside[0], str) else str(key)
     if inside and isinstance(inside[0], int):
@@ -165,18 +146,9 @@ def _input_error(error: ErrorDetails) -> InputError:
     if isinstance(cause, InputError):
         return InputError(cause.what, where=where, hint=cause.hint)
     what = _WORDS.get(error["type"], error["msg"]).format(**context)
+    if inside and error["type"] == "string_type":
+        what = _NO_STEP_NAME
     if key == "format":
         wrong = what if error["type"] == "missing" else f"is {short_repr(str(error['input']))}"
-        what = f"{wrong}, this version of msg2 reads 'msg2.graph/2' and 'msg2.graph/1'"
+        what = f"{wrong}, this version of msg2 reads '{FORMAT}' and '{OLD_FORMAT}'"
     return InputError(what, where=where or None)
-
-
-class _WithoutTitles(GenerateJsonSchema):
-    def field_title_should_be_set(self, _: object) -> bool:
-        return False
-
-
-def graph_file_schema() -> dict[str, object]:
-    """The JSON Schema of a graph file."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:msg2:graph:2"}
-    return {**head, **GraphFileContent.model_json_schema(schema_generator=_WithoutTitles)}

@@ -6,8 +6,6 @@ that no choice of steps separates (noise) give the null precondition. Always-bef
 precedes b in every video that orders them (or with purity above δ).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,11 +15,11 @@ from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, all_of, any_of, negation, simplify, step
 from msg2.graph.closure import break_cycles, transitive_reduction
-from msg2.inference.delta import Delta, chosen_delta
+from msg2.inference.delta import Delta
 from msg2.inference.msg2 import order_notes, purity
 from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions
 from msg2.options import options_class
-from msg2.sequences import Sequences
+from msg2.sequences import Sequences, unique_rows
 from msg2.task import Step
 
 
@@ -37,7 +35,7 @@ def learn_always_before(sequences: Sequences, options: AlwaysBeforeOptions) -> L
     """Learn one conjunction per step: everything that comes before it, in the transitive reduction."""
     before = sequences.before
     share = purity(before)
-    relation = share == 1 if options.delta is None else share > chosen_delta(options.delta)
+    relation = share == 1 if options.delta is None else share > float(options.delta)
     kept, ignored = break_cycles(relation, before + before.T)
     edges = transitive_reduction(kept)
     return LearnedPreconditions(
@@ -72,14 +70,8 @@ class EligibilityExamples:
 
 
 def learn_msgi(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditions:
-    """Learn by MSGI: only e = 1 is ever observed."""
-    never = np.zeros(len(sequences.step), dtype=np.int64)
-    weight = sequences.weight[sequences.run]
-
-    def labels(index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return (sequences.step == index) * weight, never
-
-    return LearnedPreconditions(fit_trees(sequences.steps, sequences.completed(), labels))
+    """Learn by MSGI: only e = 1 is ever observed, so there is nothing that a tree could tell apart."""
+    return LearnedPreconditions({})
 
 
 def learn_msgi_plus(sequences: Sequences, options: MsgiOptions) -> LearnedPreconditions:
@@ -127,11 +119,7 @@ def _examples_by_columns(
 ) -> Callable[[int], EligibilityExamples]:
     """The examples of a step as far as some of the steps tell them apart."""
     vectors = completed[:, columns]
-    first, which = np.arange(min(len(vectors), 1)), np.zeros(len(vectors), dtype=np.intp)
-    if len(columns):  # distinct rows, compared as packed bytes
-        packed = np.ascontiguousarray(np.packbits(vectors, axis=1))
-        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    first, which = unique_rows(vectors)
 
     def examples(index: int) -> EligibilityExamples:
         yes, no = (np.bincount(which, counts, len(first)).astype(np.int64) for counts in labels(index))

@@ -4,8 +4,6 @@ The probability of a relation is the share of these graphs that have it. δ, whe
 from all videos. The same seed gives the same samples, however the work is shared out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -19,14 +17,7 @@ from numpy.typing import NDArray
 from msg2.errors import require, require_probability
 from msg2.graph import PAIR_KINDS, Formula, PairKind, SubtaskGraph
 from msg2.graph.closure import clique_cover
-from msg2.inference.result import (
-    TIE_TOLERANCE,
-    Clauses,
-    LearnedPreconditions,
-    keep_clauses,
-    reduce_changed,
-    replace_preconditions,
-)
+from msg2.inference.result import TIE_TOLERANCE, LearnedPreconditions, has_clause, keep_clauses, replace_preconditions
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
@@ -53,13 +44,7 @@ def choose_samples(samples: int | None, confidence: float | None) -> int | None:
 
 @dataclass(frozen=True)
 class GraphFrequencies:
-    """What share of several graphs of the same steps says the same: of bootstrap samples, or of several methods.
-
-    >>> from msg2.graph import step
-    >>> half = GraphFrequencies((SubtaskGraph("t", "ab", {"b": step("a")}), SubtaskGraph("t", "ab", {})))
-    >>> half.ancestor("a", "b"), half.clause("b", step("a"))
-    (0.5, 0.5)
-    """
+    """What share of several graphs of the same steps says the same: of bootstrap samples, or of several methods."""
 
     graphs: tuple[SubtaskGraph, ...]
 
@@ -76,14 +61,10 @@ class GraphFrequencies:
         """Return the share of graphs with this edge in their transitive reduction."""
         return self._edges[before, after] / len(self.graphs)
 
-    def clause(self, step: Step, clause: Formula) -> float:
-        """Return the share of graphs in which a clause holds whenever the step is eligible: see `Clauses`."""
-        return sum(clauses.has(step, clause) for clauses in self._clauses) / len(self.graphs)
-
     def precondition(self, step: Step, formula: Formula) -> float:
-        """Return the share of graphs in which all clauses of a formula hold whenever the step is eligible."""
-        parts = formula.clauses()
-        return sum(all(clauses.has(step, part) for part in parts) for clauses in self._clauses) / len(self.graphs)
+        """Return the share of graphs in which a formula, clause by clause, holds whenever the step is eligible."""
+        holds = [all(has_clause(graph, step, clause) for clause in formula.clauses()) for graph in self.graphs]
+        return sum(holds) / len(self.graphs)
 
     @cached_property
     def ancestors(self) -> NDArray[np.float64]:
@@ -102,10 +83,6 @@ class GraphFrequencies:
     @cached_property
     def _edges(self) -> Counter[tuple[Step, Step]]:
         return Counter(edge for graph in self.graphs for edge in graph.transitive_reduction().edge_pairs())
-
-    @cached_property
-    def _clauses(self) -> list[Clauses]:
-        return [Clauses(graph) for graph in self.graphs]
 
 
 def bootstrap(
@@ -143,22 +120,13 @@ def drop_uncertain_clauses(
     Where the order of two steps is sure and only the need is not, the order stays.
     """
     graph = learnt.graph(steps)
-    left = keep_clauses(graph, lambda name, clause: shares.clause(name, clause) >= least - TIE_TOLERANCE)
-    kept = reduce_changed(SubtaskGraph("", graph.steps, left), learnt.preconditions)
-    result = replace_preconditions(learnt, kept)
+    left = keep_clauses(graph, lambda name, clause: shares.precondition(name, clause) >= least - TIE_TOLERANCE)
+    result = replace_preconditions(learnt, graph.steps, left)
     if not learnt.model:
         return result
-    smaller = SubtaskGraph("", graph.steps, kept)
-    order = [
-        (edge.before, edge.after)
-        for edge in graph.edges()
-        if smaller.kind(edge.before, edge.after) != "needs"
-        and shares.ancestor(edge.before, edge.after) >= least - TIE_TOLERANCE
-    ]
-    apart = [
-        pair
-        for group in graph.exclusive
-        for pair in combinations(group, 2)
-        if shares.kind(*pair)["exclusive"] >= least - TIE_TOLERANCE
-    ]
-    return replace(result, order=order, exclusive=clique_cover(apart))
+    smaller = SubtaskGraph("", graph.steps, result.preconditions)
+    ordered = (pair for pair in sorted(graph.edge_pairs()) if smaller.kind(*pair) != "needs")
+    order = [pair for pair in ordered if shares.ancestor(*pair) >= least - TIE_TOLERANCE]
+    apart = (pair for group in graph.exclusive for pair in combinations(group, 2))
+    exclusive = clique_cover(pair for pair in apart if shares.kind(*pair)["exclusive"] >= least - TIE_TOLERANCE)
+    return replace(result, order=order, exclusive=exclusive)

@@ -7,7 +7,7 @@ obey exactly. Hints are softer: n videos that show nothing but a, then b, are le
 
 from __future__ import annotations
 
-import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError
 from msg2.graph import Formula, SubtaskGraph, all_of, step
-from msg2.graph.closure import Relation, clique_cover, necessary_steps, reduce_order, required_steps, transitive_closure
-from msg2.inference.result import LearnedPreconditions, keep_clauses, reduce_changed, replace_preconditions
+from msg2.graph.closure import Relation, clique_cover, reduce_order, required_steps, transitive_closure
+from msg2.inference.result import LearnedPreconditions, keep_clauses, replace_preconditions
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import short_repr
@@ -122,12 +122,10 @@ _KINDS = {
 }  # fmt: skip
 _SIGNS = {"<<": "_order", "<": ""}
 """Between two steps, and what it adds to the kind of the constraint; the longer one is tried first."""
-_FORM = (
-    "a row is kind,before,after or kind,before,after,weight, and kind is require, forbid, require-order or forbid-order"
-)
+_FORM = "a row is kind,before,after and maybe weight; kind is require, forbid, require-order or forbid-order"
 _JSON_FORM = 'as in a graph file: {"required": [["A", "B"]], "forbidden_order": [["C", "D"]], "hints": [["E", "F", 3]]}'
-_FileRow: TypeAlias = tuple[str, Step, Step, int | None, str]
-"""(kind, before, after, weight, where) of a rule in a file."""
+_Rule: TypeAlias = tuple[str, Step, Step, int | None, str]
+"""(kind, before, after, weight, where) of a rule in a text or a file."""
 
 
 def read_constraints(
@@ -147,86 +145,69 @@ def read_constraints(
     """
     from msg2.formats.source import Source
 
-    pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
-    for option, kind, texts in (("--require", "required", require), ("--forbid", "forbidden", forbid)):
-        for text in texts:
-            sign, pair = _parse_pair(text, option, tasks)
-            pairs[kind + _SIGNS[sign]].append(pair)
-    hints: dict[StepPair, int] = {}
+    rules = [_parse_text(text, "--require", "required", tasks) for text in require]
+    rules += [_parse_text(text, "--forbid", "forbidden", tasks) for text in forbid]
     if file is not None:
         source = Source.at(file)
         if source.is_folder:
             raise InputError("is a folder, not a file of relations", where=source.path)
-        rows = _json_rows(source.document, source.path) if source.is_json else _csv_rows(source)
-        for kind, before, after, weight, where in rows:
-            _require_known_steps(before, after, tasks, where)
-            if weight is None:
-                pairs[kind].append((before, after))
-            else:
-                shown = (before, after) if kind.startswith("required") else (after, before)
-                hints[shown] = hints.get(shown, 0) + weight
+        rules += _json_rows(source.document, source.path) if source.kind.startswith("JSON") else _csv_rows(source)
+    pairs: dict[str, list[StepPair]] = {kind: [] for kind in _KINDS.values()}
+    hints = Counter[StepPair]()
+    for kind, before, after, weight, where in rules:
+        if not any({before, after} <= set(task.steps) for task in tasks):
+            for name in (before, after):
+                if not any(name in task.steps for task in tasks):
+                    hint = "`msg2 describe DATA` lists the steps"
+                    raise InputError(f"{short_repr(name)} is no step of the data", where=where, hint=hint)
+            raise InputError("its two steps belong to different tasks", where=where)
+        if weight is None:
+            pairs[kind].append((before, after))
+        else:
+            hints[(before, after) if kind.startswith("required") else (after, before)] += weight
     return Constraints(hints=[(*pair, weight) for pair, weight in hints.items()], **pairs)
 
 
-def _parse_pair(text: str, option: str, tasks: Sequence[Task | Sequences]) -> tuple[str, StepPair]:
-    """The sign and the two steps of "A<<B" or "A<B".
-
-    A "<" in a name is no matter where only one way to split the text gives two steps.
-    """
-    for sign in _SIGNS:
+def _parse_text(text: str, option: str, kind: str, tasks: Sequence[Task | Sequences]) -> _Rule:
+    """The rule of "A<<B" or "A<B"; a "<" in a name is no matter where only one way to split it gives two steps."""
+    where = f"{option} {short_repr(text)}"
+    for sign, suffix in _SIGNS.items():
         places = [place for place in range(len(text)) if text.startswith(sign, place)]
         sides = [(text[:place], text[place + len(sign) :]) for place in places]
         sides += [(before.strip(), after.strip()) for before, after in sides]
         fitting = [pair for pair in dict.fromkeys(sides) if any(set(pair) <= set(task.steps) for task in tasks)]
         if len(fitting) > 1:
             hint = "write it into a file, see --knowledge"
-            raise InputError(f"{option} {short_repr(text)} can be read in {len(fitting)} ways", hint=hint)
+            raise InputError(f"{where} can be read in {len(fitting)} ways", hint=hint)
         if fitting:
-            return sign, fitting[0]
+            return kind + suffix, *fitting[0], None, where
     sign = next((sign for sign in _SIGNS if sign in text), "")
     if not sign:
         raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
-    before, _, after = (side.strip() for side in text.partition(sign))
-    _require_known_steps(before, after, tasks, f"{option} {short_repr(text)}")  # it says what is wrong
-    return sign, (before, after)
+    before, _, after = text.partition(sign)
+    return kind, before.strip(), after.strip(), None, where  # no steps, as the caller will say
 
 
-def _require_known_steps(before: Step, after: Step, tasks: Sequence[Task | Sequences], where: str) -> None:
-    """Refuse a relation that is not about two steps of one task."""
-    if any({before, after} <= set(task.steps) for task in tasks):
-        return
-    for name in (before, after):
-        if not any(name in task.steps for task in tasks):
-            hint = "`msg2 describe DATA` lists the steps"
-            raise InputError(f"{short_repr(name)} is no step of the data", where=where, hint=hint)
-    raise InputError("its two steps belong to different tasks", where=where)
-
-
-def _csv_rows(source: Source) -> Iterator[_FileRow]:
+def _csv_rows(source: Source) -> Iterator[_Rule]:
     """The rules of a table."""
-    header: list[str] | None = None
-    reader = csv.reader(source.lines(), strict=True)
-    try:
-        for cells in reader:
-            where = source.row(reader.line_num)
-            if not any(cells):
-                continue
-            if header is None:
-                header = [cell.strip() for cell in cells]
-                if header[:3] != ["kind", "before", "after"] or header[3:] not in ([], ["weight"]):
-                    raise InputError("the columns are not kind,before,after or kind,before,after,weight", where=where)
-                continue
-            if len(cells) != len(header) or cells[0].strip() not in _KINDS:
-                raise InputError("is no relation", where=where, hint=_FORM)
-            weight = _parse_weight(cells[3], where) if len(cells) == 4 and cells[3].strip() else None
-            yield _KINDS[cells[0].strip()], cells[1], cells[2], weight, where
-    except csv.Error as error:
-        raise InputError(f"the row cannot be read ({error})", where=source.row(reader.line_num)) from None
-    if header is None:
+    from msg2.formats.tables import read_rows
+
+    rows = read_rows(source, ",", 0)
+    line, header = next(rows, (0, []))
+    if not header:
         raise InputError("is empty", where=source.path, hint=_FORM)
+    if ",".join(map(str.strip, header)) not in ("kind,before,after", "kind,before,after,weight"):
+        what = "the columns are not kind,before,after or kind,before,after,weight"
+        raise InputError(what, where=source.row(line))
+    for line, (kind, before, after, *weight) in ((line, cells) for line, cells in rows if any(cells)):
+        where = source.row(line)
+        if kind.strip() not in _KINDS:
+            raise InputError("is no relation", where=where, hint=_FORM)
+        videos = _parse_weight(weight[0], where) if weight and weight[0].strip() else None
+        yield _KINDS[kind.strip()], before, after, videos, where
 
 
-def _json_rows(document: object, path: Path) -> Iterator[_FileRow]:
+def _json_rows(document: object, path: Path) -> Iterator[_Rule]:
     """The rules of a JSON object as `Constraints.to_json` gives it."""
     if not isinstance(document, dict) or not document.keys() <= {*_KINDS.values(), "hints"}:
         what = "is not an object of required, forbidden, required_order, forbidden_order and hints"
@@ -259,7 +240,14 @@ def learn_with_constraints(
     sequences: Sequences, options: object, learn: Callable[..., LearnedPreconditions], constraints: Constraints
 ) -> LearnedPreconditions:
     """Learn by a method that obeys: from the hints as well, and what it has learned is repaired."""
-    learnt = learn(_add_hint_videos(sequences, constraints), options)
+    # The videos of the hints: each shows one step, then another.
+    hinted = [
+        Video(f"{number}.{copy}", [Segment(before), Segment(after)])
+        for number, (before, after, videos) in enumerate(sorted(constraints.hints))
+        for copy in range(videos)
+    ]
+    hints = Sequences.from_task(Task("hints", sequences.steps, hinted))
+    learnt = learn(sequences.concatenate(hints) if hinted else sequences, options)
     obeying = apply_constraints(sequences.steps, learnt, constraints, sequences.before)
     if not constraints.hints and learnt.relearn:
         return replace(obeying, relearn=partial(_relearn, relearn=learnt.relearn, constraints=constraints))
@@ -287,21 +275,17 @@ def apply_constraints(
     stays as an order, if it may; exclusive pairs go that would leave a required relation without meaning; and a step
     that a required step needs is not optional.
     """
-    graph = learnt.graph(steps)
+    graph, by_name = learnt.graph(steps), SubtaskGraph("", steps, {})
     tells_kinds = bool(learnt.model or graph.order or graph.exclusive or graph.optional)
-    index = {name: place for place, name in enumerate(steps)}
-    required = _relation_matrix(constraints.required, index)
-    in_order = _relation_matrix(constraints.required_order, index)
+    index, relation = by_name.index, by_name.relation
+    required, in_order = relation(constraints.required), relation(constraints.required_order)
     known = _StepRelations(transitive_closure(required), transitive_closure(required | in_order))
-    said = graph.pair_kinds.before if tells_kinds else np.zeros_like(required)
-    wanted = [(graph.steps[a], graph.steps[b]) for a, b in np.argwhere(said).tolist()]
+    said = graph.pair_kinds.among(steps) if tells_kinds else np.zeros_like(required)
     forbidden = _StepRelations(
-        _relation_matrix(constraints.forbidden | constraints.forbidden_order, index),
-        _relation_matrix(constraints.forbidden_order, index) | np.eye(len(steps), dtype=np.bool_),
+        relation(constraints.forbidden | constraints.forbidden_order),
+        relation(constraints.forbidden_order) | np.eye(len(steps), dtype=np.bool_),
     )
-    learnt_relations = _StepRelations(
-        graph.ancestor_matrix_in_order(steps), _relation_matrix(graph.edge_pairs() | set(wanted), index)
-    )
+    learnt_relations = _StepRelations(graph.ancestor_matrix_in_order(steps), relation(graph.edge_pairs()) | said)
     kept = _largest_consistent_relations(learnt_relations, known, forbidden, before, tells_kinds)
 
     def allowed(name: Step, clause: Formula) -> bool:
@@ -317,27 +301,24 @@ def apply_constraints(
         missing = {one for one, other in constraints.required if other == name} - required_steps(formulas[name], needed)
         formulas[name] = all_of([formulas[name], *map(step, sorted(missing))])
         needed[name] = required_steps(formulas[name], needed)
-    result = replace_preconditions(learnt, reduce_changed(SubtaskGraph("", steps, formulas), learnt.preconditions))
+    result = replace_preconditions(learnt, steps, formulas)
     if not tells_kinds and not constraints.required_order:
         return result
 
-    def may_stay(pair: StepPair) -> bool:
-        return bool(kept.order[index[pair[0]], index[pair[1]]])
-
-    repaired = replace(result, order=list(filter(may_stay, graph.order))).graph(steps)
+    still = [(a, b) for a, b in graph.order if kept.order[index[a], index[b]]]
+    repaired = replace(result, order=still).graph(steps)
     repaired = replace(repaired, exclusive=_possible_groups(repaired, constraints))
     repaired = replace(repaired, optional=_optional_steps(repaired, constraints, needed))
     # What was kept for the sake of an OR that had to go as a whole no longer stands in the way of the others.
-    order = transitive_closure(known.order | _relation_matrix(repaired.edge_pairs(), index))
-    agreed = before - before.T
-    more = tuple(pair for pair in sorted(constraints.required_order) if repaired.kind(*pair) == "free")
-    for a, b in sorted(((index[a], index[b]) for a, b in wanted), key=lambda pair: (-agreed[*pair], pair)):
+    order, agreed = transitive_closure(known.order | relation(repaired.edge_pairs())), before - before.T
+    more = [pair for pair in sorted(constraints.required_order) if repaired.kind(*pair) == "free"]
+    for a, b in sorted(np.argwhere(said).tolist(), key=lambda pair: (-agreed[*pair], pair)):
         implied = _pairs_through(order, a, b)
         if repaired.kind(steps[a], steps[b]) == "free" and not (implied & (forbidden.order | order.T)).any():
             order |= implied
-            more = (*more, (steps[a], steps[b]))
+            more.append((steps[a], steps[b]))
     if more:
-        repaired = replace(repaired, order=repaired.order + more)
+        repaired = replace(repaired, order=(*repaired.order, *more))
         repaired = replace(repaired, order=reduce_order(repaired))
     return replace(result, order=repaired.order, exclusive=repaired.exclusive, optional=sorted(repaired.optional))
 
@@ -402,9 +383,8 @@ def _disputed(learnt: Relation, known: Relation, forbidden: Relation) -> Relatio
 def _possible_groups(graph: SubtaskGraph, constraints: Constraints) -> tuple[tuple[Step, ...], ...]:
     """The exclusive groups without the pairs that make a step impossible, or that exclude what must be in order."""
     while True:
-        needed = necessary_steps(graph.steps, graph.preconditions)
-        together = {*constraints.required_order, *((one, name) for name in graph.steps for one in needed[name])}
-        wrong = [pair for pair in sorted(together) if graph.kind(*pair) == "exclusive"]
+        needed = {(one, name) for name, earlier in graph.necessary.items() for one in earlier}
+        wrong = [pair for pair in sorted(constraints.required_order | needed) if graph.kind(*pair) == "exclusive"]
         if not wrong:
             return graph.exclusive
         behind = {name: {name, *graph.ancestors(name)} for pair in wrong for name in pair}
@@ -424,23 +404,6 @@ def _optional_steps(
         must = {one for one, other in constraints.required if other in always}
         optional -= must.union(*(needed[name] for name in must))
     return optional
-
-
-def _relation_matrix(pairs: Iterable[StepPair], index: Mapping[Step, int]) -> Relation:
-    relation = np.zeros((len(index), len(index)), dtype=np.bool_)
-    for before, after in pairs:
-        relation[index[before], index[after]] = True
-    return relation
-
-
-def _add_hint_videos(sequences: Sequences, constraints: Constraints) -> Sequences:
-    """The sequences with the videos of the hints: each shows one step, then another."""
-    shown = [
-        Video(f"{number}.{copy}", [Segment(before), Segment(after)])
-        for number, (before, after, videos) in enumerate(sorted(constraints.hints))
-        for copy in range(videos)
-    ]
-    return sequences.concatenate(Sequences.from_task(Task("hints", sequences.steps, shown))) if shown else sequences
 
 
 def _settle_hints(constraints: Constraints, without: SubtaskGraph, with_hints: SubtaskGraph) -> Constraints:

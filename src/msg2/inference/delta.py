@@ -4,8 +4,6 @@ Each label is predicted as p(n | c) = (1 − ε) · eligible_n / |eligible| + ε
 ε is the share of training labels that violate the graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -22,6 +20,7 @@ from msg2.sequences import Sequences
 from msg2.task import Step
 
 Delta: TypeAlias = Probability | Literal["auto"]
+"""A method is only called after "auto" has been replaced by the best number."""
 Learner: TypeAlias = Callable[[Sequences, float], Mapping[Step, Formula]]
 """Preconditions learned from sequences at a given δ."""
 
@@ -34,35 +33,29 @@ MAX_TRAINING = 1000
 """Training videos per fold, at most. Both bounds keep the time of the choice near that of learning the graph."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One δ of the grid with its `fit`: mean log-likelihood (nats) of a held-out label."""
-
-    delta: float
-    fit: float
-
-
-def evaluate_grid(sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress) -> list[Trial]:
-    """Fit held-out videos with every δ of the grid."""
+def evaluate_grid(
+    sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
+) -> dict[float, float]:
+    """Find the fit of every δ of the grid: the mean log-likelihood (nats) of a held-out label; of one video, none."""
     if sequences.weight @ sequences.shown.any(axis=1) < 2:
-        return []
+        return {}
     folds: list[tuple[Sequences, Sequences]] = []
     for training, held_out in sequences.folds(min(FOLDS, len(sequences.videos)), seed):
         left = MAX_HELD_OUT - sum(len(other.videos) for _, other in folds)
         if left > 0:
             folds.append((sequences.select(training[:MAX_TRAINING]), sequences.select(held_out[:left])))
-    result = []
+    fits = {}
     for number, delta in enumerate(GRID):
         progress(number, len(GRID), f"trying δ = {delta:g}")
         likelihoods = [log_likelihoods(learner(training, delta), training, held_out) for training, held_out in folds]
-        result.append(Trial(delta, float(np.concatenate(likelihoods).mean())))
-    return result
+        fits[delta] = float(np.concatenate(likelihoods).mean())
+    return fits
 
 
-def best_trial(tried: list[Trial]) -> Trial:
-    """Return the trial of highest fit; of equal ones that with the largest δ."""
-    highest = max(trial.fit for trial in tried)
-    return max((trial for trial in tried if trial.fit >= highest - TIE_TOLERANCE), key=lambda trial: trial.delta)
+def best_delta(fits: Mapping[float, float]) -> float:
+    """Return the δ of highest fit, and the largest one of equals; without any fits, the strictest δ of the grid."""
+    highest = max(fits.values(), default=0.0)
+    return max((delta for delta, fit in fits.items() if fit >= highest - TIE_TOLERANCE), default=max(GRID))
 
 
 def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_out: Sequences) -> NDArray[np.float64]:
@@ -82,13 +75,6 @@ def log_likelihoods(formulas: Mapping[Step, Formula], training: Sequences, held_
     return np.repeat(likelihoods, held_out.weight[held_out.run])
 
 
-def chosen_delta(delta: Delta) -> float:
-    """Return δ as a number: a method is only called after "auto" has been replaced by the best one."""
-    if delta == "auto":
-        raise ValueError("delta is still to be chosen: see msg2.inference.delta")
-    return delta
-
-
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
     """One δ: edges of the graph learned from all videos, share of labels that obey it, fit to held-out ones (nats)."""
@@ -104,10 +90,10 @@ def sweep_delta(
     sequences: Sequences, learner: Learner, seed: int, progress: Progress = no_progress
 ) -> list[SweepPoint]:
     """Learn a graph at every δ of the grid, and mark the one that "auto" would choose."""
-    trials, points = evaluate_grid(sequences, learner, seed, progress), []
-    for trial in trials:
-        formulas = learner(sequences, trial.delta)
+    fits, points = evaluate_grid(sequences, learner, seed, progress), []
+    for delta, fit in fits.items():
+        formulas = learner(sequences, delta)
         edges = sum(len(formula.steps) for formula in formulas.values())
         held = (sequences.labels - count_violations(formulas, sequences)) / sequences.labels
-        points.append(SweepPoint(trial.delta, edges, held, trial.fit, trial == best_trial(trials)))
+        points.append(SweepPoint(delta, edges, held, fit, delta == best_delta(fits)))
     return points

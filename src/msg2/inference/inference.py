@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,11 +20,12 @@ from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
 from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
 from msg2.inference.constraints import Constraints, learn_with_constraints
-from msg2.inference.delta import GRID, Learner, SweepPoint, best_trial, evaluate_grid, sweep_delta
+from msg2.inference.delta import Learner, SweepPoint, best_delta, evaluate_grid, sweep_delta
 from msg2.inference.likelihood.score import NameEncoder
 from msg2.inference.msg2 import purity
 from msg2.inference.registry import DEFAULT_METHOD, Method, MethodOptions, find_method, make_options, say_who_has_it
 from msg2.inference.result import WEAK_BELOW, LearnedPreconditions, Statistic, step_evidence
+from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
@@ -58,12 +59,10 @@ class InferenceResult:
         Where there are bootstrap samples, the probability of every ancestor relation and of every clause follows.
         """
         steps, before = self.sequences.steps, self.sequences.first_occurrences().before
-        shares = purity(self.sequences.before)
-        for m, n in product(range(len(steps)), repeat=2):
-            together = int(before[n, m] + before[m, n])
-            if together or shares[n, m]:
-                chosen = steps[n] in self.graph.parents(steps[m])
-                yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), together, chosen)
+        shares, together = purity(self.sequences.before), before + before.T
+        for m, n in np.argwhere((together > 0) | (shares.T > 0)).tolist():
+            chosen = steps[n] in self.graph.parents(steps[m])
+            yield Statistic("purity", steps[m], steps[n], float(shares[n, m]), int(together[n, m]), chosen)
         for name, candidates in sorted(self.learned.candidates.items()):
             videos = self.graph.step_evidence(name).videos or 0
             for rank, candidate in enumerate(candidates):
@@ -71,11 +70,12 @@ class InferenceResult:
         if self.frequencies is not None:
             for m, n in np.argwhere(self.frequencies.ancestors.T).tolist():
                 chosen, share = steps[n] in self.graph.ancestors(steps[m]), float(self.frequencies.ancestors[n, m])
-                yield Statistic("ancestor", steps[m], steps[n], share, int(before[n, m] + before[m, n]), chosen)
+                yield Statistic("ancestor", steps[m], steps[n], share, int(together[n, m]), chosen)
             for name, formula in self.graph.preconditions.items():
                 videos = self.graph.step_evidence(name).videos or 0
                 for clause in formula.clauses():
-                    yield Statistic("clause", name, str(clause), self.frequencies.clause(name, clause), videos, True)
+                    share = self.frequencies.precondition(name, clause)
+                    yield Statistic("clause", name, str(clause), share, videos, True)
 
 
 def infer(
@@ -210,11 +210,8 @@ def run_inference_on_all(
     """
     from msg2.formats.conversion import to_tasks
 
-    tasks: Sequence[Task | Sequences]
-    if isinstance(data, list) and any(isinstance(item, Sequences) for item in data):
-        tasks = data
-    else:
-        tasks = to_tasks(cast("Demonstrations", data))
+    is_read = isinstance(data, list) and any(isinstance(item, Sequences) for item in data)
+    tasks: Sequence[Task | Sequences] = cast(Any, data) if is_read else to_tasks(cast("Demonstrations", data))
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
@@ -254,7 +251,7 @@ def _learn(
         if not chosen_method.reads_names:
             raise InputError(f"the method {method!r} does not read the names of the steps")
         if isinstance(names, str):
-            from msg2.media.encoders import text_encoder
+            from msg2.text_encoders import text_encoder
 
             names = text_encoder(names)
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
@@ -266,11 +263,10 @@ def _learn(
         chosen_method = replace(chosen_method, learn=obeying, compares_purity=False)
         facts["knowledge"] = own.to_json()
     if getattr(chosen, "delta", None) == "auto":
-        trials = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
-        delta = best_trial(trials).delta if trials else max(GRID)
-        rule = "highest likelihood of held-out videos" if trials else "too few videos to hold any out: the strictest"
-        chosen = replace(chosen, delta=delta)
-        facts["delta_chosen"] = {"rule": rule, "fits": {f"{trial.delta:g}": round(trial.fit, 6) for trial in trials}}
+        fits = evaluate_grid(sequences, _learner_at_delta(chosen_method, chosen), seed, progress)
+        rule = "highest likelihood of held-out videos" if fits else "too few videos to hold any out: the strictest"
+        chosen = replace(chosen, delta=best_delta(fits))
+        facts["delta_chosen"] = {"rule": rule, "fits": {f"{delta:g}": round(fit, 6) for delta, fit in fits.items()}}
     if getattr(chosen, "absent", None) == "auto":
         chosen = replace(chosen, absent=sequences.absent)
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
@@ -284,14 +280,13 @@ def _learn(
             learned = drop_uncertain_clauses(sequences.steps, learned, frequencies, confidence)
     if learned.model:
         facts["model"] = dict(learned.model)
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(chosen).items()}
-    made = {"name": method, "options": values, **facts, "videos": list(sequences.videos)}
+    made = {"name": method, "options": fields_to_json(chosen), **facts, "videos": list(sequences.videos)}
     graph = learned.graph(sequences.steps, sequences.name, made)
     graph = replace(graph, order=reduce_order(graph))
-    entries = step_evidence(sequences, graph, learned, frequencies)
-    graph = replace(graph, evidence={name: entries[name] for name in graph.steps})
-    notes = (*learned.notes, *_doubts(sequences, graph))
-    return InferenceResult(graph, sequences, learned, frequencies, notes)
+    evidence = step_evidence(sequences, graph, learned, frequencies)
+    edges = [support for entry in evidence.values() for support in entry.get("edges", {}).values()]
+    notes = (*learned.notes, *_doubts(sequences, len(edges), sum("weak" in support for support in edges)))
+    return InferenceResult(replace(graph, evidence=evidence), sequences, learned, frequencies, notes)
 
 
 def sweep(
@@ -348,6 +343,17 @@ def sweep(
     return points
 
 
+def keep_tasks_with_two_videos(tasks: Sequence[Task], where: str | Path) -> list[Task]:
+    """Keep the tasks with at least two labelled videos, so that one can be held out; a warning names the others."""
+    labelled = {task.name: sum(1 for video in task if video.segments) for task in tasks}
+    if max(labelled.values(), default=0) < 2:
+        raise InputError("no task has two videos with labels: none can be held out", where=where)
+    for name, count in labelled.items():
+        if count < 2:
+            _log.warning("%s: left out, it has fewer than two videos with labels", name)
+    return [task for task in tasks if labelled[task.name] > 1]
+
+
 def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
     """The method with everything given but δ. Of few videos, many δ are one: what was learned is not learned again."""
     known: dict[tuple[int, bytes], tuple[Sequences, Mapping[Step, Formula]]] = {}
@@ -362,8 +368,8 @@ def _learner_at_delta(method: Method, options: MethodOptions) -> Learner:
     return learner
 
 
-def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:
-    """What a user should know before trusting the graph."""
+def _doubts(sequences: Sequences, edges: int, weak: int) -> Iterator[str]:
+    """What a user should know before trusting a graph with so many edges, some of them weak."""
     if len(sequences.videos) < 2:
         yield f"learnt from {len(sequences.videos)} video(s): any order in it looks necessary"
     unseen = [sequences.steps[place] for place in np.flatnonzero(~sequences.shown.any(axis=0))]
@@ -371,7 +377,5 @@ def _doubts(sequences: Sequences, graph: SubtaskGraph) -> Iterator[str]:
         yield f"no video shows {', '.join(short_repr(name) for name in unseen[:3])}{' …' if len(unseen) > 3 else ''}"
     if len(sequences.steps) > 1 and not sequences.before.any():
         yield "no video orders any two steps, so there is nothing to learn from"
-    supports = [edge.support for edge in graph.edges() if edge.support is not None]
-    weak = sum(support.weak for support in supports)
     if weak:
-        yield f"{weak} of {len(supports)} edges rest on fewer than {WEAK_BELOW} videos"
+        yield f"{weak} of {edges} edges rest on fewer than {WEAK_BELOW} videos"

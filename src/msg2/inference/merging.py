@@ -5,10 +5,8 @@ optional steps are voted on likewise. Majorities may contradict each other (each
 clearest join first, and none that closes a circle or that makes a step impossible.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -17,8 +15,8 @@ import numpy as np
 
 from msg2.errors import InputError
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
-from msg2.graph.closure import clique_cover, necessary_steps, transitive_closure
-from msg2.inference.result import Clauses
+from msg2.graph.closure import clique_cover, transitive_closure
+from msg2.inference.result import clauses_of, has_clause
 from msg2.metrics import match_step_names
 from msg2.options import fields_to_json
 from msg2.task import Step
@@ -95,7 +93,7 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
                 hint = "write it with fewer alternatives of several steps"
                 raise InputError(what, where=f"graph {number}", hint=hint)
     said = [_normalise(graph, graphs[0], number) for number, graph in enumerate(graphs, start=1)]
-    votes = _resolve_contradictions(_collect_votes(said))
+    votes = _resolve_contradictions(_collect_votes(said), said[0].steps)
     written = {statement for graph in said for statement in _written_statements(graph)}
     merged = _accepted_graph(votes, said, written)
     written.update(_written_statements(merged))
@@ -170,11 +168,10 @@ def _collect_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
             votes.append(Vote(name, clause, voters, of, outcome, kind))
 
     names = sorted(said[0].steps)
-    every = [Clauses(graph) for graph in said]
     for name in names:  # shorter clauses first
-        clauses = {clause for own in every for clause in (*own.of(name), *own.graph.precondition(name).clauses())}
+        clauses = {clause for own in said for clause in (*clauses_of(own, name), *own.precondition(name).clauses())}
         for clause in sorted(clauses, key=lambda clause: (clause.literal_count, str(clause))):
-            vote(name, clause, [own.has(name, clause) for own in every], "needs")
+            vote(name, clause, [has_clause(own, name, clause) for own in said], "needs")
     # The order of pairs that some graph has without a need, and exclusive pairs; shape (graphs, steps, steps).
     relations = []
     for graph in said:
@@ -194,52 +191,34 @@ def _collect_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
 # -- from votes to a graph ------------------------------------------------------------------------------------------
 
 
-def _resolve_contradictions(votes: Sequence[Vote]) -> list[Vote]:
+def _resolve_contradictions(votes: Sequence[Vote], steps: Sequence[Step]) -> list[Vote]:
     """The votes; a majority that contradicts clearer ones, by a circle or by a NOT, is no longer kept.
 
     Nor is an exclusive pair that leaves a step which can never be done, since it needs both.
     """
-    place = {name: number for number, name in enumerate(sorted({vote.step for vote in votes}))}
-    for vote in votes:
-        for name in sorted(vote.clause.steps):
-            place.setdefault(name, len(place))
-    order = np.zeros((len(place), len(place)), dtype=np.bool_)
-    formulas: dict[Step, Formula] = {}
-    result = list(votes)
-    kept = sorted(
-        (number for number, vote in enumerate(votes) if vote.outcome == "kept"),
-        key=lambda number: -len(votes[number].voters),
-    )
-    for number in (number for number in kept if votes[number].kind in ("needs", "after")):
+    index = {name: place for place, name in enumerate(steps)}
+    order = np.zeros((len(steps), len(steps)), dtype=np.bool_)
+    formulas, apart, result = dict.fromkeys(steps, TRUE), list[tuple[Step, Step]](), list(votes)
+    kept = [number for number, vote in enumerate(votes) if vote.outcome == "kept" and vote.kind != "optional"]
+    for number in sorted(kept, key=lambda number: (votes[number].kind == "exclusive", -len(votes[number].voters))):
         vote = votes[number]
-        column, rows = place[vote.step], [place[name] for name in vote.clause.steps]
-        joined = formulas.get(vote.step, TRUE)
-        if vote.kind == "needs":
-            joined = all_of([joined, vote.clause])
-        if column in rows or order[column, rows].any() or joined == FALSE:
-            result[number] = replace(vote, outcome="contradiction")
-            continue
-        formulas[vote.step] = joined
-        order[rows, column] = True
-        order = transitive_closure(order)
-    apart = [number for number in kept if votes[number].kind == "exclusive"]
-    everything = [(votes[number].step, votes[number].clause.name) for number in apart]
-    accepted: list[tuple[Step, Step]] = []
-    for number, pair in zip(apart, everything, strict=True) if _leave_impossible(everything, place, formulas) else ():
-        if _leave_impossible([*accepted, pair], place, formulas):
-            result[number] = replace(votes[number], outcome="contradiction")
+        column, rows = index[vote.step], [index[name] for name in vote.clause.steps]
+        if vote.kind == "exclusive":
+            pairs = [*apart, (vote.step, vote.clause.name)]
+            graph = SubtaskGraph("", steps, formulas, exclusive=pairs)
+            needed = ((earlier, name) for name in steps for earlier in graph.necessary[name])
+            if not any(graph.kind(*pair) == "exclusive" for pair in needed):
+                apart = pairs
+                continue
         else:
-            accepted.append(pair)
+            joined = all_of([formulas[vote.step], *([vote.clause] if vote.kind == "needs" else [])])
+            if column not in rows and not order[column, rows].any() and joined != FALSE:
+                formulas[vote.step] = joined
+                order[rows, column] = True
+                order = transitive_closure(order)
+                continue
+        result[number] = replace(vote, outcome="contradiction")
     return result
-
-
-def _leave_impossible(
-    exclusive: Sequence[tuple[Step, Step]], steps: Iterable[Step], preconditions: Mapping[Step, Formula]
-) -> bool:
-    """Whether exclusive pairs leave a step that can never be done, since it needs steps that exclude each other."""
-    graph = SubtaskGraph("", steps, preconditions, exclusive=exclusive)
-    needed = necessary_steps(graph.steps, graph.preconditions)
-    return any(graph.kind(one, name) == "exclusive" for name in graph.steps for one in needed[name])
 
 
 def _accepted_graph(
@@ -247,10 +226,7 @@ def _accepted_graph(
 ) -> SubtaskGraph:
     """The graph of all that is kept: of pairs, those that somebody wrote down, and others that do not follow."""
     kept = [vote for vote in votes if vote.outcome == "kept"]
-    clauses: dict[Step, list[Formula]] = {}
-    for vote in kept:
-        if vote.kind == "needs":
-            clauses.setdefault(vote.step, []).append(vote.clause)
+    needs = [vote for vote in kept if vote.kind == "needs"]
 
     def pairs(kind: VoteKind, by_hand: bool) -> list[tuple[Step, Step]]:
         chosen = [vote for vote in kept if vote.kind == kind]
@@ -262,7 +238,7 @@ def _accepted_graph(
     graph = SubtaskGraph(
         said[0].task,
         said[0].steps,
-        {name: all_of(own) for name, own in clauses.items()},
+        {name: all_of(vote.clause for vote in needs if vote.step == name) for name in said[0].steps},
         order=pairs("after", True),
         exclusive=clique_cover(pairs("exclusive", True)),
         optional=[vote.step for vote in kept if vote.kind == "optional"],

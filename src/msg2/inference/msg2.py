@@ -7,9 +7,8 @@ highest J(f) = E_{D_n}[w · f(c)] / E_c[f(c)] − α C(f) (Eqs. ilp-new, jours) 
 the mean is over the videos in which the target has a completed predecessor, E_c is uniform, C counts operations.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Annotated, Literal, TypeAlias
 
@@ -19,7 +18,7 @@ from pydantic import Field
 
 from msg2.graph import TRUE, all_of, any_of, step
 from msg2.graph.closure import break_cycles, depths, transitive_closure
-from msg2.inference.delta import Delta, chosen_delta
+from msg2.inference.delta import Delta
 from msg2.inference.result import TIE_TOLERANCE, Candidate, LearnedPreconditions, rank_candidates
 from msg2.options import Count, NonNegative, options_class
 from msg2.sequences import Sequences
@@ -40,7 +39,7 @@ class Layers:
 
 def build_layers(before: NDArray[np.int64], delta: Delta) -> Layers:
     """Sort steps into layers."""
-    critical, ignored = break_cycles(purity(before) > chosen_delta(delta), before + before.T)
+    critical, ignored = break_cycles(purity(before) > float(delta), before + before.T)
     return Layers(critical, depths(critical), ignored)
 
 
@@ -67,8 +66,6 @@ def order_notes(critical: NDArray[np.bool_], ignored: int, before: NDArray[np.in
 
 
 RecencyRule: TypeAlias = Literal["each", "satisfied"]
-Bits: TypeAlias = NDArray[np.uint64]
-"""One bit for each of E flags, shape (…, ⌈E / 64⌉), so that many are compared at once; bits beyond E are 0."""
 
 
 @options_class
@@ -115,9 +112,8 @@ def search_rounds(
     """Search for the precondition of a step, round by round; each round has candidates of one literal more."""
     run, gap = sequences.observations(index)
     gap = np.repeat(gap, np.where(gap.any(axis=1), sequences.weight[run], 0), axis=0)  # where any step was completed
-    recency = RecencyWeights.of(options, int(gap.max(initial=1)))
     lower = np.flatnonzero(layers.depth < layers.depth[index])
-    target = SearchTarget(sequences.steps, gap, lower, recency, options.alpha)
+    target = SearchTarget(sequences.steps, gap, lower, options)
     if options.max_literals != 2:
         return _search_greedily(target, options.max_literals)
     direct = np.flatnonzero(layers.critical[:, index] & (layers.depth == layers.depth[index] - 1))
@@ -128,53 +124,39 @@ def search_rounds(
     return _search_two_literals(target, direct, barred, kept)
 
 
-@dataclass(frozen=True, slots=True)
-class RecencyWeights:
-    """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k].
-
-    Sums of weights over videos thus are counts of videos times drops: exact, whatever the order of summation. There
-    are only as many `levels` (k, drop_k) as w has values.
-    """
-
-    levels: tuple[tuple[int, float], ...]
-    of_each: bool
-    """AND takes the smaller and OR the larger of two weights; else the other way round (see `Msg2Options`)."""
-
-    @staticmethod
-    def of(options: Msg2Options, longest: int) -> RecencyWeights:
-        """Make weights up to the longest gap in the data."""
-        weight = np.maximum(_FLOOR, options.recency ** np.arange(longest, dtype=np.float64))
-        drop = -np.diff(weight, append=0.0)
-        levels = tuple((int(k) + 1, float(drop[k])) for k in np.flatnonzero(drop))
-        return RecencyWeights(levels, options.recency_rule == "each")
-
-    def both(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Compute the gap of a conjunction, row by row: 0 where it is not satisfied."""
-        joined = np.maximum(one, other) if self.of_each else np.minimum(one, other)
-        return np.where((one > 0) & (other > 0), joined, np.int32(0))
-
-    def either(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Compute the gap of a disjunction, row by row: 0 where it is not satisfied."""
-        joined = np.minimum(one, other) if self.of_each else np.maximum(one, other)
-        return np.where((one > 0) & (other > 0), joined, np.maximum(one, other))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchTarget:
-    """The step whose precondition is sought: its gaps (videos, steps), the steps of `lower` layers, weights and α."""
+    """The step whose precondition is sought: its gaps (videos, steps), and the steps of `lower` layers."""
 
     steps: tuple[Step, ...]
     gap: NDArray[np.int32]
     lower: NDArray[np.intp]
-    recency: RecencyWeights
-    alpha: float
+    options: Msg2Options
+
+    @cached_property
+    def levels(self) -> list[tuple[int, np.float64]]:
+        """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k].
+
+        Sums of weights over videos thus are counts of videos times drops: exact, whatever the order of summation.
+        There are only as many levels (k, drop_k) as w has values.
+        """
+        weight = np.maximum(_FLOOR, self.options.recency ** np.arange(self.gap.max(initial=1), dtype=np.float64))
+        drop = -np.diff(weight, append=0.0)
+        return [(int(k) + 1, drop[k]) for k in np.flatnonzero(drop)]
+
+    def join(self, one: NDArray[np.int32], other: NDArray[np.int32], both: bool) -> NDArray[np.int32]:
+        """Compute the gap of a conjunction (`both`) or disjunction, row by row: 0 where it is not satisfied."""
+        larger = np.maximum(one, other)
+        # With a recency of each, AND takes the smaller and OR the larger weight; else it is the other way round.
+        joined = larger if (self.options.recency_rule == "each") == both else np.minimum(one, other)
+        return np.where((one > 0) & (other > 0), joined, 0 if both else larger)
 
     def objective(self, gaps: NDArray[np.int32], chance: float, operations: int) -> NDArray[np.float64]:
         """Compute J of several formulas."""
         weights = np.zeros(gaps.shape[1])
-        for level, drop in self.recency.levels:
+        for level, drop in self.levels:
             weights += drop * ((gaps > 0) & (gaps <= level)).sum(axis=0)
-        return weights / len(gaps) / chance - self.alpha * operations
+        return weights / len(gaps) / chance - self.options.alpha * operations
 
 
 def _search_two_literals(
@@ -184,21 +166,21 @@ def _search_two_literals(
 
     `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
     """
-    lower, videos = target.lower, len(target.gap)
+    lower, options, videos = target.lower, target.options, len(target.gap)
     first = np.searchsorted(lower, direct)  # places of the p among the lower steps
     gap = np.ascontiguousarray(target.gap[:, lower].T)  # (lower steps, videos)
     smaller, crossed, single = np.zeros(barred.shape), np.zeros(barred.shape), np.zeros(len(lower))
-    completed = _pack_bits(gap > 0)
-    for level, drop in target.recency.levels:
-        recent = _pack_bits((gap > 0) & (gap <= level))
-        single += drop * np.bitwise_count(recent).sum(axis=1, dtype=np.int64)
-        for row, p in enumerate(first):
-            smaller[row] += drop * _count_common(recent[p], recent)
-            if not target.recency.of_each:
-                crossed[row] += drop * (_count_common(recent[p], completed) + _count_common(completed[p], recent))
-    conjunction = smaller if target.recency.of_each else crossed - smaller
+    exact = np.float32 if videos < 2**24 else np.float64  # for counts of videos
+    completed: NDArray[np.floating] = (gap > 0).astype(exact)
+    for level, drop in target.levels:
+        recent = completed * (gap <= level)
+        single += drop * recent.sum(axis=1)
+        smaller += drop * (recent[first] @ recent.T)
+        if options.recency_rule == "satisfied":
+            crossed += drop * (recent[first] @ completed.T + completed[first] @ recent.T)
+    conjunction = smaller if options.recency_rule == "each" else crossed - smaller
     disjunction = single[first][:, None] + single[None, :] - conjunction
-    scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - target.alpha
+    scores = np.stack([4 * conjunction / videos, (4 / 3) * disjunction / videos]) - options.alpha
     scores[:, barred] = -np.inf
     literal = [step(target.steps[index]) for index in lower]
     join = (all_of, any_of)
@@ -207,24 +189,6 @@ def _search_two_literals(
         for kind, row, q in _best_indices(scores, kept)
     ]
     return [[Candidate(literal[p], 2 * float(single[p]) / videos) for p in first], pairs]
-
-
-def _pack_bits(flags: NDArray[np.bool_]) -> Bits:
-    """Pack flags of shape (rows, E) to bits of shape (rows, ⌈E / 64⌉).
-
-    >>> _pack_bits(np.array([[True, False, True]])).tolist()
-    [[5]]
-    """
-    rows, size = flags.shape
-    padded = np.zeros((rows, -(-size // 64) * 64), dtype=np.bool_)
-    padded[:, :size] = flags
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-
-
-def _count_common(one: Bits, many: Bits) -> NDArray[np.int64]:
-    """Number of videos marked in `one` (words,) and in each row of `many` (steps, words)."""
-    counts: NDArray[np.int64] = np.bitwise_count(one & many).sum(axis=1, dtype=np.int64)
-    return counts
 
 
 def _best_indices(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
@@ -242,14 +206,14 @@ def _search_greedily(target: SearchTarget, max_literals: Count | None) -> list[l
 
     A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
     """
-    lower, steps, recency = target.lower, target.steps, target.recency
+    lower, steps = target.lower, target.steps
     columns = target.gap[:, lower]
     best, gap, chance = Candidate(TRUE, 1.0), np.ones(len(columns), dtype=np.int32), 1.0
     rounds = [[best]]
     for operations in range(min(len(lower), max_literals or len(lower))):
-        grown = [(all_of, recency.both(gap[:, None], columns) if operations else columns, chance / 2)]
+        grown = [(all_of, target.join(gap[:, None], columns, both=True) if operations else columns, chance / 2)]
         if operations:
-            grown.append((any_of, recency.either(gap[:, None], columns), (1 + chance) / 2))
+            grown.append((any_of, target.join(gap[:, None], columns, both=False), (1 + chance) / 2))
         new = {
             join([best.formula, step(steps[x])]): (float(score), gaps[:, column], p)
             for join, gaps, p in grown

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations, compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
-from msg2.graph.closure import necessary_steps, required_steps
+from msg2.graph.closure import required_steps
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -113,47 +112,44 @@ def rank_candidates(candidates: Sequence[Candidate], most: int) -> list[Candidat
 
 def step_evidence(
     sequences: Sequences, graph: SubtaskGraph, learned: LearnedPreconditions, shares: GraphFrequencies | None = None
-) -> dict[Step, dict[str, object]]:
+) -> dict[Step, dict[str, Any]]:
     """Count what the videos say about every step of a graph, as in a graph file; `shares` are of bootstrap samples."""
     before = sequences.first_occurrences().before  # support is counted in videos
     shown, weight = sequences.shown, sequences.weight
     labelled = int(weight @ shown.any(axis=1))
     index = {name: position for position, name in enumerate(sequences.steps)}
     tells_kinds = bool(learned.model)  # such a method tells optional steps itself
-    optional = {} if tells_kinds else optional_steps(sequences, graph)
+    left_out = {} if tells_kinds else optional_steps(sequences, graph)
     instead = {} if tells_kinds else {name: group for group in interchangeable_steps(sequences) for name in group}
-
-    def video_names(runs: NDArray[np.bool_]) -> list[str]:
-        return [sequences.videos[place] for place in np.flatnonzero(runs[sequences.run_of_video]).tolist()]
 
     def edge_support(parent: Step, name: Step) -> Support:
         first, second = index[parent], index[name]
-        together = int(before[first, second] + before[second, first])
-        gain = learned.gains.get((parent, name))
-        without = int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None
-        support = Support(
-            int(before[first, second]), together, without, weak=together < WEAK_BELOW,
+        together, gain = int(before[first, second] + before[second, first]), learned.gains.get((parent, name))
+        kinds = shares.kind(parent, name) if shares is not None and tells_kinds else None
+        return Support(
+            int(before[first, second]),
+            together,
+            int(weight @ (shown[:, second] & ~shown[:, first])) if tells_kinds else None,
+            weak=together < WEAK_BELOW,
+            probability=None if shares is None else round(shares.ancestor(parent, name), 6),
+            direct=None if shares is None else round(shares.edge(parent, name), 6),
+            kinds=None if kinds is None else {kind: round(share, 6) for kind, share in kinds.items() if share},
             gain=None if gain is None else round(gain, 6),
-        )  # fmt: skip
-        if shares is None:
-            return support
-        kinds = {kind: round(share, 6) for kind, share in shares.kind(parent, name).items() if share}
-        return replace(
-            support, probability=round(shares.ancestor(parent, name), 6), direct=round(shares.edge(parent, name), 6),
-            kinds=kinds if tells_kinds else None,
-        )  # fmt: skip
+        )
 
-    entries: dict[Step, dict[str, object]] = {}
-    for position, name in enumerate(sequences.steps):
-        formula = graph.precondition(name)
+    entries: dict[Step, dict[str, Any]] = {}
+    for name in graph.steps:
+        position, formula = index[name], graph.precondition(name)
         violating = np.zeros(len(weight), dtype=np.bool_)
         for run, completed in sequences.completed_at(position):
             violating[run[~formula.evaluate_rows(completed, sequences.steps)]] = True
         videos = int(weight @ shown[:, position])
-        entry: dict[str, object] = {"videos": videos, "holds": videos - int(weight @ violating)}
+        entry = entries[name] = {"videos": videos, "holds": videos - int(weight @ violating)}
         if formula != TRUE:
-            entry["examples"] = video_names(shown[:, position] & ~violating)[:MAX_EXAMPLES]
-            entry["violations"] = video_names(violating)
+            obeying = shown[:, position] & ~violating
+            for key, runs, most in (("examples", obeying, MAX_EXAMPLES), ("violations", violating, None)):
+                places = np.flatnonzero(runs[sequences.run_of_video])[:most]
+                entry[key] = [sequences.videos[place] for place in places.tolist()]
         if parents := sorted(formula.steps | graph.order_predecessors(name)):
             entry["edges"] = {parent: edge_support(parent, name).to_json() for parent in parents}
         if partners := sorted(graph.partners(name)):
@@ -167,8 +163,8 @@ def step_evidence(
             entry["score"] = round(considered[0].score, 9)
             for second in considered[1:2]:
                 entry["runner_up"] = {"precondition": second.formula.to_json(), "score": round(second.score, 9)}
-        if name in optional:
-            entry["optional"] = {"without": optional[name], "videos": labelled}
+        if name in left_out:
+            entry["optional"] = {"without": left_out[name], "videos": labelled}
         if name in instead:
             entry["instead"] = [other for other in instead[name] if other != name]
         if shares is not None and partners:
@@ -176,7 +172,6 @@ def step_evidence(
             entry["exclusive_probability"] = apart
         if shares is not None and formula != TRUE:
             entry["confidence"] = round(shares.precondition(name, formula), 6)
-        entries[name] = entry
     return entries
 
 
@@ -202,14 +197,7 @@ def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> dict[Step, int]
 
 
 def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
-    """Groups of steps that take each other's place, as large as can be; a step is in one group at most.
-
-    >>> from msg2.task import Segment, Task, Video
-    >>> videos = [Video(str(n), map(Segment, ["grind" if n % 2 else "open", "pour"])) for n in range(20)]
-    >>> task = Task("coffee", ["grind", "open", "pour"], videos)
-    >>> interchangeable_steps(Sequences.from_task(task))
-    [('grind', 'open')]
-    """
+    """Groups of steps that take each other's place, as large as can be; a step is in one group at most."""
     shown = _step_presence(sequences)
     size = len(sequences.steps)
     both = shown.astype(np.float32).T @ shown.astype(np.float32)
@@ -220,18 +208,16 @@ def interchangeable_steps(sequences: Sequences) -> list[tuple[Step, ...]]:
         for a, b in np.argwhere(apart).tolist()
         if (chance := _hypergeometric_tail(shown[:, a], shown[:, b])) * size * (size - 1) / 2 <= SIGNIFICANCE
     }
-    groups: list[set[int]] = []
+    group_of = {member: frozenset({member}) for pair in pairs for member in pair}
     for a, b in sorted(pairs, key=lambda pair: (pairs[pair], pair)):  # the clearest first
-        if any(a in group and b in group for group in groups):
-            continue
-        mine = [next((group for group in groups if member in group), {member}) for member in (a, b)]
-        joined = mine[0] | mine[1]
+        joined = group_of[a] | group_of[b]
         counts = shown[:, sorted(joined)].sum(axis=1)
         share_with_exactly_one = (counts == 1).sum() / max(1, (counts > 0).sum())
-        fits = all((x, y) in pairs for x, y in combinations(sorted(joined), 2))
+        fits = all(pair in pairs for pair in combinations(sorted(joined), 2))
         if fits and share_with_exactly_one >= EXACTLY_ONE:
-            groups = [group for group in groups if group not in mine] + [joined]
-    return [tuple(sequences.steps[index] for index in sorted(group)) for group in sorted(groups, key=min)]
+            group_of.update(dict.fromkeys(joined, joined))
+    groups = sorted({group for group in group_of.values() if len(group) > 1}, key=min)
+    return [tuple(sequences.steps[index] for index in sorted(group)) for group in groups]
 
 
 def _step_presence(sequences: Sequences) -> NDArray[np.bool_]:
@@ -256,46 +242,37 @@ def _hypergeometric_tail(first: NDArray[np.bool_], second: NDArray[np.bool_]) ->
 # -- clauses --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Clauses:
-    """The clauses of every step of a graph, its own and those of the steps it needs."""
+def clauses_of(graph: SubtaskGraph, name: Step) -> list[Formula]:
+    """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
+    needed = [step(earlier) for earlier in reversed(graph.steps) if earlier in graph.necessary[name]]
+    return [*needed, *_alternatives(graph, name)]
 
-    graph: SubtaskGraph
 
-    @cached_property
-    def necessary(self) -> Mapping[Step, frozenset[Step]]:
-        """For every step those that must come first, whichever way is taken."""
-        return necessary_steps(self.graph.steps, self.graph.preconditions)
-
-    def of(self, name: Step) -> list[Formula]:
-        """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
-        needed = [step(earlier) for earlier in reversed(self.graph.steps) if earlier in self.necessary[name]]
-        return [*needed, *self._alternatives(name)]
-
-    def has(self, name: Step, clause: Formula) -> bool:
-        """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so."""
-        if "not" in clause.kinds:
-            return clause in self.graph.precondition(name).clauses()
-        left = clause.substitute(dict.fromkeys(self.necessary[name], True))
-        if left == TRUE:
-            return True
-        return clause.kind != "step" and any(  # it holds whichever branch of one of the ORs does
-            all(
-                left.substitute(dict.fromkeys(required_steps(branch, self.necessary), True)) == TRUE
-                for branch in alternative.operands
-            )
-            for alternative in self._alternatives(name)
+def has_clause(graph: SubtaskGraph, name: Step, clause: Formula) -> bool:
+    """Tell whether a clause holds whenever the step is eligible; one with a NOT only where it is written so."""
+    if "not" in clause.kinds:
+        return clause in graph.precondition(name).clauses()
+    left = clause.substitute(dict.fromkeys(graph.necessary[name], True))
+    if left == TRUE:
+        return True
+    return clause.kind != "step" and any(  # it holds whichever branch of one of the ORs does
+        all(
+            left.substitute(dict.fromkeys(required_steps(branch, graph.necessary), True)) == TRUE
+            for branch in alternative.operands
         )
+        for alternative in _alternatives(graph, name)
+    )
 
-    def _alternatives(self, name: Step) -> list[Formula]:
-        """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
-        return [
-            clause
-            for owner in self.graph.steps
-            if owner == name or owner in self.necessary[name]
-            for clause in self.graph.precondition(owner).clauses()
-            if clause.kind == "any" and "not" not in clause.kinds
-        ]
+
+def _alternatives(graph: SubtaskGraph, name: Step) -> list[Formula]:
+    """The ORs that hold whenever the step is eligible; one with a NOT may hold no longer, and is left out."""
+    return [
+        clause
+        for owner in graph.steps
+        if owner == name or owner in graph.necessary[name]
+        for clause in graph.precondition(owner).clauses()
+        if clause.kind == "any" and "not" not in clause.kinds
+    ]
 
 
 def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
@@ -303,7 +280,6 @@ def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> 
 
     A clause that a step only had through another one, which is gone, is written out.
     """
-    said = Clauses(graph)
     result: dict[Step, Formula] = {}
     needed: dict[Step, frozenset[Step]] = {}
     for place, name in enumerate(graph.steps):  # a step comes after all that it needs
@@ -312,11 +288,11 @@ def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> 
         # Also in a branch of an OR: what all branches need is needed.
         behind = compress(graph.steps, graph.ancestor_matrix[:, place])
         touched = any(result[earlier] != graph.precondition(earlier) for earlier in (name, *behind))
-        for clause in said.of(name) if touched else ():
+        for clause in clauses_of(graph, name) if touched else ():
             if clause.kind == "step":
                 there = clause.name in required_steps(result[name], needed)
             else:
-                there = Clauses(SubtaskGraph("", graph.steps, result)).has(name, clause)
+                there = has_clause(SubtaskGraph("", graph.steps, result), name, clause)
             more = all_of([result[name], clause])
             if not there and keep(name, clause) and more != FALSE:  # a NOT of it may have been learnt
                 result[name] = more
@@ -324,17 +300,15 @@ def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> 
     return result
 
 
-def reduce_changed(graph: SubtaskGraph, before: Mapping[Step, Formula]) -> dict[Step, Formula]:
-    """Drop what already follows from those preconditions that have changed."""
-    short = graph.transitive_reduction().preconditions
-    return {
-        name: formula if formula == before.get(name, TRUE) or short.get(name) == FALSE else short.get(name, TRUE)
-        for name, formula in ((name, graph.precondition(name)) for name in graph.steps)
-    }
-
-
-def replace_preconditions(learnt: LearnedPreconditions, preconditions: Mapping[Step, Formula]) -> LearnedPreconditions:
-    """Give what was learned other preconditions; where they differ, no candidate has been scored."""
-    same = {name for name, formula in preconditions.items() if formula == learnt.preconditions.get(name, TRUE)}
+def replace_preconditions(
+    learnt: LearnedPreconditions, steps: Iterable[Step], preconditions: Mapping[Step, Formula]
+) -> LearnedPreconditions:
+    """Give what was learned other preconditions; those that change lose what follows from others, and candidates."""
+    graph, old = SubtaskGraph("", steps, preconditions), learnt.preconditions
+    new, reduced = {name: graph.precondition(name) for name in graph.steps}, graph.transitive_reduction()
+    for name, formula in new.items():
+        if formula != old.get(name, TRUE) and reduced.precondition(name) != FALSE:
+            new[name] = reduced.precondition(name)
+    same = {name for name, formula in new.items() if formula == old.get(name, TRUE)}
     candidates = {name: tried for name, tried in learnt.candidates.items() if name in same}
-    return replace(learnt, preconditions=preconditions, candidates=candidates)
+    return replace(learnt, preconditions=new, candidates=candidates)

@@ -1,4 +1,4 @@
-"""Align steps with the narration of all videos of a task at once, with or without labels.
+"""Align steps with the narration of all videos of a task at once, with or without labels, and draft their times.
 
 A hidden Markov model describes a video as a background that is interrupted by steps. Its states are the N steps, N
 backgrounds that remember the last step, and the background before the first one. A step s ends with probability 1/d_s;
@@ -9,19 +9,28 @@ step is r with probability O[s, r]. The evidence of a step in a bin is its log-l
 
 Prototypes, positions p and the order O are estimated in turn with the posterior of the states. Labelled videos count as
 they are labelled, the others by their posterior.
+
+The drafted time of a step maximises the expected hits: the bin with the highest probability of the step, averaged over
+neighbouring bins. That probability is the model's own confidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.labelling.narration_grid import SECONDS_PER_BIN, NarrationGrid, prototype_evidence
+from msg2.formats.feature_store import VideoFeatures
+from msg2.labelling import narration_grid
+from msg2.labelling.narration_grid import SECONDS_PER_BIN, EncodeTexts, NarrationGrid, prototype_evidence
+from msg2.options import Count, NonNegativeInteger, Positive, Probability, options_class
+from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
-from msg2.task import Step, Video
+from msg2.task import DRAFT, Segment, Step, Task, Video
 
 _LIMIT = 20.0  # no single bin says more, in nats
 
@@ -95,7 +104,7 @@ def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: 
 _POSITIONS = 20  # equal parts of a video in which positions are counted
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class AlignmentOptions:
     """How steps are aligned with narration; the weights were chosen on other tasks than they are reported on."""
 
@@ -113,19 +122,20 @@ class AlignmentOptions:
     """Segments anywhere in the video that are added to the positions of every step."""
     order_count: float = 5.0
     """Transitions per step by the order of the list that are added to those of the videos."""
-    order_decay: float = 1.0
+    order_decay: Positive = 1.0
     """Steps of the list in which the probability of a later one falls to 1/e."""
     backward: float = 0.1
     """Weight of a transition against the order of the list."""
-    step_seconds: float = 6.0
+    step_seconds: Positive = 6.0
     """Usual length of a step, where labels do not tell."""
-    presence: float = 0.7
+    presence: Positive = 0.7
     """Usual share of the steps that a video shows, where labels do not tell."""
-    adjacent: float = 0.2
+    adjacent: Probability = 0.2
     """Usual share of the steps that follow the one before at once, where labels do not tell."""
-    duration_videos: int = 20
+    duration_videos: NonNegativeInteger = 20
     """Labelled videos from which on their durations and pauses take the place of the usual ones."""
-    iterations: int = 8
+    iterations: Count = 8
+    """Rounds of estimating prototypes, positions and order in turn."""
     lag_seconds: float = 1.0
     """How much later than the narration a step is done."""
 
@@ -153,7 +163,7 @@ def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[
     for number in labelled:
         inside[number] = grid.labelled_bins(steps, number)
         last, end = count, 0.0
-        for step, start, stop in _timed(grid.videos[number], steps):
+        for step, start, stop in grid.timed_labels(steps, number):
             order[last, step] += 1
             if start > end or last == count:
                 pauses[:, last] += ((start - end) / SECONDS_PER_BIN, 1)
@@ -165,52 +175,6 @@ def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[
     cues /= np.maximum(cues.sum(axis=1, keepdims=True), 1)
     adjacent = 1 - pauses[1].sum() / max(order.sum(), 1.0)
     return LabelCounts(cues, chosen, order, _positions(grid, inside), lengths, pauses, float(adjacent))
-
-
-def _timed(video: Video, steps: Sequence[Step]) -> list[tuple[int, float, float]]:
-    return [
-        (steps.index(segment.step), segment.start, segment.end)
-        for segment in video.segments
-        if segment.start is not None and segment.end is not None and segment.step in steps
-    ]
-
-
-def align(
-    grid: NarrationGrid,
-    whitened: FloatArray,
-    names: FloatArray,
-    counts: LabelCounts,
-    *,
-    ranks: Sequence[int] | None,
-    options: AlignmentOptions,
-    share: float = 1.0,
-) -> tuple[StatePosterior, Transitions]:
-    """Align the steps with all videos, as far as narration and labels tell."""
-    steps = names.shape[1]
-    by_name = options.name_weight * (names + options.name_offset)
-    free = ~counts.is_labelled
-    transitions = _first_transitions(grid, counts, options)
-    prior = _rank_order(
-        _position_ranks(counts.positions) if ranks is None and not free.all() else ranks, steps, options
-    )
-    weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
-    for iteration in range(options.iterations):
-        order = counts.order + entries + options.order_count * steps * prior
-        transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
-        told = by_name
-        if weights.any():
-            told = told + options.prototype_weight * prototype_evidence(whitened, weights, options.prototype_count)
-        evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
-        evidence += _position_evidence(grid, positions, options)
-        posterior = forward_backward(evidence, grid.bins, transitions)
-        if iteration + 1 < options.iterations:
-            soft = posterior.steps * (share * free)[:, None, None]
-            weights = counts.cues + grid.collect(soft)
-            positions = counts.positions + _positions(grid, soft)
-            entries = share * posterior.entries[free].sum(axis=0)
-            if ranks is None:
-                prior = _rank_order(_position_ranks(positions), steps, options)
-    return posterior, transitions
 
 
 def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
@@ -268,3 +232,148 @@ def _position_evidence(grid: NarrationGrid, counts: FloatArray, options: Alignme
 
 def _video_part(grid: NarrationGrid) -> NDArray[np.intp]:
     return np.minimum((grid.relative_time * _POSITIONS).astype(np.intp), _POSITIONS - 1)
+
+
+class LabelUse(NamedTuple):
+    """How labelled videos and the others work together."""
+
+    share: float  # what a video without labels counts, beside a labelled one
+    position: float  # part of the weight of positions: the fewer labels, the more they must carry
+
+
+NO_LABELS = LabelUse(1.0, 1.0)
+LEAST_VIDEOS = 5  # labelled videos from which on some can be held out, to choose how labels are used
+LABELLED_ITERATIONS = 3  # with so many labels the prototypes are good from the start
+_SMOOTHING = 2.0  # bins over which probabilities are averaged
+_SHORTEST = 0.5  # seconds of the shortest drafted segment
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drafts:
+    """A time for every step in every video."""
+
+    bins: NDArray[np.intp]  # when the step is done, shape (V, N); no two steps of a video share a bin
+    confidence: FloatArray  # probability that it is being done then, as the model has it; shape (V, N)
+    presence: FloatArray  # probability that the video shows it at all, shape (V, N)
+    durations: FloatArray  # usual lengths of the steps in bins, shape (N,)
+
+
+def draft_times(grid: NarrationGrid, posterior: StatePosterior, durations: FloatArray, lag_seconds: float) -> Drafts:
+    """Choose a time for every step in every video."""
+    from scipy.ndimage import gaussian_filter1d
+
+    lag = round(lag_seconds / SECONDS_PER_BIN)
+    smooth = gaussian_filter1d(posterior.steps, _SMOOTHING, axis=1, mode="constant")
+    chosen = np.zeros((len(smooth), smooth.shape[2]), np.intp)
+    confidence = np.zeros(chosen.shape)
+    for video, length in enumerate(grid.bins):
+        likely = smooth[video, np.clip(np.arange(length) - lag, 0, None)]
+        for step in np.argsort(-likely.max(axis=0), kind="stable"):  # the surest one chooses first
+            best = int(likely[:, step].argmax())
+            chosen[video, step], confidence[video, step] = best, max(likely[best, step], 0.0)
+            if length > likely.shape[1]:
+                likely[best] = -1.0
+    return Drafts(chosen, confidence, np.minimum(posterior.entries.sum(axis=1), 1.0), durations)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligner:
+    """All that an alignment needs but the labels; it is fitted with several sets of them."""
+
+    grid: NarrationGrid
+    steps: tuple[Step, ...]
+    whitened: FloatArray
+    names: FloatArray
+    ranks: tuple[int, ...] | None
+    options: AlignmentOptions
+
+    @staticmethod
+    def prepare(
+        task: Task,
+        order: Sequence[Step] | None,
+        encode: EncodeTexts,
+        options: AlignmentOptions,
+        seconds: Mapping[str, float] | None = None,
+        *,
+        frames: Mapping[str, VideoFeatures] | None = None,
+        progress: Progress = no_progress,
+    ) -> Aligner:
+        """Prepare the narration of a task for alignments; `seconds` are lengths of videos, where they are known."""
+        grid = narration_grid.narration_grid(task, encode, seconds, frames, progress=progress)
+        names = narration_grid.name_evidence(grid, task.steps, task.name, encode)
+        ranks = None if order is None else tuple(list(order).index(step) for step in task.steps)
+        return Aligner(grid, task.steps, narration_grid.whiten(grid.vectors), names, ranks, options)
+
+    def draft(self, labelled: Sequence[int], use: LabelUse = NO_LABELS) -> Drafts:
+        """Draft the labels of all videos, with the labels of some."""
+        rounds = 1 if use.share == 0 and labelled else self.options.iterations
+        if use.share > 0 and len(labelled) >= LEAST_VIDEOS:
+            rounds = min(rounds, LABELLED_ITERATIONS)
+        weight = use.position * self.options.position_weight
+        options = replace(self.options, iterations=rounds, position_weight=weight)
+        counts = count_labels(self.grid, self.steps, labelled)
+        posterior, transitions = self._align(counts, options, use.share)
+        return draft_times(self.grid, posterior, transitions.durations, self.options.lag_seconds)
+
+    def _align(
+        self, counts: LabelCounts, options: AlignmentOptions, share: float
+    ) -> tuple[StatePosterior, Transitions]:
+        """Align the steps with all videos, as far as narration and labels tell."""
+        grid, ranks, steps = self.grid, self.ranks, len(self.steps)
+        by_name = options.name_weight * (self.names + options.name_offset)
+        free = ~counts.is_labelled
+        transitions = _first_transitions(grid, counts, options)
+        first_ranks = _position_ranks(counts.positions) if ranks is None and not free.all() else ranks
+        prior = _rank_order(first_ranks, steps, options)
+        weights, positions, entries = counts.cues, counts.positions, np.zeros((steps + 1, steps))
+        for iteration in range(options.iterations):
+            order = counts.order + entries + options.order_count * steps * prior
+            transitions = replace(transitions, order=order / order.sum(axis=1, keepdims=True))
+            told = by_name
+            if weights.any():
+                similar = prototype_evidence(self.whitened, weights, options.prototype_count)
+                told = told + options.prototype_weight * similar
+            evidence = grid.spread(told, np.quantile(told, 0.3, axis=0))
+            evidence += _position_evidence(grid, positions, options)
+            posterior = forward_backward(evidence, grid.bins, transitions)
+            if iteration + 1 < options.iterations:
+                soft = posterior.steps * (share * free)[:, None, None]
+                weights = counts.cues + grid.collect(soft)
+                positions = counts.positions + _positions(grid, soft)
+                entries = share * posterior.entries[free].sum(axis=0)
+                if ranks is None:
+                    prior = _rank_order(_position_ranks(positions), steps, options)
+        return posterior, transitions
+
+    def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
+        """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""
+        inside = self.grid.labelled_bins(self.steps, video)
+        return np.asarray(inside[drafts.bins[video], np.arange(len(self.steps))])
+
+    def add_drafts(
+        self, task: Task, drafts: Drafts, confidence: FloatArray, *, labelled: Sequence[int], presence: float
+    ) -> Task:
+        """Add drafts to the narrated videos that are not labelled, of steps that are probably present."""
+        drafted = {
+            video.id: self._draft_segments(drafts, number, confidence[number], presence)
+            for number, video in enumerate(self.grid.videos)
+            if number not in labelled
+        }
+        return task.with_videos(
+            Video(video.id, drafted.get(video.id, video.segments), video.sentences) for video in task
+        )
+
+    def _draft_segments(self, drafts: Drafts, video: int, confidence: FloatArray, presence: float) -> list[Segment]:
+        """Segments around the drafted times of a video; neighbours are cut half way, so that none overlap."""
+        wanted = np.flatnonzero(drafts.presence[video] >= presence).tolist()
+        chosen = sorted(wanted, key=lambda step: (int(drafts.bins[video, step]), self.steps[step]))
+        middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
+        seconds = float(self.grid.bins[video]) * SECONDS_PER_BIN
+        borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
+        segments = []
+        for step, middle, (left, right) in zip(chosen, middles, pairwise(borders), strict=False):
+            half = max(drafts.durations[step] * SECONDS_PER_BIN, _SHORTEST) / 2
+            start, end = max(middle - half, left), min(middle + half, right)
+            sure = round(float(confidence[step]), 4)
+            segments.append(Segment(self.steps[step], round(start, 2), round(max(start, end), 2), sure, DRAFT))
+        return segments

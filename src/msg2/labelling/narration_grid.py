@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
 from msg2.task import Step, Task, Video
@@ -81,7 +81,6 @@ class NarrationGrid:
 
     videos: tuple[Video, ...]
     bins: NDArray[np.intp]  # length of every video, shape (V,)
-    cue_video: NDArray[np.intp]  # the video of every cue, shape (C,)
     cue_at: NDArray[np.intp]  # the cue that is heard, or `SILENT`; shape (V, T)
     spoken: FloatArray  # e(c) + e(c₋₁ c c₊₁), to be compared with names of steps; shape (C, width)
     vectors: FloatArray  # x, shape (C, 3 width), or with frames (C, 3 width + their width)
@@ -103,17 +102,24 @@ class NarrationGrid:
     def collect(self, of_bins: FloatArray) -> FloatArray:
         """Average values over the bins of every cue: shape (V, T, N) -> (C, N)."""
         heard = self.cue_at != SILENT
-        cues, count = self.cue_at[heard], len(self.cue_video)
+        cues, count = self.cue_at[heard], len(self.spoken)
         columns = [np.bincount(cues, column, minlength=count) for column in of_bins[heard].T]
         return np.asarray(np.stack(columns, axis=1) / np.maximum(np.bincount(cues, minlength=count), 1)[:, None])
+
+    def timed_labels(self, steps: Sequence[Step], video: int) -> list[tuple[int, float, float]]:
+        """The number of the step, the start and the end of every label of a video."""
+        return [
+            (steps.index(segment.step), segment.start, segment.end)
+            for segment in self.videos[video].segments
+            if segment.start is not None and segment.end is not None and segment.step in steps
+        ]
 
     def labelled_bins(self, steps: Sequence[Step], video: int) -> NDArray[np.bool_]:
         """Say which bins of a video lie in a labelled segment of each step, if only in part: CrossTask's protocol."""
         inside = np.zeros((self.cue_at.shape[1], len(steps)), bool)
-        for segment in self.videos[video].segments:
-            if segment.start is not None and segment.end is not None and segment.step in steps:
-                first, last = floor(segment.start / SECONDS_PER_BIN), ceil(segment.end / SECONDS_PER_BIN)
-                inside[first : max(last, first + 1), steps.index(segment.step)] = True
+        for step, start, end in self.timed_labels(steps, video):
+            first, last = floor(start / SECONDS_PER_BIN), ceil(end / SECONDS_PER_BIN)
+            inside[first : max(last, first + 1), step] = True
         return np.asarray(inside & self.is_inside[video][:, None])
 
 
@@ -142,10 +148,9 @@ def narration_grid(
         vectors.append(np.hstack([alone, near, _running_mean(alone)]))
         first += len(texts)
         progress(row + 1, len(videos), video.id)
-    cue_video = np.repeat(np.arange(len(videos)), [len(video.sentences) for video in videos])
     seen = [_frames_meanwhile(video, (frames or {}).get(video.id)) for video in videos]
     told = np.hstack([np.vstack(vectors), _join_frames(seen)])
-    return NarrationGrid(tuple(videos), bins, cue_video, cue_at, np.vstack(spoken), told)
+    return NarrationGrid(tuple(videos), bins, cue_at, np.vstack(spoken), told)
 
 
 def _frames_meanwhile(video: Video, features: VideoFeatures | None) -> FloatArray:

@@ -7,13 +7,13 @@ and tightened late, though the words are alike. A cluster is named after the phr
 Σ videos(q) cos(p, q) over its phrases q, and clusters are ranked by the number of videos in which one of them is said.
 """
 
-from __future__ import annotations
-
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,61 +27,47 @@ from msg2.text import short_repr
 _BULLET = re.compile(r"^(?:(?:step\s*)?\d+\s*[.):]\s*|step\s+\d+\s+|[-*•–]\s+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class StepList:
+class StepList(NamedTuple):
     """Names of steps in the order of the file, and what was done to the lines."""
 
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        for number, step in enumerate(self.steps):
-            if step in self.steps[:number]:
-                raise InputError(f"the step {short_repr(step)} is listed twice")
-        if not self.steps:
-            raise InputError("lists no step", hint="write one step per line")
-
 
 def read_steps(path: str | Path | Sequence[Step]) -> StepList:
     """Read names of steps, or take those that are listed; numbers and bullets in front of them are left out."""
-    if not isinstance(path, str | Path):
-        return StepList(tuple(path))
+    where = path if isinstance(path, str | Path) else None
+    listed = _read_step_file(path) if isinstance(path, str | Path) else StepList(tuple(path))
+    if twice := [step for step, count in Counter(listed.steps).items() if count > 1]:
+        raise InputError(f"the step {short_repr(twice[0])} is listed twice", where=where)
+    if not listed.steps:
+        raise InputError("lists no step", where=where, hint="write one step per line")
+    return listed
+
+
+def _read_step_file(path: str | Path) -> StepList:
     source = Source.at(path)
     if source.is_folder:
         raise InputError("is a folder, not a list of steps", where=path)
-    if source.is_json:
+    if source.kind.startswith("JSON"):
         return StepList(read_graph(path).steps, ("the steps and their order are those of a graph",))
     if {"video", "step"} <= {cell.strip().lower() for cell in re.split(r"[,;\t]", next(source.lines(), ""))}:
         hint = "write one step per line, or give the table with --labels"
         raise InputError("is a table of labels, not a list of steps", where=path, hint=hint)
-    lines = [" ".join(line.split()) for line in source.lines()]
-    listed = [line for line in lines if line and not line.startswith("#")]
-    names = [_BULLET.sub("", line).rstrip(".") for line in listed]
-    changed = sum(name != line.rstrip(".") for name, line in zip(names, listed, strict=True))
+    lines = [" ".join(line.split()) for line in source.lines() if not line.strip().startswith("#")]
+    names = [_BULLET.sub("", line).rstrip(".") for line in lines]
+    changed = sum(name != line.rstrip(".") for name, line in zip(names, lines, strict=True))
     notes = (f"numbers or bullets were left out in {changed} lines of {Path(path).name}",) if changed else ()
-    try:
-        return StepList(tuple(name for name in names if name), notes)
-    except InputError as error:
-        raise error.at(path) from None
+    return StepList(tuple(name for name in names if name), notes)
 
 
 CLOSEST = 0.35  # mean distance up to which phrases belong together
 _POSITION_WEIGHT = 0.7  # w: half a video apart is as far as `CLOSEST` by meaning
 _MOST_PHRASES = 3000  # phrases that are clustered, those of the most videos
-TALK = frozenset(
-    ["allow", "appreciate", "ask", "be", "believe", "call", "check", "click", "come", "comment", "do", "enjoy",
-     "explain", "feel", "find", "finish", "follow", "get", "give", "go", "guess", "happen", "have", "hope",
-     "join", "keep", "know", "learn",
-     "leave", "let", "like", "look", "love", "make", "mean", "mention", "need", "remember", "say", "see", "share",
-     "show", "start", "subscribe", "talk", "tell", "thank", "think", "try", "understand", "use", "visit", "wait",
-     "want", "watch", "welcome", "wonder", "work"]
-)  # fmt: skip
-"""Verbs of talk about the video and verbs that mean nothing without more: phrases of a single object with them say no
-step."""
-PRONOUNS = frozenset(
-    ["everything", "it", "me", "one", "that", "them", "these", "they", "this", "those", "us", "you"]
-)  # fmt: skip
-"""They are left out: "flip it over" says "flip over", and "cut it" no step."""
+_TALK = frozenset(files("msg2.labelling").joinpath("talk_verbs.txt").read_text("utf-8").split())
+"""Verbs of talk about the video and verbs that mean nothing without more: phrases that begin with them are no steps."""
+_PRONOUNS = frozenset(["everything", "it", "me", "one", "that", "them", "these", "they", "this", "those", "us", "you"])
+"""They are left out: "flip it over" says "flip over", and "cut it" is no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +90,8 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
     for video, phrases in said.items():
         last = max((phrase.end for phrase in phrases), default=1.0) or 1.0
         for phrase in phrases:
-            words = [word for word in phrase.text.casefold().split() if word not in PRONOUNS]
-            if len(words) > 1 and words[0] not in TALK:
+            words = [word for word in phrase.text.casefold().split() if word not in _PRONOUNS]
+            if len(words) > 1 and words[0] not in _TALK:
                 text = " ".join(words)
                 videos[text].add(video)
                 positions[text].append(phrase.start / last)

@@ -6,8 +6,6 @@ bootstrap graphs, n the labelled videos that show both. With one pseudo-video th
 video is worth Σ P(a) P(b) (1 − Σ q²) / (n + 2) over all pairs, where P is how probably it shows a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -141,15 +139,10 @@ def _reason(steps: Sequence[Step], worth: FloatArray, together: FloatArray, draf
     if not worth.any():
         return "nothing is known about it"
     a, b = divmod(int(np.argmax(worth)), len(steps))
-    count = int(together[a, b])
-    seen = (
-        "no labelled video shows" if count == 0 else f"only {count} labelled video{'s show' * (count > 1) or ' shows'}"
-    )
-    pair = f"“{steps[a]}” and “{steps[b]}”"
+    pair, count = f"“{steps[a]}” and “{steps[b]}”", int(together[a, b])
     if not drafted:
         return f"it has no drafts, so it counts as an average video; most is open about {pair}"
-    return (
-        f"its drafts show {pair}, which {seen} together"
-        if count < 3
-        else (f"its drafts show {pair}, whose order the labels leave open")
-    )
+    if count >= 3:
+        return f"its drafts show {pair}, whose order the labels leave open"
+    seen = ("no labelled video shows", "only 1 labelled video shows", "only 2 labelled videos show")[count]
+    return f"its drafts show {pair}, which {seen} together"

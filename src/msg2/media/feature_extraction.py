@@ -4,39 +4,32 @@ A run resumes from what is there: only new or changed videos are processed. A vi
 reason, and the others are kept.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from dataclasses import field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from msg2.errors import InputError
-from msg2.media.encoders import ImageEncoder, TextEncoder, image_encoder, text_encoder
-from msg2.media.feature_store import (
-    Encoders,
-    StoreEntry,
-    VideoFeatures,
-    VideoKey,
-    is_feature_store,
-    open_store,
-    write_store,
-)
+from msg2.formats import feature_store
+from msg2.formats.feature_store import Encoders, StoreEntry, VideoFeatures
+from msg2.formats.video_files import VideoFiles
+from msg2.media.image_encoders import image_encoder
 from msg2.media.narration import read_narration
 from msg2.media.speech_recognition import SpeechRecognizer
 from msg2.media.verb_phrases import VerbPhraseExtractor
 from msg2.media.video_decoding import FrameOptions, decoder_version, encode_frames
-from msg2.media.video_files import VideoFiles
+from msg2.options import options_class
 from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.text import short_repr
+from msg2.text_encoders import text_encoder
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class ExtractionOptions:
     """From video files to features (`msg2 features`)."""
 
@@ -57,62 +50,44 @@ class ExtractionOptions:
     frames: FrameOptions = field(default_factory=FrameOptions)
 
 
-@dataclass(frozen=True)
 class FeatureExtractor:
-    """Makes features as its options say; every model is loaded once, when it is first needed."""
+    """Makes features as its options say, with models that are loaded once."""
 
-    options: ExtractionOptions
+    def __init__(self, options: ExtractionOptions) -> None:
+        name, speech, phrases = options.frame_encoder, options.speech_model, options.phrase_model
+        own_texts = "words" if name in ("none", "descriptors") else name  # CLIP encodes texts, too
+        self.frame_options = options.frames
+        self.image_encoder = None if name == "none" else image_encoder(name)
+        self.text_encoder = text_encoder(options.text_encoder or own_texts)
+        self.recognizer = None if speech is None else SpeechRecognizer(speech, options.language)
+        self.phrases = None if phrases is None else VerbPhraseExtractor(phrases, keep_sentences=options.keep_sentences)
 
-    @cached_property
-    def image_encoder(self) -> ImageEncoder | None:
-        """What encodes frames; None where they are not looked at."""
-        name = self.options.frame_encoder
-        return None if name == "none" else image_encoder(name)
-
-    @cached_property
-    def text_encoder(self) -> TextEncoder:
-        """What encodes sentences: where none is named, CLIP's own if frames are CLIP's, else hashed words."""
-        without_model = self.options.frame_encoder in ("none", "descriptors")
-        return text_encoder(self.options.text_encoder or ("words" if without_model else self.options.frame_encoder))
-
-    @cached_property
-    def speech_recognizer(self) -> SpeechRecognizer | None:
-        """What transcribes videos without captions."""
-        model = self.options.speech_model
-        return None if model is None else SpeechRecognizer(model, self.options.language)
-
-    @cached_property
-    def phrase_extractor(self) -> VerbPhraseExtractor | None:
-        """What finds verb phrases."""
-        model = self.options.phrase_model
-        return None if model is None else VerbPhraseExtractor(model, keep_sentences=self.options.keep_sentences)
-
-    @cached_property
+    @property
     def encoders(self) -> Encoders:
         """All that the features depend on, beside the files they are made from."""
         images, texts = self.image_encoder, self.text_encoder
-        models = {"speech": self.speech_recognizer, "phrases": self.phrase_extractor}
+        models = {"speech": self.recognizer, "phrases": self.phrases}
         parts = [part for part in (images, texts, *models.values()) if part is not None]
         versions = {package: version for part in parts for package, version in part.versions.items()}
         settings: dict[str, str | float] = {}
         if images is not None:
             versions |= decoder_version()
-            settings |= {"every": self.options.frames.every, "size": self.options.frames.size}
+            settings |= {"every": self.frame_options.every, "size": self.frame_options.size}
         settings |= {name: model.name for name, model in models.items() if model is not None}
         frames, frame_width = (None, 0) if images is None else (images.name, images.width)
         return Encoders(frames, texts.name, frame_width, texts.width, versions, settings)
 
     def __call__(self, files: VideoFiles) -> tuple[VideoFeatures, str | None]:
         """Make the features of a video, and say where its narration comes from."""
-        spoken = read_narration(files, self.speech_recognizer, self.phrase_extractor)
-        # in the order of a Video
-        sentences = sorted(spoken.sentences, key=lambda sentence: (sentence.start, sentence.end, sentence.text))
+        spoken, source = read_narration(files, self.recognizer, self.phrases)
+        sentences = sorted(spoken, key=lambda sentence: (sentence.start, sentence.end, sentence.text))  # as in a Video
         times = np.array([(sentence.start, sentence.end) for sentence in sentences]).reshape(-1, 2)
         texts = tuple(sentence.text for sentence in sentences)
-        frame_times, frames = np.zeros(0), np.zeros((0, self.encoders.frame_width), np.float32)
+        width = 0 if self.image_encoder is None else self.image_encoder.width
+        frame_times, frames = np.zeros(0), np.zeros((0, width), np.float32)
         if self.image_encoder is not None and files.media is not None:
-            frame_times, frames = encode_frames(files.media, self.image_encoder, self.options.frames)
-        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts), spoken.source
+            frame_times, frames = encode_frames(files.media, self.image_encoder, self.frame_options)
+        return VideoFeatures(frame_times, frames, times, self.text_encoder(texts), texts), source
 
 
 class ExtractionResult(NamedTuple):
@@ -144,15 +119,12 @@ def extract_features(
     progress(0, len(videos), "loading encoders")
     encoders, folder = _extractor(options).encoders, Path(folder)
     names = {files.video for files in videos}
-    kept: dict[str, StoreEntry] = {}  # until a video is done, what the store has of it stays there
-    if is_feature_store(folder) and (store := open_store(folder)).encoders == encoders:
-        kept = {key[1]: entry for key, entry in store.entries.items() if key[1] in names and store.is_intact(key)}
-    unsaved: dict[VideoKey, VideoFeatures] = {}
-    origins: dict[VideoKey, tuple[str, str | None]] = {}
+    entries: dict[str, StoreEntry] = {}  # until a video is done, what the store has of it stays there
+    if feature_store.is_feature_store(folder) and (store := feature_store.open_store(folder)).encoders == encoders:
+        entries = {key[1]: entry for key, entry in store.entries.items() if key[1] in names and store.is_intact(key)}
     results: list[ExtractionResult] = []
     saved, save_seconds = time.monotonic(), 0.0
-    known = {video: entry.source_sha256 for video, entry in kept.items()}
-    items = [(files, known.get(files.video)) for files in videos]
+    items = [(files, entries[files.video].source_sha256 if files.video in entries else None) for files in videos]
     for (files, _), result in ENGINES[engine](partial(_process_video, options), items, jobs):
         outcome, messages = result if not isinstance(result, WorkerDied) else (
             f"{files.path}: the program broke down over this file", []
@@ -160,30 +132,35 @@ def extract_features(
         for level, message in messages:
             LOGGER.log(level, "%s: %s", short_repr(files.video), message)
         if outcome is not None:
-            kept.pop(files.video, None)
-        failure = outcome if isinstance(outcome, str) else None
+            entries.pop(files.video, None)
         if isinstance(outcome, tuple):
+            features, sha256, narration = outcome
             key = (None, files.video)
-            unsaved[key], origins[key] = outcome
+            entries[files.video] = feature_store.write_features(folder, key, features, sha256, narration)
         began = time.monotonic()
         if began - saved > 20 * save_seconds:  # what is quickly saved is saved after every video or so
-            store = write_store(folder, unsaved, encoders, kept=kept.values(), origins=origins)
-            kept, unsaved = {entry.video: entry for entry in store.entries.values()}, {}
+            feature_store.write_manifest(folder, encoders, entries.values())
             saved = time.monotonic()
             save_seconds = saved - began
+        failure = outcome if isinstance(outcome, str) else None
         results.append(ExtractionResult(files.video, unchanged=outcome is None, failure=failure))
         progress(len(results), len(videos), files.video)
-    write_store(folder, unsaved, encoders, kept=kept.values(), origins=origins)
+    feature_store.write_manifest(folder, encoders, entries.values())
     return results
 
 
-_Outcome: TypeAlias = tuple[VideoFeatures, tuple[str, str | None]] | str | None
-"""Features and where they come from; or why there are none; or nothing, where the files are as they were."""
-_LogMessages: TypeAlias = list[tuple[int, str]]  # level and text
+_Outcome: TypeAlias = tuple[VideoFeatures, str, str | None] | str | None
+"""Features, the hash of their files and where the narration comes from; or why there are none; or None, where the files
+have not changed."""
 
 
-def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | None]) -> tuple[_Outcome, _LogMessages]:
-    """Make the features of one video, in whatever process; `item` has the hash of its files in an earlier run, too."""
+def _process_video(
+    options: ExtractionOptions, item: tuple[VideoFiles, str | None]
+) -> tuple[_Outcome, list[tuple[int, str]]]:
+    """Make the features of one video, in whatever process; also return what is logged meanwhile.
+
+    `item` has the hash of its files in an earlier run, too.
+    """
     files, known_sha256 = item
     outcome: _Outcome = None
     with collect_logs() as log:
@@ -191,7 +168,7 @@ def _process_video(options: ExtractionOptions, item: tuple[VideoFiles, str | Non
             sha256 = files.sha256()
             if sha256 != known_sha256:
                 features, narration = _extractor(options)(files)
-                outcome = features, (sha256, narration)
+                outcome = features, sha256, narration
         except InputError as error:
             outcome = " ".join(str(error).split())
         except MemoryError:

@@ -7,7 +7,6 @@ takes for speech is transcribed, since Whisper makes up words for silence and no
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
@@ -19,22 +18,18 @@ from numpy.typing import NDArray
 
 from msg2.errors import InputError, optional_dependency
 from msg2.files import file_sha256
-from msg2.media.pretrained_models import NOT_FOUND, wrong_model_error
-from msg2.media.video_decoding import open_media, start_seconds
+from msg2.media.video_decoding import decode_stream, open_media, start_seconds
 from msg2.task import Sentence
 from msg2.text import short_repr
+from msg2.text_encoders import NOT_FOUND, wrong_model_error
 
 if TYPE_CHECKING:
-    from av.audio.frame import AudioFrame
-    from av.container import InputContainer
     from faster_whisper.transcribe import Segment, Word
 
 
 BEAM_SIZE = 5  # hypotheses that are followed at the same time
 CHUNK_SECONDS = 600.0
 """Sound that is transcribed at once; longer sound is cut where it is quiet, and memory stays bounded."""
-
-_log = logging.getLogger(__name__)
 
 _RATE = 16_000  # samples per second, as Whisper takes them
 _PAUSE_SECONDS = 0.5  # seconds of the pause that is looked for where sound is cut
@@ -139,8 +134,11 @@ def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
     with open_media(path) as container:
         import av
 
+        if not container.streams.audio:
+            return
         resampler, kind, second = None, None, 0.0
-        for frame in chain(_decode_audio(path, container), [None]):  # at the end, it gives what it has held back
+        frames = decode_stream(path, container, container.streams.audio[0])
+        for frame in chain(frames, [None]):  # at the end, the resampler gives what it has held back
             if frame is not None:
                 second = (frame.time or 0.0) - start_seconds(container)
                 if kind != (frame.format.name, frame.layout.name, frame.sample_rate):
@@ -149,30 +147,6 @@ def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:
                 frame.pts = None  # the resampler would take jumps of the clock amiss
             for block in resampler.resample(frame) if resampler is not None else ():
                 yield second, block.to_ndarray().astype(np.float32, copy=False).reshape(-1)
-
-
-def _decode_audio(path: Path, container: InputContainer) -> Iterator[AudioFrame]:
-    """The decoded sound; what cannot be decoded is left out, with a warning."""
-    import av
-
-    decoded = lost = 0
-    for stream in container.streams.audio[:1]:
-        if not stream.codec_context:
-            raise InputError("its sound is of a kind that FFmpeg cannot decode", where=path)
-        packets = container.demux(stream)
-        while True:
-            try:
-                for packet in packets:
-                    for frame in packet.decode():
-                        decoded += 1
-                        yield frame
-                break
-            except av.FFmpegError:
-                lost += 1
-    if lost and not decoded:
-        raise InputError("has sound, but none of it can be decoded", where=path)
-    if lost:
-        _log.warning("%s: %d pieces of its sound cannot be decoded; the others are kept", path, lost)
 
 
 def _model_folder(model: str | Path) -> Path:

@@ -1,56 +1,60 @@
 """Verb phrases in narration: "crack and whisk the eggs" -> "crack eggs", "whisk eggs", each with its time.
 
-A spaCy model parses the text; the rest are rules on its parse. A phrase is a verb, its particle, its direct object, and
-the first preposition with its object, for each object of the verb. `verb_objects` finds the object.
+A spaCy model parses the text. Rules on its dependency labels do the rest, for the labels of its English models (dobj,
+prt, pobj) and for Universal Dependencies (obj, compound:prt, obl with case). A phrase is a verb, its particle, an
+object with the nouns in front of it ("lug nuts"), and the first preposition with its object. The object of a verb is
+the first of these that there is; every noun that is coordinated with it is an object, too:
+
+- its direct object; a relative pronoun stands for the noun before the clause;
+- the subject of a passive, or the noun before a participle ("the jack used here");
+- the noun after a particle that is taken for a preposition ("stir in the sugar");
+- the subject of a complement without a finite verb ("make it thicker", "remove the nuts take the wheel off");
+- the noun before a relative clause ("the nuts you have to remove");
+- the object of the next verb ("crack and whisk the eggs").
 
 Speech has no full stops and captions break off within sentences: all pieces are joined to one running text, which the
 model cuts into sentences itself. Notes such as [Music] are not spoken, and no phrase goes over them.
-
-A model that is trained on written text gets some tags wrong in speech; they are corrected with its dictionary. In
-writing an imperative begins a sentence; in speech without full stops it follows anything, and is taken for a noun:
-"turn the screw to the right raise the vehicle". Nouns before nouns are taken for adjectives ("cinnamon sugar"), and the
-other way round ("crispy color").
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from msg2.errors import InputError, optional_dependency
-from msg2.media.pretrained_models import wrong_model_error
-from msg2.media.verb_objects import (
-    OBJECT,
-    PARTICLE,
-    children,
-    compound_name,
-    conjuncts,
-    find_object,
-    is_bare_preposition,
-    is_nominal,
-    is_plain_nominal,
-)
 from msg2.task import Sentence
+from msg2.text_encoders import wrong_model_error
 
 if TYPE_CHECKING:
-    from spacy.lookups import Lookups
-    from spacy.tokens import Doc, Span, Token
+    from spacy.tokens import Token
+
+_OBJECT = {"dobj", "obj"}
+_PASSIVE_SUBJECT = {"nsubjpass", "nsubj:pass"}
+_SUBJECT = {"nsubj", *_PASSIVE_SUBJECT}
+_PASSIVE = {"auxpass", "aux:pass"}
+_DETERMINER = {"det", "poss", "nummod"}
+_NOUN = {"NOUN", "PROPN", "X"}
+_RELATIVE_PRONOUN = {"WDT", "WP", "WP$"}
 
 # Closed classes of English, where labels alone do not tell.
+_NO_OBJECTS = {"a", "an", "the", "i", "he", "she", "we", "they", "'s"}
+_NO_ACTIONS = {"be", "go", "come", "let", "try", "done", "stuck", "gone", "finished"}
+_TELLING = {"show", "tell", "teach", "ask", "give"}
+_PERSONS = {"me", "you", "him", "her", "us", "guys"}
+_ADDING = {"put", "add", "pour", "stir", "mix", "fold", "throw", "screw", "turn"}
+_THINKING = {"see", "feel", "think", "know", "hope", "say", "remember", "guess", "mean", "want", "need", "like", "get"}
 _PARTICLES = {"up", "down", "out", "off", "in", "on", "over", "through", "around", "back", "away", "apart"}
-_DIRECTIONS = _PARTICLES | {"right", "straight"}
+_MEASURES = {"quarter", "half", "inch", "foot", "degree"}
 _PLACES = {"here", "there"}
-_ADVERBS = {
-    "of course", "for example", "in while", "at all", "by way", "in order", "in case", "in fact", "at least",
-    "for sure", "in general",
-}  # fmt: skip
-"""Prepositions with objects that say nothing of a thing or place ("once in a while")."""
+_CIRCUMSTANCES = {"way", "time", "rest"}  # no things: "the way you drive", "tighten them the rest of the way"
+_ADVERBS = {"course", "example", "while", "order", "case", "fact", "least"}  # with a preposition: "once in a while"
 
 
 class VerbPhrase(NamedTuple):
@@ -61,188 +65,159 @@ class VerbPhrase(NamedTuple):
     end: int
 
 
-class _PrepositionalPhrase(NamedTuple):
-    """A preposition, maybe of two words, and its object."""
-
-    words: tuple[Token, ...]
-    place: Token
-
-    @property
-    def position(self) -> int:
-        return int(self.words[0].i)
-
-
 def find_verb_phrases(tokens: Iterable[Token]) -> list[VerbPhrase]:
     """Find the verb phrases of a parsed text (a `Doc` or a part of one), by their verbs, then objects."""
     phrases = []
     for verb in tokens:
-        owner, first = find_object(verb)
-        together = [] if first is None else [first, *conjuncts(first)]
-        for thing in together:
-            addition = _prepositional_phrase(owner, thing, together)
-            particle = [word for word in _particle(verb, together[0]) if addition is None or word not in addition.words]
-            added = [*addition.words, *compound_name(addition.place)] if addition else []
-            words = [*particle, *compound_name(thing), *added]
-            text = " ".join([_with_prefix(verb, verb.lemma_), *(_with_prefix(word, word.text) for word in words)])
-            last = max([verb, *words], key=lambda token: token.i)
-            start = min(token.idx for token in (verb, *words))
-            phrases.append(VerbPhrase(text.lower(), start, last.idx + len(last)))
+        owner, first = _find_object(verb)
+        objects = [] if first is None else [first, *_conjuncts(first)]
+        for thing in objects:
+            place = _prepositional_phrase(owner, thing, objects[0])
+            particle = [word for word in _particle(verb, objects[0]) if word not in place]
+            words = [*particle, *_compound_name(thing), *place]
+            base = verb.lemma_ if verb.pos_ in {"VERB", "AUX"} else verb.text
+            text = " ".join([base, *(word.text for word in words)])
+            ordered = sorted([verb, *words])
+            phrases.append(VerbPhrase(text.lower(), ordered[0].idx, ordered[-1].idx + len(ordered[-1])))
     return phrases
+
+
+def _children(token: Token, labels: set[str]) -> list[Token]:
+    return [child for child in token.children if child.dep_ in labels]
+
+
+def _is_nominal(token: Token) -> bool:
+    """Whether this can be an object: a noun, or what stands for one ("take two", "in half")."""
+    if token.tag_ == "PRP$" or (token.tag_ in {"DT", "PRP"} and token.lower_ in _NO_OBJECTS):
+        return False
+    stands = token.pos_ == "ADJ" or token.lower_ == "that" or bool(_children(token, _DETERMINER))
+    return token.pos_ in {*_NOUN, "PRON", "NUM", "DET", "SYM"} or (token.dep_ in {*_OBJECT, "pobj"} and stands)
+
+
+def _find_object(verb: Token) -> tuple[Token, Token | None]:
+    """Find the first object of a verb, if any, and the verb where it stands: another one where it is shared."""
+    labelled = [child for child in _children(verb, _OBJECT) if _is_nominal(child)]
+    is_verb = verb.pos_ in {"VERB", "AUX"} or (labelled and not _children(verb, _DETERMINER))
+    if not is_verb or {verb.lemma_, verb.lower_} & _NO_ACTIONS:
+        return verb, None
+    things = [thing for thing in labelled if not (thing.lower_ in _PERSONS and verb.lemma_ in _TELLING)]
+    nouns = [thing for thing in things if thing.pos_ in _NOUN] or things  # "cook me an egg"
+    thing = _passive_subject(verb) or _object_after_particle(verb) or _complement_subject(verb)
+    if nouns:  # "need a jack a wrench" has two objects, "check owners manual" has one
+        thing = nouns[0] if all(_children(other, _DETERMINER) for other in nouns[1:]) else nouns[-1]
+    if thing is None or thing.tag_ in _RELATIVE_PRONOUN:
+        thing = _noun_before_clause(verb)
+    for follower in _children(verb, {"conj"} if not nouns and thing is None else set()):
+        between = verb.doc[verb.i + 1 : follower.i]
+        near = all(word.pos_ in {"CCONJ", "PUNCT", "ADV"} or word.dep_ in {"conj", "aux", "neg"} for word in between)
+        if near and not _children(follower, _SUBJECT):
+            return _find_object(follower)
+    return verb, thing
+
+
+def _passive_subject(verb: Token) -> Token | None:
+    participle = verb.tag_ in {"VBN", "VBD"} and not _children(verb, {"aux", "mark", *_SUBJECT})
+    clause = verb.head if participle and verb.dep_ == "conj" else verb
+    if subjects := _children(clause, _PASSIVE_SUBJECT):
+        return subjects[-1]
+    if participle and verb.dep_ == "acl":
+        return verb.head
+    while _children(verb, _PASSIVE) and clause.dep_ == "xcomp" and not _children(clause, {"nsubj"}):
+        clause = clause.head  # "the bolts need to be tightened"
+    return None if clause == verb else next(iter(_children(clause, {"nsubj"})), None)
+
+
+def _object_after_particle(verb: Token) -> Token | None:
+    for child in _children(verb, {"prep"}):
+        if child.i == verb.i + 1 and (child.tag_ == "RP" or (verb.lemma_ in _ADDING and child.lower_ in {"in", "on"})):
+            return next(iter(_children(child, {"pobj"})), None)
+    return None
+
+
+def _complement_subject(verb: Token) -> Token | None:
+    for clause in _children(verb, {"ccomp"} if verb.lemma_ not in _THINKING | _TELLING | {"have"} else set()):
+        helpers = [word for word in _children(clause, {"aux", "mark", *_PASSIVE}) if word.lower_ not in {"to", "do"}]
+        finite = helpers or clause.lemma_ == "be" or clause.tag_ == "VBZ"
+        for subject in _children(clause, {"nsubj"} if not finite else set()):
+            if subject.i > verb.i and _is_nominal(subject) and subject.tag_ not in _RELATIVE_PRONOUN:
+                return subject
+    return None
+
+
+def _noun_before_clause(verb: Token) -> Token | None:
+    clause = verb
+    while clause.dep_ == "xcomp" and not _children(clause.head, _OBJECT):
+        clause = clause.head
+    noun, words = clause.head, [*clause.children, *verb.children]
+    relative = clause.dep_ in {"relcl", "acl:relcl"} and _is_nominal(noun) and noun.lemma_ not in _CIRCUMSTANCES
+    complete = _children(verb, {"xcomp", "ccomp", "acomp", "attr"}) or any(map(_is_bare, verb.children))
+    elsewhere = any(word.tag_ == "WRB" or (word.tag_ in _RELATIVE_PRONOUN and word.dep_ == "nsubj") for word in words)
+    has_subject = any(word.dep_ in _SUBJECT or word.tag_ == "TO" for word in words)
+    return noun if relative and has_subject and not (complete or elsewhere) else None
+
+
+def _conjuncts(noun: Token) -> list[Token]:
+    """What is coordinated with a noun, or goes on with a list without conjunctions: "a jack a wrench"."""
+    others = [child for child in _children(noun, {"conj"}) if _is_nominal(child)]
+    beside = _children(noun.head, {noun.dep_, "npadvmod"}) if noun.dep_ in _OBJECT else []
+    for other in (*_children(noun, {"appos"}), *beside):
+        follows = other.i > noun.i and other.left_edge.nbor(-1) in noun.subtree
+        thing = other.pos_ in _NOUN and other.lemma_ not in _CIRCUMSTANCES and _children(other, _DETERMINER)
+        if follows and thing and (other.dep_ in _OBJECT or any(word.lower_ == "of" for word in other.rights)):
+            others.append(other)
+    return sorted({item for other in others for item in (other, *_conjuncts(other))})
+
+
+def _compound_name(noun: Token) -> list[Token]:
+    """A noun after the nouns that belong to its name: "lug nuts", but not "inch" of "two inch screws"."""
+    words = [word for word in noun.lefts if word.dep_ in {"compound", "nmod", "flat", "amod"} and word.pos_ in _NOUN]
+    parts = [word for word in words if word.lower_ not in _MEASURES and not _children(word, {"nummod", "case"})]
+    return [*(part for word in parts if word.nbor(1).text != "-" for part in _compound_name(word)), noun]
+
+
+def _is_bare(token: Token) -> bool:
+    """Whether this is a preposition on its own, as in "put it in"."""
+    inside = any(_is_nominal(word) or word.lower_ in _PLACES or word.dep_ == "prep" for word in token.children)
+    return token.dep_ == "prep" and not inside
 
 
 def _particle(verb: Token, thing: Token) -> list[Token]:
-    """The particle of a verb, if any: what is labelled so, or one of its usual words on its own ("put it in").
-
-    Of several, the last: "put it back on".
-    """
-    particle: list[Token] = []
-    for child in (*verb.rights, *children(thing, PARTICLE if thing.pos_ == "PRON" else set())):
-        taken_for_preposition = child.dep_ == "prep" and thing.head == child
-        labelled = child.dep_ in PARTICLE or (child.dep_ == "advmod" and child.tag_ == "RP") or taken_for_preposition
-        alone = child.lower_ in _PARTICLES and (child.dep_ == "advmod" or is_bare_preposition(child))
-        before = child.left_edge.nbor(-1)
-        if labelled or (alone and (before in (verb, thing, *particle) or thing.is_ancestor(before))):
-            particle = [child]
-    return particle
+    """The particle of a verb, if any: what is labelled so, or a usual one on its own; of several, the last."""
+    particles = [
+        child
+        for child in verb.rights
+        if child.dep_ in {"prt", "compound:prt"}
+        or (child.lower_ in _PARTICLES and (child.dep_ == "advmod" or _is_bare(child)))
+        or (child.dep_ == "prep" and child == thing.head)
+    ]
+    return particles[-1:]
 
 
-def _prepositional_phrase(verb: Token, thing: Token, together: list[Token]) -> _PrepositionalPhrase | None:
-    """The first preposition with its object that goes with the verb or with the object.
-
-    What follows the last of coordinated objects goes with each of them, but "of" only with its own.
-    """
-    of_verb = [phrase for phrase in _prepositional_phrases(verb) if phrase.position > verb.i and phrase.place != thing]
-    candidates = [phrase for phrase in of_verb if phrase.position > thing.i or phrase.position < together[0].i]
-    candidates += _prepositional_phrases(thing)
-    for other in together:
-        after_all = [phrase for phrase in _prepositional_phrases(other) if phrase.position > together[-1].i]
-        candidates += [phrase for phrase in after_all if phrase.words[0].lower_ != "of"]
-    candidates = [phrase for phrase in candidates if f"{phrase.words[0].lower_} {phrase.place.lower_}" not in _ADVERBS]
-    return min(candidates, key=lambda phrase: phrase.position, default=None)
+def _prepositional_phrase(verb: Token, thing: Token, first: Token) -> list[Token]:
+    """The first preposition with its object that goes with the verb or with the object."""
+    of_verb = [words for words in _prepositional_phrases(verb) if words[0].i > verb.i and thing not in words]
+    phrases = [words for words in of_verb if not first.i < words[0].i < thing.i] + _prepositional_phrases(thing)
+    phrases = [words for words in phrases if words[-1].lemma_ not in _ADVERBS]
+    return min(phrases, key=lambda words: words[0].i, default=[])
 
 
-def _prepositional_phrases(token: Token) -> list[_PrepositionalPhrase]:
+def _prepositional_phrases(token: Token) -> list[list[Token]]:
     """The prepositions at a word with their objects, those of "back in the pan" and "out of the pan" too."""
-    phrases: list[_PrepositionalPhrase] = []
+    phrases = []
     for child in token.children:
-        if child.dep_ in {"prep", "dative"}:
-            phrases += [_PrepositionalPhrase((child,), place) for place in _prepositional_objects(child)]
-        if child.dep_ in {"prep", "advmod", *PARTICLE} and child.lower_ in _DIRECTIONS:
-            for inner in children(child, {"prep"}):
-                words = (child, inner) if inner.lower_ == "of" else (inner,)
-                phrases += [_PrepositionalPhrase(words, place) for place in _prepositional_objects(inner)]
-        if child.dep_ == "advmod" and child.lower_ in _PLACES:
-            phrases += [_PrepositionalPhrase((word,), child) for word in child.lefts if word.lower_ in {"in", "on"}]
-        if child.dep_ in {"obl", "nmod"} and is_nominal(child):
-            phrases += [_PrepositionalPhrase((word,), child) for word in children(child, {"case"})[:1]]
+        prepositions = [[child]] if child.dep_ == "prep" else []
+        for inner in _children(child, {"prep"} if child.lower_ in _PARTICLES else set()):
+            prepositions.append([child, inner] if inner.lower_ == "of" else [inner])
+        for words in prepositions:
+            nouns = [noun for noun in _children(words[-1], {"pobj"}) if _is_nominal(noun)]
+            places = [place for place in words[-1].children if place.lower_ in _PLACES]
+            plain = [place for place in (*nouns, *places) if place.tag_ not in _RELATIVE_PRONOUN]
+            phrases += [[*words, *_compound_name(place)] for place in plain[:1]]
+        if child.lower_ in _PLACES:
+            phrases += [[word, child] for word in child.lefts if word.lower_ in {"in", "on"}]
+        if child.dep_ in {"obl", "nmod"}:
+            phrases += [[word, *_compound_name(child)] for word in _children(child, {"case"})[:1]]
     return phrases
-
-
-def _prepositional_objects(preposition: Token) -> list[Token]:
-    """The object of a preposition: a noun, "here", "there", or who does something ("with the valve facing out")."""
-    inside = [child for child in preposition.children if child.dep_ == "pobj" or child.lower_ in _PLACES]
-    clauses = children(preposition, {"pcomp"})
-    subjects = [subject for clause in clauses for subject in children(clause, {"nsubj"})]
-    candidates = inside or [subject for subject in subjects if subject.left_edge.i == preposition.i + 1]
-    return [place for place in candidates if place.lower_ in _PLACES or is_plain_nominal(place)][:1]
-
-
-def _with_prefix(token: Token, text: str) -> str:
-    """`text` after the "pre-" of "pre-drill" and the "two-by-" of "two-by-four", which the tokenizer cuts off."""
-    doc, start = token.doc, token.i
-    while start > 1 and doc[start - 1].text == "-" and not (doc[start - 1].whitespace_ or doc[start - 2].whitespace_):
-        start -= 2
-    return f"{doc[start : token.i].text}{text}"
-
-
-_DESCRIBED = {"NN", "NNP", "JJ", "JJR", "RB"}
-_ACTIVE = {"VB", "VBP", "VBD"}
-_OF_NOUNS = {"pobj", "dobj", "obj", "compound", "appos", "nmod"}
-_DETERMINERS = {"det", "poss", "nummod", "predet"}
-_SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass", "csubj", "expl"}
-_PERSONS = {"i", "you", "he", "she", "we", "they"}
-_ENDING = {"right", "left", "next"}  # adjectives that may end a sentence: "turn it to the right"
-
-
-class PartOfSpeechDictionary(NamedTuple):
-    """Base forms by part of speech, as a lemmatizer has them; without any, nothing is corrected."""
-
-    nouns: frozenset[str] = frozenset()
-    verbs: frozenset[str] = frozenset()
-    adjectives: frozenset[str] = frozenset()
-
-    @staticmethod
-    def from_lemmatizer(lemmatizer: object) -> PartOfSpeechDictionary:
-        """Return the dictionary of spaCy's lemmatizer by rules; other lemmatizers have none."""
-        lookups: Lookups | None = getattr(lemmatizer, "lookups", None)
-        if lookups is None or "lemma_index" not in lookups:
-            return PartOfSpeechDictionary()
-        table = lookups.get_table("lemma_index")
-        return PartOfSpeechDictionary(*(frozenset(table.get(part, ())) for part in ("noun", "verb", "adj")))
-
-    def correct_tags(self, doc: Doc) -> Doc:
-        """Mark words that are taken for other parts of speech as what they are; the document is changed in place."""
-        for token in doc if self.adjectives else ():
-            if self._is_verb(token):
-                token.pos_, token.lemma_ = "VERB", token.lower_
-            elif self._is_noun(token):
-                token.pos_ = "NOUN"
-            elif token.tag_ in {"NN", "NNP"} and token.lower_ in self.adjectives and token.lower_ not in self.nouns:
-                token.pos_ = "ADJ"
-        return doc
-
-    def _is_verb(self, token: Token) -> bool:
-        """Whether a word that has an object is taken for something without: "lower the car"."""
-        named = token.i and (token.nbor(-1).tag_ in {"DT", "PRP$"} or token.nbor(-1).text == "-")
-        return token.tag_ in _DESCRIBED and token.lower_ in self.verbs and _has_object(token) and not named
-
-    def _is_noun(self, token: Token) -> bool:
-        """Whether a word before a noun is one itself ("cinnamon sugar", "frying pan"); "non-dairy" is none."""
-        if token.tag_ == "VBG":
-            return token.dep_ in {"amod", "compound"} and token.lower_ not in self.adjectives
-        part = token.i and token.nbor(-1).text == "-"
-        only = token.lower_ in self.nouns and token.lower_ not in self.adjectives
-        return token.tag_ == "JJ" and only and not part
-
-    def hidden_imperatives(self, sentence: Span) -> list[Token]:
-        """Find the words after the first that may begin an imperative, but are labelled as if they did not.
-
-        Each could be a verb, an object follows, and what stands before could end a sentence.
-        """
-        verbs = [token for token in sentence[1:-1] if token.lower_ in self.verbs and _is_mistagged(token)]
-        return [token for token in verbs if _is_followed_by_object(token) and _may_follow_sentence_end(token)]
-
-
-def begins_with_imperative(doc: Doc) -> bool:
-    """Whether a parsed text begins with a verb in its base form that has an object."""
-    return doc[0].tag_ in {"VB", "VBP"} and bool(children(doc[0], OBJECT))
-
-
-def _has_object(token: Token) -> bool:
-    """Whether a word is labelled with an object, or shares the one of the next verb ("measure and cut the wood")."""
-    shares = token.is_sent_start and any(other.pos_ == "VERB" for other in children(token, {"conj"}))
-    return shares or any(thing.i > token.i for thing in children(token, OBJECT))
-
-
-def _is_mistagged(token: Token) -> bool:
-    return token.tag_ in _DESCRIBED or (token.tag_ in _ACTIVE and token.dep_ in _OF_NOUNS)
-
-
-def _is_followed_by_object(token: Token) -> bool:
-    """Whether the next word, maybe after a particle, begins a noun phrase that is not the subject of something else."""
-    follower = next((word for word in token.doc[token.i + 1 : token.i + 3] if word.tag_ != "RP"), token)
-    noun = follower.head if follower.dep_ in _DETERMINERS else follower
-    begins = follower.tag_ in {"DT", "PDT", "PRP$", "PRP", "CD"} and follower.lower_ not in _PERSONS
-    return begins and not (noun.dep_ in _SUBJECTS and noun.head != token)
-
-
-def _may_follow_sentence_end(token: Token) -> bool:
-    """Whether the words before this one may end a sentence; where it is labelled with an object, most may."""
-    before = token.nbor(-1)
-    if before.tag_ in {"DT", "PRP$", "TO", "MD", "HYPH"}:
-        return False
-    describes = before.tag_.startswith("JJ") and before.dep_ == "amod" and before.lower_ not in _ENDING
-    return _has_object(token) or not (describes or before.tag_ in {"IN", "CC", "CD", ","})
 
 
 CHUNK_CHARACTERS = 5000  # text that is parsed at once; longer narration is cut between words, and memory stays bounded
@@ -250,7 +225,6 @@ CHUNK_CHARACTERS = 5000  # text that is parsed at once; longer narration is cut 
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)"
 _NOTE = re.compile(rf"\[[^\[\]]*\]|\bstep (?:number )?{_NUMBER}\b\.?", re.IGNORECASE)
 """What is not part of any sentence: "[Music]", and "step two" before the step itself."""
-_REQUIRED_PIPES = ("parser", "lemmatizer")
 
 
 class VerbPhraseExtractor:
@@ -264,9 +238,8 @@ class VerbPhraseExtractor:
         except (OSError, ValueError, ImportError, KeyError) as error:
             hint = "give the folder of a spaCy model, or the name of one that is installed, such as en_core_web_sm"
             raise wrong_model_error(model, "model of spaCy", str(error), hint) from None
-        if missing := [part for part in _REQUIRED_PIPES if part not in self._nlp.pipe_names]:
+        if missing := [part for part in ("parser", "lemmatizer") if part not in self._nlp.pipe_names]:
             raise InputError(f"is a spaCy model without a {missing[0]}", where=model, hint="take a whole pipeline")
-        self._dictionary = PartOfSpeechDictionary.from_lemmatizer(self._nlp.get_pipe("lemmatizer"))
         self._keep_sentences = keep_sentences
         about = self._nlp.meta
         kept = ", sentences kept" if keep_sentences else ""
@@ -281,76 +254,51 @@ class VerbPhraseExtractor:
         """
         text = RunningText.join(pieces)
         timed = []
-        for sentence, first in self._sentences(text):
-            phrases = find_verb_phrases(sentence)
-            if not phrases and self._keep_sentences:
-                phrases = [VerbPhrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
-            timed += [text.timed_sentence(words, first + start, first + end) for words, start, end in phrases if words]
+        for doc, first in self._nlp.pipe(text.parts(CHUNK_CHARACTERS), as_tuples=True):
+            for sentence in doc.sents:
+                phrases = find_verb_phrases(sentence)
+                if not phrases and self._keep_sentences:
+                    phrases = [VerbPhrase(sentence.text.strip(), sentence.start_char, sentence.end_char)]
+                timed += [text.timed_sentence(words, first + start, first + end) for words, start, end in phrases]
         return tuple(sorted(timed, key=lambda phrase: (phrase.start, phrase.end)))
-
-    def _sentences(self, text: RunningText) -> Iterator[tuple[Span, int]]:
-        """The parsed sentences of a text, each with the place in it from which its characters are counted.
-
-        A sentence with an imperative inside is cut before it and parsed again, if then it does begin with one.
-        """
-        for doc, first in self._nlp.pipe(text.chunks(CHUNK_CHARACTERS), as_tuples=True):
-            for sentence in self._dictionary.correct_tags(doc).sents:
-                starts = [token.idx for token in self._dictionary.hidden_imperatives(sentence)]
-                last = sentence.end_char
-                cuts = [start for start in starts if begins_with_imperative(self._nlp(doc.text[start:last]))]
-                if not cuts:
-                    yield sentence, first
-                    continue
-                for start, end in pairwise([sentence.start_char, *cuts, last]):
-                    part = self._dictionary.correct_tags(self._nlp(doc.text[start:end]))
-                    yield from ((sentence, first + start) for sentence in part.sents)
 
 
 class RunningText(NamedTuple):
-    """The texts of pieces, in the order of their starts and one space apart, and when each character is spoken."""
+    """The texts of pieces, in the order of their starts and one space apart, and when their characters are spoken.
+
+    The characters of a piece share its time evenly. A piece that is still on the screen when the next one comes has
+    been spoken by then.
+    """
 
     text: str
-    places: tuple[int, ...]  # where each piece begins in the text
-    pieces: tuple[Sentence, ...]
+    borders: list[int]  # the characters where a piece begins or ends
+    seconds: list[float]  # when these are spoken
 
     @staticmethod
     def join(pieces: Sequence[Sentence]) -> RunningText:
         """Join pieces to one text; those without text are left out.
 
-        >>> RunningText.join([Sentence("jack up", 1.0, 2.0), Sentence("the car", 2.0, 3.0)]).text
-        'jack up the car'
+        >>> RunningText.join([Sentence("jack up", 1.0, 2.5), Sentence("the car", 2.0, 3.0)])
+        RunningText(text='jack up the car', borders=[0, 7, 8, 15], seconds=[1.0, 2.0, 2.0, 3.0])
         """
-        ordered = tuple(sorted((piece for piece in pieces if piece.text), key=lambda piece: piece.start))
-        places = accumulate((len(piece.text) + 1 for piece in ordered), initial=0)
-        return RunningText(" ".join(piece.text for piece in ordered), tuple(places)[:-1], ordered)
+        ordered = sorted((piece for piece in pieces if piece.text), key=lambda piece: piece.start)
+        next_starts = [*(piece.start for piece in ordered[1:]), math.inf]
+        borders, seconds, place = [], [], 0
+        for piece, next_start in zip(ordered, next_starts, strict=False):
+            borders += [place, place + len(piece.text)]
+            seconds += [piece.start, min(piece.end, next_start) if piece.start < next_start else piece.end]
+            place += len(piece.text) + 1
+        return RunningText(" ".join(piece.text for piece in ordered), borders, seconds)
 
-    def chunks(self, longest: int) -> Iterator[tuple[str, int]]:
+    def parts(self, longest: int) -> Iterator[tuple[str, int]]:
         """Yield the text between notes, cut between words after about `longest` characters, with its places."""
-        notes = [*_NOTE.finditer(self.text)]
-        starts, ends = [0, *(note.end() for note in notes)], [*(note.start() for note in notes), len(self.text)]
-        for start, end in zip(starts, ends, strict=True):
-            while start < end:
-                space = self.text.find(" ", start + longest, end)
-                cut = end if space < 0 else space
-                yield self.text[start:cut], start
-                start = cut + 1
+        spoken = _NOTE.sub(lambda note: "\n" * len(note[0]), self.text)
+        for part in re.finditer(rf"\S[^\n]{{0,{longest}}}\S*", spoken):
+            yield part[0].rstrip(), part.start()
 
     def timed_sentence(self, words: str, start: int, end: int) -> Sentence:
         """Make a sentence with the times of some characters of this text."""
-        return Sentence(words, self._seconds_at(start, 0), self._seconds_at(end - 1, 1))
-
-    def _seconds_at(self, character: int, after: int) -> float:
-        """When a character is spoken, or (`after` = 1) has been: the characters of a piece share its time evenly.
-
-        A piece that is still on the screen when the next one comes has been spoken by then.
-        """
-        index = bisect_right(self.places, character) - 1
-        piece = self.pieces[index]
-        end = piece.end
-        if index + 1 < len(self.pieces) and piece.start < self.pieces[index + 1].start:
-            end = min(end, self.pieces[index + 1].start)
-        share = min((character - self.places[index] + after) / len(piece.text), 1.0)
-        return round(piece.start + share * (end - piece.start), 3)
+        return Sentence(words, *np.interp([start, end], self.borders, self.seconds).round(3).tolist())
 
 
 def _fingerprint(folder: Path) -> str:

@@ -9,29 +9,28 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from msg2.errors import InputError, optional_dependency
-from msg2.media.encoders import Image, ImageEncoder
+from msg2.formats.source import Source
+from msg2.media.image_encoders import ImageEncoder
 from msg2.options import Count, options_class
+from msg2.text_encoders import Image
 
 if TYPE_CHECKING:
+    from av import AudioStream, Packet, VideoFrame, VideoStream
     from av.container import InputContainer
-    from av.packet import Packet
     from av.stream import Stream
-    from av.video.frame import VideoFrame
-    from av.video.stream import VideoStream
 
 
 LONGEST_FRAME = 3600.0
@@ -59,14 +58,11 @@ def open_media(path: Path) -> Iterator[InputContainer]:
     decoder_version()
     import av
 
-    try:
-        if path.is_dir():
-            raise InputError("is a folder, not a video", where=path)
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise InputError("is empty", where=path, hint="fetch or export the video again")
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=path) from None
+    source = Source.at(path)
+    if source.is_folder:
+        raise InputError("is a folder, not a video", where=path)
+    if not source.head:
+        raise InputError("is empty", where=path, hint="fetch or export the video again")
     try:
         # As a file and nothing else: a name may look like an address, a playlist may point to one.
         with av.open(f"file:{path}", metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
@@ -93,7 +89,7 @@ def decode_frames(
     tick = float(stream.time_base or 0)
     seconds = after = shift = 0.0
     before, frame, resets = None, None, 0
-    for frame in _decode(path, container, stream):
+    for frame in decode_stream(path, container, stream):
         stamp = frame.dts if frame.pts is None else frame.pts
         if stamp is None or stamp == before:
             seconds = after
@@ -113,12 +109,13 @@ def decode_frames(
         _log.warning("%s: its clock jumps (%d times); pictures after a jump follow those before it", path, resets)
 
 
-def _decode(path: Path, container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
-    """Decode frames, in the order in which they are shown; what cannot be decoded is left out, with a warning."""
+def decode_stream(path: Path, container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Any]:
+    """Decode the frames of pictures or sound, in their order; what cannot be decoded is left out, with a warning."""
     import av
 
+    kind = "pictures" if stream.type == "video" else "sound"
     if not stream.codec_context:
-        raise InputError("its pictures are of a kind that FFmpeg cannot decode", where=path)
+        raise InputError(f"its {kind} cannot be decoded: FFmpeg does not know the codec", where=path)
     stream.codec_context.thread_type = av.codec.context.ThreadType.AUTO
     stream.codec_context.thread_count = DECODER_THREADS
     start, length = start_seconds(container), _duration(container)
@@ -134,12 +131,12 @@ def _decode(path: Path, container: InputContainer, stream: VideoStream) -> Itera
                     yield frame
             except av.FFmpegError:
                 lost += 1
-    if not decoded:
-        raise InputError("holds pictures, but none of them can be decoded", where=path)
+    if not decoded and (lost or kind == "pictures"):
+        raise InputError(f"has {kind}, but cannot be decoded", where=path)
     if length is not None and reached < length - _CLOCK_TOLERANCE:
         _log.warning("%s: breaks off at second %.1f of %.1f; what comes before is kept", path, reached, length)
     elif lost:
-        _log.warning("%s: %d pieces of it cannot be decoded; the others are kept", path, lost)
+        _log.warning("%s: %d pieces of its %s cannot be decoded; the others are kept", path, lost, kind)
 
 
 def _packets(container: InputContainer) -> Iterator[Packet[Stream]]:
@@ -161,8 +158,6 @@ def _duration(container: InputContainer) -> float | None:
     """Seconds, where the container says."""
     return container.duration / 1e6 if container.duration and container.duration > 0 else None
 
-
-T = TypeVar("T")
 
 BATCH_SIZE = 64  # images that are encoded at once, while as many are decoded
 _ROUNDING = 0.001  # seconds: containers round the times of frames to as little as this, so a frame this late is in time
@@ -220,14 +215,14 @@ def encode_frames(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Sample a video at regular times and encode what is on the screen then.
 
-    A frame that stands for many times is encoded once; the next ones are decoded meanwhile.
+    A frame that stands for many times is encoded once. A thread encodes while the next frames are decoded.
     """
     times: list[float] = []
     image_indices: list[int] = []
 
-    def distinct_images() -> Generator[Image]:
+    def distinct_images() -> Iterator[Image]:
         latest, index = None, -1
-        for frame in read_ahead(sample_frames(path, options), BATCH_SIZE):
+        for frame in sample_frames(path, options):
             new = frame.image is not latest
             latest, index = frame.image, index + new
             times.append(frame.seconds)
@@ -235,29 +230,14 @@ def encode_frames(
             if new:
                 yield latest
 
-    with closing(distinct_images()) as images:  # where the encoder fails, decoding ends here and now
-        vectors = [encoder(batch) for batch in iter(lambda: list(islice(images, BATCH_SIZE)), [])]
-    none = np.zeros((0, encoder.width), np.float32)
-    return np.array(times, np.float64), np.concatenate([none, *vectors])[np.array(image_indices, np.intp)]
-
-
-def read_ahead(items: Iterable[T], size: int) -> Iterator[T]:
-    """Compute the items of an iterable in a thread, ahead of whoever takes them.
-
-    The thread ends with the iterator, also where that is closed or dropped early.
-    """
-    source: Iterator[T] = iter(items)
-    with ThreadPoolExecutor(1, "msg2 read-ahead") as thread:
-        ahead = deque(thread.submit(lambda: list(islice(source, 1))) for _ in range(size))
-        try:
-            while item := ahead.popleft().result():
-                ahead.append(thread.submit(lambda: list(islice(source, 1))))
-                yield item[0]
-        finally:
-            for future in ahead:
-                future.cancel()
-            if isinstance(source, Generator):
-                thread.submit(source.close)  # by the thread that runs it: another one may not
+    images, encoded = distinct_images(), [np.zeros((0, encoder.width), np.float32)]
+    with ThreadPoolExecutor(1, "msg2 encoder") as thread:
+        pending: list[Future[NDArray[np.float32]]] = []
+        while batch := list(islice(images, BATCH_SIZE)):
+            encoded += [future.result() for future in pending]  # so that one batch waits at most
+            pending = [thread.submit(encoder, batch)]
+        encoded += [future.result() for future in pending]
+    return np.array(times, np.float64), np.concatenate(encoded)[np.array(image_indices, np.intp)]
 
 
 def _frame_converter(stream: VideoStream, size: int) -> Callable[[VideoFrame], Image]:

@@ -5,8 +5,6 @@ p_o is the share on which they agree, p_e the share on which they would by chanc
 counts, from 0 to the last label of either in that video; it is computed exactly, not on a grid.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Predictions are put into equally wide bins b of their confidence; the expected c
 ECE = Σ_b n_b / n · |accuracy_b − confidence_b|, and the log loss −1/n Σ log p(what happened).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,16 +3,14 @@
 Neither is the truth: both are only views of a task. A third graph may be given as that.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from msg2.errors import InputError
-from msg2.graph import PAIR_KINDS, Formula, PairKind, SubtaskGraph, all_of, are_equivalent, step
-from msg2.graph.closure import necessary_steps
+from msg2.graph import PAIR_KINDS, Formula, PairKind, SubtaskGraph, all_of, are_equivalent, related_pairs, step
 from msg2.metrics.graph_scores import match_step_names
 from msg2.options import fields_to_json
 from msg2.task import Step
@@ -95,7 +93,7 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
     Returns
     -------
     GraphComparison
-        The pairs by kind (`msg2.graph.pair_kinds`), the optional steps, and the preconditions that differ.
+        The pairs by kind (`msg2.graph.closure.PairKinds`), the optional steps, and the preconditions that differ.
 
     Raises
     ------
@@ -112,36 +110,37 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
     (PairDifference(before='sugar', after='pour', first='after', second='free', truth=None),)
     """
     other = match_step_names(second, first, called=("second graph", "first graph"), partial=True)
-    common = tuple(name for name in first.steps if name in other.steps)
+    common = tuple(name for name in first.steps if name in other.index)
     if len(common) < 2 < len(first.steps) + len(second.steps):
         raise InputError("the two graphs do not share two steps", hint="compare graphs of the same task")
-    true = None if truth is None else _match_truth(truth, first, common)
-    counts = {kind: [0, 0, 0] for kind in PAIR_KINDS}
-    right = [0, 0]
+    true = None
+    if truth is not None:
+        true = match_step_names(truth, first, called=("truth", "first graph"), partial=True)
+        if missing := [name for name in common if name not in true.index]:
+            raise InputError(f"the truth lacks {join_names(missing)}", hint="it must have every step of both graphs")
+    counts, right = Counter[tuple[PairKind, str]](), Counter[str]()
     pairs: list[PairDifference] = []
     for a, b in combinations(common, 2):
         both_ways = [
             PairDifference(*pair, first.kind(*pair), other.kind(*pair), None if true is None else true.kind(*pair))
             for pair in ((a, b), (b, a))
         ]
-        right[0] += all(each.first == each.truth for each in both_ways)
-        right[1] += all(each.second == each.truth for each in both_ways)
         there, back = both_ways
-        of_first = back.first if there.first == "free" else there.first
-        of_second = back.second if there.second == "free" else there.second
-        same = all(each.first == each.second for each in both_ways)
-        counts[of_first][0] += 1
-        counts[of_second][1] += 1
-        counts[of_first][2] += same
-        ordered = [each for each in both_ways if {each.first, each.second} & {"needs", "after"}]
-        pairs += [] if same else ordered or both_ways[:1]
+        for graph in ("first", "second"):
+            kind = getattr(back if getattr(there, graph) == "free" else there, graph)
+            counts[kind, graph] += 1
+            right[graph] += all(getattr(each, graph) == each.truth for each in both_ways)
+        if all(each.first == each.second for each in both_ways):
+            counts[kind, "both"] += 1
+        else:
+            ordered = [each for each in both_ways if {each.first, each.second} & {"needs", "after"}]
+            pairs += ordered or both_ways[:1]
     full, other_full = _full_preconditions(first), _full_preconditions(other)
     reduced, other_reduced = first.transitive_reduction(), other.transitive_reduction()
-    drawn = {frozenset(pair) for graph in (reduced, other_reduced) for pair in _direct_pairs(graph)}
-    of = len(common) * (len(common) - 1) / 2
-    shares = (None, None) if true is None or not of else (right[0] / of, right[1] / of)
+    drawn = {frozenset({pair.before, pair.after}) for pair in related_pairs(reduced) + related_pairs(other_reduced)}
+    number = len(common) * (len(common) - 1) / 2
     return GraphComparison(
-        {kind: KindCounts(*numbers) for kind, numbers in counts.items()},
+        {kind: KindCounts(*(counts[kind, name] for name in ("first", "second", "both"))) for kind in PAIR_KINDS},
         tuple(pairs),
         tuple(pair for pair in pairs if {pair.before, pair.after} in drawn),
         tuple(name for name in common if name in first.optional & other.optional),
@@ -155,26 +154,10 @@ def compare_graphs(first: SubtaskGraph, second: SubtaskGraph, truth: SubtaskGrap
         ),
         tuple(name for name in first.steps if name not in common),
         tuple(name for name in other.steps if name not in common),
-        *shares,
+        *(None if true is None or not number else right[graph] / number for graph in ("first", "second")),
     )
-
-
-def _match_truth(truth: SubtaskGraph, first: SubtaskGraph, common: Iterable[Step]) -> SubtaskGraph:
-    """The true graph with the names of the first one; every step that is compared must be in it."""
-    true = match_step_names(truth, first, called=("truth", "first graph"), partial=True)
-    if missing := [name for name in common if name not in true.steps]:
-        raise InputError(f"the truth lacks {join_names(missing)}", hint="it must have every step of both graphs")
-    return true
-
-
-def _direct_pairs(graph: SubtaskGraph) -> Iterator[tuple[Step, Step]]:
-    """The pairs that the graph relates itself, and not only through other steps."""
-    yield from graph.edge_pairs()
-    for group in graph.exclusive:
-        yield from combinations(group, 2)
 
 
 def _full_preconditions(graph: SubtaskGraph) -> dict[Step, Formula]:
     """What each step needs, with what it needs only through other steps."""
-    needed = necessary_steps(graph.steps, graph.preconditions)
-    return {name: all_of([graph.precondition(name), *map(step, sorted(needed[name]))]) for name in graph.steps}
+    return {name: all_of([graph.precondition(name), *map(step, sorted(graph.necessary[name]))]) for name in graph.steps}

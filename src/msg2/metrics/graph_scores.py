@@ -6,8 +6,6 @@ graphs are compared by the names of their steps, see `match_step_names`. The vio
 the share of them that violate the true graph (Sec. 3).
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -141,7 +139,8 @@ def compatibility(graph: SubtaskGraph, videos: Iterable[Video | Sequence[Step]])
     """
     if not graph.preconditions:
         return None
-    sequences = [sequence for sequence in map(_sequence, videos) if sequence]
+    shown = (video.sequence() if isinstance(video, Video) else tuple(dict.fromkeys(video)) for video in videos)
+    sequences = [sequence for sequence in shown if sequence]
     scores = [
         score
         for first in range(0, len(sequences), _CHUNK)
@@ -197,8 +196,7 @@ class GraphScores:
         """Plain numbers; N/A is None."""
         values = {"accuracy": self.accuracy, "spoc": self.spoc, "compatibility": self.compatibility}
         for prefix, edges in (("", self.edges), ("inner_", self.inner)):
-            scores = {"precision": edges.precision, "recall": edges.recall, "f1": edges.f1}
-            values |= {prefix + name: score for name, score in scores.items()}
+            values |= {prefix + score: getattr(edges, score) for score in ("precision", "recall", "f1")}
         return values
 
 
@@ -231,11 +229,7 @@ def score_graph(graph: SubtaskGraph, truth: SubtaskGraph, videos: Iterable[Video
 
 
 def match_step_names(
-    graph: SubtaskGraph,
-    truth: SubtaskGraph,
-    *,
-    called: tuple[str, str] = ("graph", "truth"),
-    partial: bool = False,
+    graph: SubtaskGraph, truth: SubtaskGraph, *, called: tuple[str, str] = ("graph", "truth"), partial: bool = False
 ) -> SubtaskGraph:
     """Rename the steps of a graph to those of the true graph.
 
@@ -267,37 +261,29 @@ def match_step_names(
     """
     if set(graph.steps) == set(truth.steps):
         return graph
-    first, second = called
     partners: defaultdict[str, tuple[list[Step], list[Step]]] = defaultdict(lambda: ([], []))
-    for side, names, others in ((0, graph.steps, set(truth.steps)), (1, truth.steps, set(graph.steps))):
-        for name in names:
-            if name not in others:
+    for side, (own, other) in enumerate(((graph, truth), (truth, graph))):
+        for name in own.steps:
+            if name not in other.index:
                 partners[name.strip().casefold()][side].append(name)
     for ours, theirs in partners.values():
         if ours and theirs and len(ours) + len(theirs) > 2:
             both = ", ".join(map(short_repr, sorted(ours + theirs)))
-            raise InputError(
-                f"the steps of the {first} and the {second} cannot be matched: {both} differ only in case or spaces",
-                hint="rename the steps so that each has one partner",
-            )
-    for side, owner, other in ((0, first, second), (1, second, first)):
+            owners = f"the steps of the {called[0]} and the {called[1]} cannot be matched"
+            hint = "rename the steps so that each has one partner"
+            raise InputError(f"{owners}: {both} differ only in case or spaces", hint=hint)
+    for side in () if partial else (0, 1):
         alone = sorted(name for pair in partners.values() if not pair[1 - side] for name in pair[side])
-        if alone and not partial:
+        if alone:
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
-            raise InputError(
-                f"the step {short_repr(alone[0])}{more} is in the {owner} but not in the {other}",
-                hint="both must have the same steps",
-            )
+            what = f"the step {short_repr(alone[0])}{more} is in the {called[side]} but not in the {called[1 - side]}"
+            raise InputError(what, hint="both must have the same steps")
     return graph.rename_steps({ours[0]: theirs[0] for ours, theirs in partners.values() if ours and theirs})
-
-
-def _sequence(video: Video | Sequence[Step]) -> tuple[Step, ...]:
-    return video.sequence() if isinstance(video, Video) else tuple(dict.fromkeys(video))
 
 
 def _compatible_shares(graph: SubtaskGraph, sequences: Sequence[Sequence[Step]]) -> list[float]:
     """For each sequence the share of its steps that are compatible. A row is a place j in a sequence."""
-    index = {name: column for column, name in enumerate(graph.steps)}
+    index = graph.index
     try:
         step = np.array([index[name] for sequence in sequences for name in sequence])  # (rows,)
     except KeyError as unknown:

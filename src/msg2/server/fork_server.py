@@ -4,12 +4,10 @@ Where the app is killed while a process starts, the standard library finds nothi
 a traceback into the terminal of somebody who has just ended the app.
 """
 
-from __future__ import annotations
-
 import sys
 from types import TracebackType
 
-from msg2.server import graph_workers  # noqa: F401
+from msg2.server import graph_functions  # noqa: F401
 
 
 def _show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

@@ -4,24 +4,22 @@ A job's record is written before it begins and after it has ended, so whatever h
 the next start. Results are written whole, by the process that made them, before the record says that they are there.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
 from msg2.errors import InputError
-from msg2.server import graph_workers
-from msg2.server.schemas import ErrorResponse, GraphRecord, JobRequest, error_response
-from msg2.server.workers import DiskFullError, JsonObject, TaskCancelledError, Worker, is_disk_full
-from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
+from msg2.server import graph_functions
+from msg2.server.sandbox import CallCancelledError, JsonObject, Worker, is_disk_full
+from msg2.server.schemas import GraphRecord, JobRequest, error_response
+from msg2.server.workspace import NotFoundError, Workspace, new_graph, update_record
 
 _log = logging.getLogger(__name__)
+_FULL_DISK: JsonObject = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
 _FULL_DISK_PAUSE_SECONDS = 2.0
 """Until a job that found no room on the disk is tried again."""
 
@@ -58,14 +56,11 @@ class JobQueue:
     def add(self, request: JobRequest) -> GraphRecord:
         """Add a job, which begins when there is a free worker."""
         dataset = self._workspace.datasets.get(request.data)
-        request.parse_options()
-        request.constraints()
+        request.arguments()  # what cannot be used is refused at once
         if len(self._cancelled) >= self._settings.waiting:
             raise QueueFullError("too many jobs are waiting", hint="try again later")
         task = request.task or (dataset.tasks[0].name if len(dataset.tasks) == 1 else "")
-        record = GraphRecord(
-            id=new_id(), made=time.time(), kind="learnt", state="waiting", task=task, name=dataset.name, job=request
-        )
+        record = new_graph("learnt", state="waiting", task=task, name=dataset.name, job=request)
         return self._enqueue(self._workspace.graphs.put(record))
 
     def remove(self, id: str) -> None:
@@ -86,49 +81,42 @@ class JobQueue:
         return record
 
     def _run(self, id: str) -> None:
-        """Begin a job and see it to its end; runs in a thread of its own."""
+        """Begin a job and see it to its end, in a thread of its own; on a full disk it waits until there is room."""
         cancelled = self._cancelled[id]
         try:
-            with suppress(NotFoundError):
-                self._run_with_room(self._workspace.graphs.get(id), cancelled)
+            record = self._workspace.graphs.get(id)
+            while not cancelled.is_set():
+                try:
+                    self._run_attempt(record, cancelled)
+                    break
+                except InputError as error:
+                    if not is_disk_full(error):
+                        raise
+                if self._progress.get(id) != _FULL_DISK:
+                    _log.warning("the disk is full: job %s waits for room", id)
+                self._progress[id] = _FULL_DISK
+                cancelled.wait(_FULL_DISK_PAUSE_SECONDS)
+        except NotFoundError:  # it was removed while it waited
+            pass
         except Exception:
             _log.exception("job %s could not be dealt with", id)
         finally:
             self._cancelled.pop(id, None)
             self._progress.pop(id, None)
 
-    def _run_with_room(self, record: GraphRecord, cancelled: threading.Event) -> None:
-        """Run a job; a full disk is no failure of the job, which begins again once there is room."""
-        full: JsonObject = {"news": "the disk of the server is full: waiting for room", "done": None, "total": None}
-        while not cancelled.is_set():
-            try:
-                self._run_attempt(record, cancelled)
-                return
-            except InputError as error:
-                if not is_disk_full(error):
-                    raise
-            if self._progress.get(record.id) != full:
-                _log.warning("the disk is full: job %s waits for room", record.id)
-            self._progress[record.id] = full
-            cancelled.wait(_FULL_DISK_PAUSE_SECONDS)
-
     def _run_attempt(self, record: GraphRecord, cancelled: threading.Event) -> None:
-        graphs = self._workspace.graphs
-        if record.attempts >= self._settings.attempts:
-            problem = ErrorResponse(error=f"the server ended {record.attempts} times in the middle of this job")
-            graphs.put(update_record(record, state="failed", problem=problem))
-            return
-        running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
+        graphs, running = self._workspace.graphs, record
         try:
+            if record.attempts >= self._settings.attempts:
+                raise InputError(f"the server ended {record.attempts} times in the middle of this job")
+            running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
             ended = self._learn(running, cancelled)
-        except DiskFullError:
-            raise
-        except InputError as error:
-            ended = update_record(running, state="failed", problem=error_response(error))
-        except RuntimeError as error:  # the process has failed, and the log says how
-            problem = ErrorResponse(error=f"msg2 has failed at this: {error}")
-            ended = update_record(running, state="failed", problem=problem)
-        except TaskCancelledError:  # in good order: that is no attempt that failed
+        except (InputError, RuntimeError) as error:  # the log says how a process has failed
+            if is_disk_full(error):
+                raise
+            problem = error if isinstance(error, InputError) else InputError(f"msg2 has failed at this: {error}")
+            ended = update_record(running, state="failed", problem=error_response(problem))
+        except CallCancelledError:  # in good order: that is no attempt that failed
             ended = update_record(record, state="waiting")
         with self._recording:
             if self._stopping.is_set() or not cancelled.is_set():
@@ -136,22 +124,14 @@ class JobQueue:
 
     def _learn(self, record: GraphRecord, cancelled: threading.Event) -> GraphRecord:
         assert record.job is not None  # others are kept at once
-        workspace, dataset = self._workspace, self._workspace.datasets.get(record.job.data)
+        data, folder = self._workspace.dataset(record.job.data), self._workspace.graphs.folder(record.id)
 
         def progress(done: int, total: int | None, message: str) -> None:
             self._progress[record.id] = {"news": message, "done": done, "total": total}
 
-        with Worker(self._settings.megabytes, cancelled) as worker:
-            result = worker.run(
-                graph_workers.learn_graph,
-                workspace.dataset_path(dataset),
-                dataset,
-                record.job,
-                workspace.graphs.folder(record.id),
-                seconds=self._settings.job_seconds,
-                progress=progress,
-                path_name=workspace.dataset_name(dataset),
-            )
+        learn, seconds = graph_functions.learn_graph, self._settings.job_seconds
+        with closing(Worker(self._settings.megabytes, cancelled)) as worker:
+            result = worker.call(learn, data, record.job, folder, seconds=seconds, progress=progress)
         return update_record(record, **result.value, state="done", remarks=result.messages)
 
 

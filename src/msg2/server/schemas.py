@@ -4,27 +4,26 @@ Whatever does not fit is refused. The options of a method are not written here: 
 dataclass of the method, see `msg2.options`.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from msg2.assist import RANKERS
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError
+from msg2.formats.graph_reader import MAX_DEPTH, has_level
 from msg2.graph.graph_file import GraphFileContent
 from msg2.inference import METHODS, Constraints
 from msg2.inference.merging import VoteKind, VoteOutcome
 from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
-from msg2.server.workers import JsonObject
+from msg2.server.sandbox import JsonObject
 
 
 class StrictModel(BaseModel):
@@ -33,33 +32,18 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class QueryModel(StrictModel):
-    """Parameters in the query of an address, where everything is text."""
-
-    model_config = ConfigDict(strict=False)
-
-
-_MAX_DEPTH = 100
-"""Lists and objects inside each other: more than any formula has, and less than Python can pickle."""
 _MAX_PLANS = 100
 
 
 def _require_storable(value: JsonObject) -> JsonObject:
     """Refuse what no JSON file can hold: halves of characters, numbers that are too large, endless nesting."""
-    level: list[object] = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [part for whole in level for part in _parts(whole)]
-    if level:
-        raise ValueError(f"is nested more than {_MAX_DEPTH} deep")
+    if has_level(value, MAX_DEPTH):
+        raise ValueError(f"is nested more than {MAX_DEPTH} levels deep")
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         raise ValueError("has a number or a character that no file can hold") from None
     return value
-
-
-def _parts(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _limit_plans(event: JsonObject) -> JsonObject:
@@ -147,40 +131,37 @@ class LearnSettings(StrictModel):
     confidence: Probability | None = None
     require: Annotated[list[ConstraintPair], Field(description="The second step needs the first.")] = []
     forbid: Annotated[list[ConstraintPair], Field(description="The second step does not need the first.")] = []
-    require_order: Annotated[
-        list[ConstraintPair], Field(description="Where both are done, the first step comes first.")
-    ] = []
+    require_order: Annotated[list[ConstraintPair], Field(description="If both are done, the first comes first.")] = []
     forbid_order: Annotated[list[ConstraintPair], Field(description="The first step need not come first.")] = []
     repeats: Literal["first", "keep"] | None = None
     overlap: Literal["unordered", "start"] | None = None
-    draft_confidence: Annotated[
-        Probability | None, Field(description="Drafts of labels count from this confidence on.")
-    ] = None
+    draft_confidence: Annotated[Probability | None, Field(description="Drafts count from this confidence on.")] = None
 
-    def constraints(self) -> Constraints:
-        """Return the rules as constraints; `InputError` where they contradict each other, in sentences."""
+    def arguments(self) -> dict[str, Any]:
+        """Return what `msg2.infer` takes besides the data; `InputError` where something of it cannot be used."""
+        options = {name: value for name, value in self.options.items() if value is not None}
+        make_options(self.method, options)
+        shared = self.model_dump(include={"method", "seed", "samples", "confidence"})
+        return {**options, **shared, "constraints": self._constraints()}
+
+    def reading(self) -> dict[str, str | float]:
+        """Return the options of reading the data that are given."""
+        return self.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
+
+    def _constraints(self) -> Constraints:
+        """Return the rules as constraints; those that contradict each other are named in sentences."""
         rules = [(kind, before, after) for kind in RELATIONS for before, after in getattr(self, kind)]
         try:
-            return _constraints(rules)
+            return _make_constraints(rules)
         except InputError:
             for rule in list(rules):  # what contradicts without it as well is not about it
                 with suppress(InputError):
-                    _constraints([other for other in rules if other != rule])
+                    _make_constraints([other for other in rules if other != rule])
                     continue
                 rules.remove(rule)
             said = " and ".join(f"“{before} {RELATIONS[kind]} {after}”" for kind, before, after in rules)
             what = f"these contradict each other: {said}" if len(rules) > 1 else f"{said} speaks of one step only"
             raise InputError(what, hint="remove one of them") from None
-
-    def parse_options(self) -> dict[str, Any]:
-        """Turn the options into values that the method takes; `InputError` where it does not take them."""
-        values = {name: value for name, value in self.options.items() if value is not None}
-        make_options(self.method, values)
-        return values
-
-    def reading(self) -> dict[str, str | float]:
-        """Return the options of reading the data that are given."""
-        return self.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
 
 
 RELATIONS = {
@@ -192,12 +173,10 @@ RELATIONS = {
 """The rules that people know, by the field of `LearnSettings`, as they are said."""
 
 
-def _constraints(rules: Sequence[tuple[str, str, str]]) -> Constraints:
+def _make_constraints(rules: list[tuple[str, str, str]]) -> Constraints:
     pairs = {kind: [(before, after) for rule, before, after in rules if rule == kind] for kind in RELATIONS}
-    required_order, forbidden_order = pairs["require_order"], pairs["forbid_order"]
-    return Constraints(
-        pairs["require"], pairs["forbid"], required_order=required_order, forbidden_order=forbidden_order
-    )
+    order, no_order = pairs["require_order"], pairs["forbid_order"]
+    return Constraints(pairs["require"], pairs["forbid"], required_order=order, forbidden_order=no_order)
 
 
 class InferRequest(LearnSettings):
@@ -241,20 +220,6 @@ class RenameRequest(StrictModel):
     title: Annotated[str, Field(max_length=200)]
 
 
-class CompareQuery(QueryModel):
-    """Two graphs, in the query."""
-
-    first: RecordId
-    second: RecordId
-
-
-class DirectlyFollowsQuery(QueryModel):
-    """Which task of some data, and whether its steps go down or left to right, in the query."""
-
-    task: QueryText | None = None
-    top_down: bool = False
-
-
 class CheckDataRequest(StrictModel):
     """Data whose runs are checked against a graph."""
 
@@ -266,26 +231,6 @@ class MergeRequest(StrictModel):
     """Graphs of the same steps to be merged by majority: what is kept under these names."""
 
     work: Annotated[list[RecordId], Field(min_length=2, max_length=100)]
-
-
-class WorkbenchQuery(QueryModel):
-    """Whose labels of which task, in the query; the task may be left out where there is only one."""
-
-    person: PersonName
-    task: QueryText | None = None
-
-
-class AgreementQuery(WorkbenchQuery):
-    """Two people, in the query."""
-
-    other: PersonName
-
-
-class WorkbenchVideoQuery(QueryModel):
-    """One video of a task, in the query."""
-
-    task: QueryText
-    video: QueryText
 
 
 class PersonRequest(StrictModel):
@@ -346,14 +291,11 @@ class ErrorResponse(StrictModel):
 
 
 def error_response(error: InputError) -> ErrorResponse:
-    """Return the error as it goes over the wire, each part on one line."""
-    what, where, hint = (text and plain_line(text) for text in (error.what, error.where, error.hint))
-    return ErrorResponse(error=what or "", where=where, hint=hint)
-
-
-def plain_line(text: str) -> str:
-    """Return a text on one line of a sensible length, which every file and answer can hold: no halves of characters."""
-    return " ".join(text.split())[:1000].encode("utf-8", "backslashreplace").decode()
+    """Return the error as it goes over the wire, each part on one line of a sensible length."""
+    parts = {"error": error.what, "where": error.where, "hint": error.hint}
+    lines = {name: " ".join(text.split())[:1000] for name, text in parts.items() if text is not None}
+    storable = {name: line.encode("utf-8", "backslashreplace").decode() for name, line in lines.items()}
+    return ErrorResponse(**storable)
 
 
 class NextStepEntry(TypedDict):
@@ -589,75 +531,12 @@ class GraphRecord(StrictModel):
     total: int | None = None
 
 
-class DidEvent(StrictModel):
-    """A step was done."""
-
-    did: str
-    at: float | None = None
-    confidence: Probability | None = None
-
-
-class SawEvent(StrictModel):
-    """A recogniser saw one of these steps."""
-
-    saw: Annotated[dict[str, Probability], Field(min_length=1)]
-    at: float | None = None
-
-
-class AcceptEvent(StrictModel):
-    """A step is done after all."""
-
-    accept: str
-
-
-class UndoEvent(StrictModel):
-    """The last event is taken back."""
-
-    undo: Literal[True]
-
-
-class PlanQuestion(StrictModel):
-    """How to get to a step; nothing of this is kept."""
-
-    plan: str
-    length: Annotated[int, Field(ge=1)] | None = None
-    k: Annotated[int, Field(ge=1, le=_MAX_PLANS)] | None = None
-
-
-class AllQuestion(StrictModel):
-    """Everything that is known; nothing of this is kept."""
-
-    ask: Literal[True]
-    now: float | None = None
-    ended: bool = False
-
-
-class AnswerFields(TypedDict):
-    """Everything that is known after an event. `report` is about a step that was told, `last` what was told last, with
-    its report; `version` is how often the run has changed.
-    """
-
-    version: int
-    last: JsonObject | None
-    report: NotRequired[JsonObject]
-    plans: NotRequired[list[JsonObject]]
-    done: dict[str, Probability]
-    progress: list[str]
-    next: list[JsonObject]
-    missing: list[JsonObject]
-    time_left: JsonObject | None
-    finished: JsonObject
-
-
-_EVENTS: tuple[type[StrictModel], ...] = (DidEvent, SawEvent, AcceptEvent, UndoEvent, PlanQuestion, AllQuestion)
+_RUN_SCHEMA = json.loads(resources.files("msg2.server").joinpath("run_schema.json").read_text("utf-8"))
 RunEvent: TypeAlias = Annotated[
-    JsonObject,
-    AfterValidator(_require_storable),
-    AfterValidator(_limit_plans),
-    WithJsonSchema({"anyOf": [event.model_json_schema() for event in _EVENTS]}),
+    JsonObject, AfterValidator(_require_storable), AfterValidator(_limit_plans), WithJsonSchema(_RUN_SCHEMA["event"])
 ]
 """What happened, or a question; `msg2.assist.events` says in a sentence what is wrong with it."""
-RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(TypeAdapter(AnswerFields).json_schema())]
+RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(_RUN_SCHEMA["answer"])]
 """As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
@@ -702,12 +581,8 @@ class RunRecord(RunFields):
 
     saved: JsonObject
 
-    def summary(self) -> RunSummary:
-        """Return what a list of runs shows."""
+    @property
+    def events(self) -> int:
+        """How many things were told."""
         events = self.saved.get("events")
-        count = len(events) if isinstance(events, list) else 0
-        return RunSummary(**self.model_dump(exclude={"saved"}), events=count)
-
-    def response(self, answer: RunAnswer, log: list[JsonObject]) -> RunResponse:
-        """Return the run with the present answer, and what was told."""
-        return RunResponse(**self.summary().model_dump(), answer=answer, log=log)
+        return len(events) if isinstance(events, list) else 0

@@ -8,8 +8,6 @@ A web page from elsewhere can make a browser send requests to this address, also
 rebinding). So the Host header must name this machine, and what browsers say of a request's origin must be this app.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac
@@ -170,15 +168,12 @@ class SecurityMiddleware:
         named = _HOST.fullmatch(host)
         if named is None or (self._authenticator is None and named[1].lower() not in _THIS_MACHINE):
             return "the Host header names another machine"
-        origin = headers.get("origin")
-        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+        is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+        is_link = request.method == "GET" and headers.get("sec-fetch-dest") == "document"
+        if not is_own and not (is_link and request.scope["path"] == "/"):  # a link may lead to the front door
             return "the request comes from another site"
-        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
-            return None
-        followed = request.method == "GET" and headers.get("sec-fetch-dest") == "document"
-        return (
-            None if followed and request.scope["path"] == "/" else "the request comes from another site"
-        )  # a link may lead to the front door
+        known = headers.get("origin", f"http://{host}") in (f"http://{host}", f"https://{host}")
+        return None if known else "the request comes from another site"
 
 
 def _limit_body(receive: Receive, megabytes: int) -> Receive:

@@ -1,17 +1,18 @@
 """Settings of the local web app: where it keeps its files, who may reach it, and the limits of what it does."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from msg2.errors import require
+from msg2.options import Count, Positive, options_class
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The names of this machine, which other machines cannot reach."""
 
 
-@dataclass(frozen=True, slots=True)
+@options_class
 class ServerSettings:
     """The local web app (`msg2 serve`). One process works on one thing, and none takes more than its share."""
 
@@ -19,21 +20,21 @@ class ServerSettings:
     """Where uploads, jobs and graphs are kept, as plain files."""
     host: str = "127.0.0.1"
     """The address to listen at; one that others can reach needs a token."""
-    port: int = 8765
+    port: Annotated[int, Field(ge=0, le=65535)] = 8765
     """0 takes any that is free."""
     token: str | None = None
     """What a visitor has to know; None lets everybody in who can reach the address, other users of the machine too."""
-    workers: int = 2
+    workers: Count = 2
     """Jobs at the same time."""
-    answers: int = 8
+    answers: Count = 8
     """Other requests at the same time; each has a process of its own, so that slow ones do not hold up the rest."""
-    job_seconds: float = 600.0
+    job_seconds: Positive = 600.0
     """A job that takes longer, or the reading of an upload, is ended."""
-    answer_seconds: float = 30.0
+    answer_seconds: Positive = 30.0
     """A question of the JSON API that takes longer is ended."""
-    megabytes: int = 4096
+    megabytes: Count = 4096
     """Of address space, for one process."""
-    upload_megabytes: int = 200
+    upload_megabytes: Count = 200
     """The largest upload."""
     unpacked_megabytes: int = 1000
     """The most that the files of an uploaded archive may hold together."""
@@ -45,7 +46,7 @@ class ServerSettings:
     """Live runs that may be kept; more are turned away."""
     run_events: int = 1000
     """Events that one run may have."""
-    models: int = 8
+    models: Count = 8
     """Graphs, each with its data, that live runs are followed with at the same time; each has a process of its own."""
     listeners: int = 100
     """Streams of answers at the same time."""
@@ -53,14 +54,8 @@ class ServerSettings:
     """Times that a job is begun, where the server is stopped in the middle of it."""
 
     def __post_init__(self) -> None:
-        require(0 <= self.port <= 65535, f"port is {self.port}, it must be 0 to 65535")
         token = self.token
         usable = token is None or (len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token)
         require(usable, "the token must be 16 or more letters and digits, such as from `openssl rand -hex 16`")
-        private = self.host in LOOPBACK_HOSTS
-        require(
-            private or token is not None, f"at the address {self.host} others can reach the app: this needs a token"
-        )
-        for name in ("workers", "answers", "job_seconds", "answer_seconds", "megabytes", "upload_megabytes", "models"):
-            value = getattr(self, name)
-            require(value > 0, f"{name.replace('_', '-')} is {value}, it must be above 0")
+        needs_token = f"at the address {self.host} others can reach the app: this needs a token"
+        require(self.host in LOOPBACK_HOSTS or token is not None, needs_token)

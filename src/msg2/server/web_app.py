@@ -1,7 +1,5 @@
 """The web application put together: screens, routes, error handlers, security; and how it is served."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import mimetypes
@@ -22,12 +20,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import msg2
 from msg2.errors import InputError
 from msg2.server import live_runs, routes, workbench
-from msg2.server.graph_workers import PAGE_FILE
+from msg2.server.graph_functions import PAGE_FILE
 from msg2.server.jobs import JobQueue, QueueFullError
-from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response, plain_line
+from msg2.server.sandbox import CallCancelledError, disk_full_error, is_disk_full
+from msg2.server.schemas import ID_PATTERN, ErrorResponse, RecordId, error_response
 from msg2.server.security import SecurityMiddleware
 from msg2.server.settings import ServerSettings
-from msg2.server.workers import TaskCancelledError, disk_full_error, is_disk_full
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
@@ -50,16 +48,13 @@ _STATIC_FILES = {
 screens = APIRouter(include_in_schema=False)
 
 
-@screens.get("/")
-@screens.get("/data/{id}")
-@screens.get("/graph/{id}")
-@screens.get("/draw")
-@screens.get("/draw/{id}")
-@screens.get("/labels/{id}")
-@screens.get("/follow/{id}")
 def get_screen() -> Response:
     """Every screen is the same shell; its script sees from the address what to show."""
     return get_static_file("index.html")
+
+
+for _address in ("/", "/data/{id}", "/graph/{id}", "/draw", "/draw/{id}", "/labels/{id}", "/follow/{id}"):
+    screens.get(_address)(get_screen)
 
 
 @screens.get("/static/{name}")
@@ -86,7 +81,6 @@ def create_app(workspace: Workspace) -> FastAPI:
         to_thread.current_default_thread_limiter().total_tokens = _THREADS
         jobs.start()
         yield
-        runs.close()
         jobs.stop()
         workspace.close()
 
@@ -104,7 +98,7 @@ def create_app(workspace: Workspace) -> FastAPI:
     for router in (routes.questions, routes.datasets, workbench.router, routes.graphs, runs.router, screens):
         app.include_router(router)
     app.add_middleware(SecurityMiddleware, settings=workspace.settings)
-    for error_type in (InputError, RequestValidationError, HTTPException, TaskCancelledError, OSError, Exception):
+    for error_type in (InputError, RequestValidationError, HTTPException, CallCancelledError, OSError, Exception):
         app.add_exception_handler(error_type, _handle_error)
     return app
 
@@ -170,7 +164,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     with ExitStack() as undo:
         try:
             addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-            family, kind, proto, _, address = addresses[0]
+            family, kind, proto, _, address = addresses[0]  # without its protocol, answers would wait 40 ms for more
             opened = undo.enter_context(socket.socket(family, kind, proto))
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             opened.bind(address)
@@ -186,27 +180,26 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
     headers: dict[str, str] = {}
     match error:
         case InputError() | OSError() if is_disk_full(error):
-            status, content = 507, error_response(disk_full_error())
+            status, problem = 507, disk_full_error()
         case InputError():
             status = 404 if isinstance(error, NotFoundError) else 429 if isinstance(error, QueueFullError) else 400
-            content = error_response(error)
+            problem = error
         case RequestValidationError():  # the first of the complaints: where in the request, and what
             first = error.errors()[0]
-            where = plain_line(".".join(map(str, first["loc"])))
             wrong_id = first["type"] == "string_pattern_mismatch" and first["ctx"]["pattern"] == ID_PATTERN
             what = "is no id: an id has 32 characters, 0 to 9 and a to f" if wrong_id else first["msg"]
-            status, content = 422, ErrorResponse(error=what, where=where)
+            status, problem = 422, InputError(what, where=".".join(map(str, first["loc"])))
         case HTTPException():
-            status, content = error.status_code, ErrorResponse(error=plain_line(error.detail))
+            status, problem = error.status_code, InputError(error.detail)
             if status == 405:
                 headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
-        case TaskCancelledError():
-            status, content = 503, ErrorResponse(error="the server is ending")
+        case CallCancelledError():
+            status, problem = 503, InputError("the server is ending")
         case _:  # which error it was is in the log of the server, and nobody else's business
             if isinstance(error, OSError):  # others are logged by who calls this
                 _log.error("%s could not be answered", request.url.path, exc_info=error)
-            status, content = 500, ErrorResponse(error="msg2 has failed at this, its log says why")
-    return JSONResponse(content.model_dump(), status, headers)
+            status, problem = 500, InputError("msg2 has failed at this, its log says why")
+    return JSONResponse(error_response(problem).model_dump(), status, headers)
 
 
 def _allowed_methods(request: Request) -> set[str]:

@@ -6,31 +6,28 @@ the data say (read again whenever the workbench is opened), `drafts.json` drafts
 and VIDEO are hashes of the names, which are in the files. Everything is written whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mimetypes
 import threading
-import time
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.step_table import to_csv
-from msg2.media.video_files import MEDIA_SUFFIXES
-from msg2.metrics import annotator_agreement
-from msg2.metrics.annotator_agreement import AnnotatorAgreement
-from msg2.server import dataset_workers, schemas
-from msg2.server.schemas import DatasetRecord, LabelRow, RecordId, SaveLabelsRequest, StrictModel, VideoLabels
-from msg2.server.workers import JsonObject
-from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
+from msg2.formats.video_files import MEDIA_SUFFIXES
+from msg2.metrics import AnnotatorAgreement, annotator_agreement
+from msg2.server import dataset_functions, schemas
+from msg2.server.sandbox import NamedFile
+from msg2.server.schemas import DatasetRecord, LabelRow, PersonName, QueryText, RecordId, SaveLabelsRequest
+from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep, new_dataset
 from msg2.task import DRAFT, PREDICTED, Segment, Task, Video
 
 DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
@@ -38,10 +35,9 @@ DRAFT_SOURCES = frozenset({DRAFT, PREDICTED})
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _saving = threading.Lock()
-_MAX_HISTORY = 200
 
 
-class VideoPlace(StrictModel):
+class VideoPlace(schemas.StrictModel):
     """Where the files of a video lie: in the folder of which dataset, and under which names there."""
 
     data: str
@@ -55,20 +51,11 @@ class LabellingBase(schemas.TaskLabelsResponse):
     places: dict[str, VideoPlace]
 
 
-class GraphEntry(StrictModel):
-    """A graph that was learned with so many labelled videos; of all but the last, only how much it moved."""
+class _Added(schemas.StrictModel):
+    """What people have added to the data: steps, or drafts of videos."""
 
-    videos: int
-    movement: float | None
-    graph: JsonObject | None
-
-
-class _AddedByPeople(StrictModel):
     steps: list[str] = Field(default_factory=list)
-    videos: list[VideoLabels] = Field(default_factory=list)
-
-
-_HISTORY = TypeAdapter(list[GraphEntry])
+    videos: list[schemas.VideoLabels] = Field(default_factory=list)
 
 
 class LabelStore:
@@ -78,7 +65,7 @@ class LabelStore:
         self.task = task
         self._folder = dataset_folder / "labelling" / _hashed(task)
 
-    @property
+    @cached_property
     def base(self) -> LabellingBase:
         """What the data say."""
         base = _read(self._folder / "base.json", LabellingBase)
@@ -88,18 +75,17 @@ class LabelStore:
 
     def write_base(self, base: LabellingBase) -> None:
         """Keep what the data say now."""
-        write_whole(self._folder / "base.json", base.model_dump_json(exclude_none=True))
+        _write(self._folder / "base.json", base)
 
     def add_steps(self, steps: Iterable[str]) -> None:
         """Add steps to those of the data."""
         with _saving:
-            added = list(dict.fromkeys([*self._added("steps").steps, *steps]))
-            write_whole(self._folder / "steps.json", _AddedByPeople(steps=added).model_dump_json(exclude={"videos"}))
+            added = dict.fromkeys([*self._added("steps").steps, *steps])
+            _write(self._folder / "steps.json", _Added(steps=list(added)))
 
-    def add_drafts(self, drafts: Iterable[VideoLabels]) -> None:
+    def add_drafts(self, drafts: Iterable[schemas.VideoLabels]) -> None:
         """Keep drafts, in the place of those that were added before."""
-        added = _AddedByPeople(videos=list(drafts)).model_dump_json(exclude={"steps"}, exclude_none=True)
-        write_whole(self._folder / "drafts.json", added)
+        _write(self._folder / "drafts.json", _Added(videos=list(drafts)))
 
     def steps(self) -> list[str]:
         """All steps, by name: of the data, of the drafts, and those that were added."""
@@ -121,8 +107,8 @@ class LabelStore:
             for each in self.base.videos
         }
 
-    def _added(self, what: Literal["steps", "drafts"]) -> _AddedByPeople:
-        return _read(self._folder / f"{what}.json", _AddedByPeople) or _AddedByPeople()
+    def _added(self, what: Literal["steps", "drafts"]) -> _Added:
+        return _read(self._folder / f"{what}.json", _Added) or _Added()
 
     def people(self) -> list[str]:
         """Everybody who has saved something, by name."""
@@ -132,9 +118,9 @@ class LabelStore:
 
     def saved(self, person: str) -> dict[str, SaveLabelsRequest]:
         """Video -> what a person has saved, of the videos that there are."""
-        found = (_read(path, SaveLabelsRequest) for path in self._person_folder(person).glob("*.json"))
+        every = (_read(path, SaveLabelsRequest) for path in self._person_folder(person).glob("*.json"))
         known = {each.video for each in self.base.videos}
-        return {each.video: each for each in found if each is not None and each.video in known}
+        return {each.video: each for each in every if each is not None and each.video in known}
 
     def save(self, request: SaveLabelsRequest) -> int:
         """Write all labels of one video by one person, and return their version."""
@@ -143,16 +129,14 @@ class LabelStore:
         to_video(request.video, request.labels)
         path = self._person_folder(request.person) / f"{_hashed(request.video)}.json"
         with _saving:
-            before = _read(path, SaveLabelsRequest)
-            version = 0 if before is None else before.version
-            if before is not None and before.version == request.version + 1 and before.labels == request.labels:
-                return before.version  # sent again, since the answer was lost
-            if version != request.version:
+            before, after = _read(path, SaveLabelsRequest), request.version + 1
+            if before is not None and before.version == after and before.labels == request.labels:
+                return after  # sent again, since the answer was lost
+            if request.version != (0 if before is None else before.version):
                 what = f"the labels of this video by {request.person} have been changed elsewhere"
                 raise InputError(what, where=request.video, hint="load the page again")
-            kept = request.model_copy(update={"version": version + 1})
-            write_whole(path, kept.model_dump_json(exclude_none=True))
-        return version + 1
+            _write(path, request.model_copy(update={"version": after}))
+        return after
 
     def labelled_task(self, person: str, *, only_saved: bool = False) -> Task:
         """The labels of a person as a task: what they saved and, unless `only_saved`, what came with the data."""
@@ -161,16 +145,9 @@ class LabelStore:
         videos = [to_video(name, labels) for name, labels in sorted(rows.items()) if labels or only_saved]
         return Task(self.task, {segment.step for video in videos for segment in video.segments}, videos)
 
-    def graph_history(self, person: str) -> list[GraphEntry]:
-        """The graphs that were learned before, the last one last."""
-        try:
-            return _HISTORY.validate_json((self._folder / "graphs" / f"{_hashed(person)}.json").read_bytes())
-        except (OSError, ValueError):  # none yet, or nothing that is worth stopping for
-            return []
-
-    def write_graph_history(self, person: str, history: list[GraphEntry]) -> None:
-        """Keep the graphs that were learned."""
-        write_whole(self._folder / "graphs" / f"{_hashed(person)}.json", _HISTORY.dump_json(history))
+    def graph_history(self, person: str) -> Path:
+        """The file of the graphs that were learned from the labels of a person."""
+        return self._folder / "graphs" / f"{_hashed(person)}.json"
 
     def _person_folder(self, person: str) -> Path:
         return self._folder / "people" / _hashed(person)
@@ -194,6 +171,10 @@ def _read(path: Path, kind: type[_Model]) -> _Model | None:
         raise InputError("cannot be read, somebody has changed the file", where=path.name) from None
 
 
+def _write(path: Path, content: BaseModel) -> None:
+    write_whole(path, content.model_dump_json(exclude_defaults=True))
+
+
 router = APIRouter(prefix="/api/data/{id}/workbench", tags=["workbench"])
 
 
@@ -204,33 +185,23 @@ def open_store(workspace: Workspace, id: str, task: str) -> LabelStore:
 
 @router.get("", response_model_exclude_none=True)
 def get_workbench(
-    id: RecordId, query: Annotated[schemas.WorkbenchQuery, Query()], workspace: WorkspaceDep
+    id: RecordId, person: PersonName, workspace: WorkspaceDep, task: QueryText | None = None
 ) -> schemas.WorkbenchResponse:
     """All videos of a task with the labels of one person, and all drafts."""
-    others = {
-        other.id: workspace.dataset_path(other)
-        for other in workspace.datasets.records()
-        if other.media and other.id != id
-    }
-    result = workspace.run_on_dataset(workspace.datasets.get(id), dataset_workers.read_base, query.task, others)
+    folders = [other for other in workspace.datasets.records() if other.media and other.id != id]
+    others = {other.id: workspace.dataset(other).path for other in folders}
+    result = workspace.sandbox.call(dataset_functions.read_base, workspace.dataset(id), task, others)
     base = LabellingBase.model_validate(result.value)
     store = open_store(workspace, id, base.task)
     store.write_base(base)
-    saved, drafts, videos = store.saved(query.person), store.drafts(), []
+    saved, drafts, videos = store.saved(person), store.drafts(), []
     for name, labels in store.given_labels().items():
-        own, place = saved.get(name), base.places.get(name)
-        videos.append(
-            schemas.WorkbenchVideo(
-                video=name,
-                labels=labels if own is None else own.labels,
-                drafts=drafts[name],
-                settled=[] if own is None else own.settled,
-                version=0 if own is None else own.version,
-                own=own is not None,
-                media=place is not None and place.media is not None,
-                captions=place is not None and place.captions is not None,
-            )
-        )
+        new = SaveLabelsRequest(task=base.task, person=person, video=name, version=0, labels=labels)
+        own = saved.get(name, new).model_dump(include={"video", "labels", "settled", "version"})
+        place = base.places.get(name, VideoPlace(data=id))
+        files = {"media": place.media is not None, "captions": place.captions is not None}
+        fields = {**own, **files, "drafts": drafts[name], "own": name in saved}
+        videos.append(schemas.WorkbenchVideo.model_validate(fields))
     return schemas.WorkbenchResponse(task=base.task, steps=store.steps(), people=store.people(), videos=videos)
 
 
@@ -251,12 +222,13 @@ def add_drafts(id: RecordId, request: schemas.DraftRequest, workspace: Workspace
     """Drafts from other data, or made from what is said; what was rejected does not come back."""
     store = open_store(workspace, id, request.task)
     names = [each.video for each in store.base.videos]
+    data, call = workspace.dataset(request.data or id), workspace.sandbox.call
     if request.data is None:
-        labelled, source = store.labelled_task(request.person), workspace.datasets.get(id)
-        result = workspace.run_on_dataset(source, dataset_workers.draft_from_narration, names, store.steps(), labelled)
+        labelled = store.labelled_task(request.person)
+        result = call(dataset_functions.draft_from_narration, data, names, store.steps(), labelled)
     else:
-        result = workspace.run_on_dataset(workspace.datasets.get(request.data), dataset_workers.read_drafts, names)
-    store.add_drafts(VideoLabels.model_validate(each) for each in result.value)
+        result = call(dataset_functions.read_drafts, data, names)
+    store.add_drafts(schemas.VideoLabels.model_validate(each) for each in result.value)
 
 
 @router.post("/graph")
@@ -269,21 +241,8 @@ def learn_live_graph(
     done = {video.id for video in labelled} | store.saved(person).keys()
     unlabelled = [to_video(name, rows) for name, rows in store.drafts().items() if name not in done]
     history = store.graph_history(person)
-    previous = history[-1].graph if history else None
-    result = workspace.sandbox.run(dataset_workers.learn_live_graph, labelled, unlabelled, previous).value
-    graph, labels = result.pop("graph"), sum(len(video.segments) for video in labelled)
-    if graph is not None:
-        fields = {"videos": len(labelled), "movement": result["movement"], "graph": graph}
-        kept = [entry.model_copy(update={"graph": None}) for entry in history if entry.videos != len(labelled)]
-        history = [*kept[-_MAX_HISTORY:], GraphEntry.model_validate(fields)]
-        store.write_graph_history(person, history)
-    trend = [
-        {"videos": entry.videos, "movement": entry.movement}
-        for entry in sorted(history, key=lambda entry: entry.videos)
-        if entry.movement is not None
-    ]
-    fields = {**result, "videos": len(labelled), "labels": labels, "trend": trend}
-    return schemas.LiveGraphResponse.model_validate(fields, strict=False)
+    result = workspace.sandbox.call(dataset_functions.learn_live_graph, labelled, unlabelled, history)
+    return schemas.LiveGraphResponse.model_validate(result.value, strict=False)
 
 
 @router.post("/table", status_code=201)
@@ -292,45 +251,39 @@ def make_table(id: RecordId, request: schemas.PersonRequest, workspace: Workspac
     labelled = open_store(workspace, id, request.task).labelled_task(request.person)
     if not len(labelled):
         raise InputError("there is no label yet", hint="accept a draft, or make a label")
-    dataset = workspace.datasets.get(id)
-    record = _corrected(dataset, f"labels of {request.person}", id, request.task, request.person)
-    write_whole(workspace.dataset_path(record), to_csv([labelled]))
+    record = _corrected(workspace, id, f"labels of {request.person}", request.task, request.person)
+    write_whole(workspace.dataset(record).path, to_csv([labelled]))
     return workspace.describe(record)
 
 
 @router.post("/filled", status_code=201)
 def fill_labels(id: RecordId, request: schemas.FillRequest, workspace: WorkspaceDep) -> DatasetRecord:
     """A dataset in which the videos without labels have drafts, from what is said in them; as `msg2 label`."""
-    dataset = workspace.datasets.get(id)
-    if not dataset.media:
+    data, known = workspace.dataset(id), workspace.dataset(request.labels or id)
+    if not data.record.media:
         hint = "add the folder of the videos with their captions, and fill in the labels there"
-        raise InputError("has labels only: there is nothing to fill in others from", where=dataset.name, hint=hint)
-    known = workspace.datasets.get(request.labels) if request.labels is not None else dataset
-    labels = (workspace.dataset_path(known), known) if any(task.steps for task in known.tasks) else None
-    filled = workspace.run_on_dataset(dataset, dataset_workers.fill_labels, request, labels).value
-    record = _corrected(
-        dataset, "filled in", id, known.id, request.task or "", "filled in", draft_confidence=filled["draft_confidence"]
-    )
-    write_whole(workspace.dataset_path(record), filled["table"])
-    return workspace.describe(record, filled["remarks"])
+        raise InputError("has labels only: there is nothing to fill in others from", where=data.record.name, hint=hint)
+    labels = known if any(task.steps for task in known.record.tasks) else None
+    table, least, remarks = workspace.sandbox.call(dataset_functions.fill_labels, data, request, labels).value
+    key = known.record.id, request.task or "", "filled in"
+    record = _corrected(workspace, id, "filled in", *key, draft_confidence=least)
+    write_whole(workspace.dataset(record).path, table)
+    return workspace.describe(record, remarks)
 
 
-def _corrected(dataset: DatasetRecord, what: str, *key: str, draft_confidence: float | None = None) -> DatasetRecord:
-    """Make the record of a table that improves on a dataset; the same key is the same record."""
-    return DatasetRecord(
-        id=_hashed("\n".join(key)), made=time.time(), name=f"{dataset.title}, {what}.csv", format="", tasks=[],
-        corrects=dataset.id, draft_confidence=draft_confidence,
-    )  # fmt: skip
+def _corrected(workspace: Workspace, id: str, what: str, *key: str, **fields: float | None) -> DatasetRecord:
+    """Make the record of a table that improves on a dataset; the same id and key is the same record."""
+    title = workspace.datasets.get(id).title
+    return new_dataset(f"{title}, {what}.csv", id=_hashed("\n".join((id, *key))), corrects=id, **fields)
 
 
 @router.get("/agreement")
 def get_agreement(
-    id: RecordId, query: Annotated[schemas.AgreementQuery, Query()], workspace: WorkspaceDep
+    id: RecordId, person: PersonName, other: PersonName, workspace: WorkspaceDep, task: QueryText | None = None
 ) -> AnnotatorAgreement:
     """How far two people agree over the videos that both have saved: Cohen's kappa, step by step."""
-    store = open_store(workspace, id, query.task or "")
-    first, second = (store.labelled_task(person, only_saved=True) for person in (query.person, query.other))
-    return annotator_agreement(first, second)
+    store = open_store(workspace, id, task or "")
+    return annotator_agreement(*(store.labelled_task(name, only_saved=True) for name in (person, other)))
 
 
 _VIDEO = {"content": {"video/*": {"schema": {"type": "string", "format": "binary"}}}}
@@ -338,34 +291,30 @@ _VIDEO = {"content": {"video/*": {"schema": {"type": "string", "format": "binary
 
 @router.get("/captions")
 def get_captions(
-    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
+    id: RecordId, task: QueryText, video: QueryText, workspace: WorkspaceDep
 ) -> dict[Literal["captions"], list[schemas.CaptionEntry]]:
     """The captions of a video."""
-    path = _video_file(workspace, id, query, "captions")
-    result = workspace.sandbox.run(dataset_workers.read_captions_of, path, path_name=(path, path.name))
-    return {"captions": result.value}
+    path = _video_file(open_store(workspace, id, task), video, "captions", workspace)
+    file = NamedFile(path, path.name)
+    return {"captions": workspace.sandbox.call(dataset_functions.read_captions_of, file).value}
 
 
 @router.get("/media", response_class=Response, responses={200: _VIDEO, 206: {"description": "A part of it.", **_VIDEO}})
-def get_media(
-    id: RecordId, query: Annotated[schemas.WorkbenchVideoQuery, Query()], workspace: WorkspaceDep
-) -> Response:
+def get_media(id: RecordId, task: QueryText, video: QueryText, workspace: WorkspaceDep) -> Response:
     """The file of a video, or the part of it that the header `Range` asks for."""
-    path = _video_file(workspace, id, query, "media")
+    path = _video_file(open_store(workspace, id, task), video, "media", workspace)
     return FileResponse(path, media_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream")
 
 
-def _video_file(
-    workspace: Workspace, id: str, query: schemas.WorkbenchVideoQuery, kind: Literal["media", "captions"]
-) -> Path:
-    """The names of the files came out of a worker, so they are not trusted: no way up, no other kind of file."""
-    place = open_store(workspace, id, query.task).base.places.get(query.video)
-    name = None if place is None else place.media if kind == "media" else place.captions
+def _video_file(store: LabelStore, video: str, kind: Literal["media", "captions"], workspace: Workspace) -> Path:
+    """The names of the files came out of a sandbox, so they are not trusted: no way up, no other kind of file."""
+    place = store.base.places.get(video, VideoPlace(data=""))
+    name = place.media if kind == "media" else place.captions
     suffixes = MEDIA_SUFFIXES if kind == "media" else CAPTION_SUFFIXES
-    if place is None or name is None or ".." in Path(name).parts or not name.lower().endswith(suffixes):
-        raise NotFoundError(f"the video has no {kind}", where=query.video)
-    holder = workspace.datasets.get(place.data)
-    path = workspace.dataset_path(holder) / name
-    if not holder.media or not path.is_relative_to(workspace.dataset_path(holder)) or not path.is_file():
+    if name is None or ".." in Path(name).parts or not name.lower().endswith(suffixes):
+        raise NotFoundError(f"the video has no {kind}", where=video)
+    data = workspace.dataset(place.data)
+    path = data.path / name
+    if not data.record.media or not path.is_relative_to(data.path) or not path.is_file():
         raise NotFoundError("the file is not there any more", where=name)
     return path

@@ -9,7 +9,6 @@ another version or edited by a person, is named in the log and left alone.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 import os
@@ -28,10 +27,11 @@ from pydantic import ValidationError
 
 from msg2.errors import InputError
 from msg2.files import write_whole
-from msg2.server import dataset_workers, graph_workers
+from msg2.server import dataset_functions, graph_functions
+from msg2.server.dataset_functions import Dataset
+from msg2.server.sandbox import JsonObject, NamedFile, Sandbox
 from msg2.server.schemas import DatasetRecord, GraphRecord, ReadSettings, RunRecord, UploadQuery
 from msg2.server.settings import ServerSettings
-from msg2.server.workers import JsonObject, PathName, Sandbox, TaskResult, Value
 
 Record = TypeVar("Record", DatasetRecord, GraphRecord, RunRecord)
 
@@ -104,8 +104,11 @@ class RecordStore(Generic[Record]):
 
     def get(self, id: str) -> Record:
         """Read the record of this id."""
+        path = self.folder(id) / _RECORD_FILE
         try:
-            return self._kind.model_validate_json(read_plain_file(self.folder(id) / _RECORD_FILE))
+            if not stat.S_ISREG(path.lstat().st_mode):  # a link to a file elsewhere, or a pipe that never ends
+                raise OSError("is no plain file")
+            return self._kind.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise NotFoundError("there is nothing of this name, it may have been removed") from None
         except (OSError, ValidationError):
@@ -124,13 +127,6 @@ class RecordStore(Generic[Record]):
         doomed = self.root / f"{_REMOVED_PREFIX}{new_id()}"
         self.folder(id).rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
-
-
-def read_plain_file(path: Path) -> bytes:
-    """Read a file that this app has written: no link to one elsewhere, no folder, no pipe that never ends."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise OSError(errno.EINVAL, "is no plain file")
-    return path.read_bytes()
 
 
 def delete_leftovers(root: Path) -> None:
@@ -153,10 +149,10 @@ def lock_folder(folder: Path) -> IO[bytes]:
         raise InputError(f"cannot be written to ({error.strerror})", where=folder) from None
     try:
         import fcntl
-    except ImportError:  # Windows: two servers are not told apart
-        return lock_file
-    try:
+
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows: two servers are not told apart
+        pass
     except OSError:
         lock_file.close()
         hint = "end it, or choose another --folder"
@@ -200,31 +196,17 @@ class Workspace:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def dataset_path(self, dataset: DatasetRecord) -> Path:
-        """Return where the data lies."""
-        return Path(dataset.path) if dataset.path is not None else self.datasets.folder(dataset.id) / dataset.id
+    def dataset(self, record: DatasetRecord | str) -> Dataset:
+        """Return the data of a record, or of its id, under the name that it was uploaded under."""
+        record = self.datasets.get(record) if isinstance(record, str) else record
+        path = Path(record.path) if record.path is not None else self.datasets.folder(record.id) / record.id
+        return Dataset(path, record.path or record.name, record)
 
-    def dataset_name(self, dataset: DatasetRecord) -> PathName:
-        """Return where the data lies, and the name that it was uploaded under."""
-        return self.dataset_path(dataset), dataset.name if dataset.path is None else dataset.path
-
-    def run_on_dataset(
-        self, dataset: DatasetRecord, task: Callable[..., Value], *arguments: object
-    ) -> TaskResult[Value]:
-        """Run a task on a dataset, and wait for its result."""
-        path_name = self.dataset_name(dataset)
-        return self.sandbox.run(task, path_name[0], dataset, *arguments, path_name=path_name, reads_files=True)
-
-    def describe(
-        self, dataset: DatasetRecord, remarks: Sequence[str] = (), unpack_megabytes: int | None = None
-    ) -> DatasetRecord:
-        """Read a dataset, and keep its record with what is found; an archive that may be unpacked becomes a folder."""
-        result = self.run_on_dataset(dataset, dataset_workers.describe_dataset, unpack_megabytes)
+    def describe(self, dataset: DatasetRecord, remarks: Sequence[str] = ()) -> DatasetRecord:
+        """Read a dataset, and keep its record with what it holds; an archive that was uploaded becomes a folder."""
+        megabytes = self.settings.unpacked_megabytes
+        result = self.sandbox.call(dataset_functions.describe_dataset, self.dataset(dataset), megabytes)
         return self.datasets.put(update_record(dataset, **result.value, remarks=[*remarks, *result.messages]))
-
-    def add_upload(self, id: str, query: UploadQuery) -> DatasetRecord:
-        """Keep what has been written to the folder of a new dataset, if msg2 can read it."""
-        return self.describe(new_dataset(id, query), unpack_megabytes=self.settings.unpacked_megabytes)
 
     def read_again(self, id: str, reading: ReadSettings) -> DatasetRecord:
         """Read a dataset in another way; what cannot be read so stays as it was."""
@@ -232,44 +214,25 @@ class Workspace:
         settings = {**dataset.reading.model_dump(), **reading.model_dump(exclude_unset=True)}
         return self.describe(update_record(dataset, reading=settings))
 
-    def add_example(self) -> DatasetRecord:
-        """Add a dataset to try everything on."""
-        id = new_id()
-        with self.datasets.new_folder(id) as folder:
-            self.sandbox.run(dataset_workers.write_example, folder, id)
-            return self.add_upload(id, UploadQuery(name=f"{dataset_workers.EXAMPLE_TASK} (example).csv"))
-
     def add_path(self, path: Path) -> DatasetRecord | GraphRecord:
         """Add data or a graph that lies elsewhere; the same path is the same dataset, or graph."""
         where, name = str(path.resolve()), path.resolve().name
         id = hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        if self.sandbox.run(dataset_workers.is_graph_file, path, reads_files=True).value:
-            graph = GraphRecord(id=id, made=time.time(), kind="given", state="done", name=name)
-            return self.add_graph(graph, graph_workers.save_graph_file, path, path.stem)
+        file = NamedFile(path, str(path))
+        if self.sandbox.call(dataset_functions.is_graph_file, file).value:
+            return self.add_graph(new_graph("given", id=id, name=name), graph_functions.save_graph_file, file)
         reading = ReadSettings()
         with suppress(NotFoundError):  # what was said about it in the app still holds
             reading = self.datasets.get(id).reading
-        dataset = DatasetRecord(id=id, made=time.time(), name=name, format="", tasks=[], path=where, reading=reading)
-        return self.describe(dataset)
+        return self.describe(new_dataset(name, id=id, path=where, reading=reading))
 
-    def add_graph_file(self, path: Path, name: str) -> GraphRecord:
-        """Keep an uploaded graph file."""
-        graph = GraphRecord(id=new_id(), made=time.time(), kind="given", state="done", name=name)
-        return self.add_graph(graph, graph_workers.save_graph_file, path, Path(name).stem, path_name=(path, name))
-
-    def add_graph(
-        self,
-        graph: GraphRecord,
-        task: Callable[..., JsonObject],
-        *arguments: object,
-        path_name: PathName | None = None,
-    ) -> GraphRecord:
-        """Keep a graph that a task makes at once."""
+    def add_graph(self, graph: GraphRecord, function: Callable[..., JsonObject], *arguments: object) -> GraphRecord:
+        """Keep a graph that a function makes at once."""
         with self.graphs.new_folder(graph.id) as folder:
-            result = self.sandbox.run(task, *arguments, folder, path_name=path_name)
-        return self.graphs.put(update_record(graph, **result.value, state="done", remarks=result.messages))
+            result = self.sandbox.call(function, *arguments, folder)
+        return self.graphs.put(update_record(graph, **result.value, remarks=result.messages))
 
-    def graph_file(self, id: str, name: str) -> Path:
+    def graph_file(self, id: str, name: str = graph_functions.GRAPH_FILE) -> Path:
         """Return the path of a file of a graph."""
         path = self.graphs.folder(self.graphs.get(id).id) / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -280,10 +243,20 @@ class Workspace:
         return path
 
 
-def new_dataset(id: str, query: UploadQuery) -> DatasetRecord:
-    """Make the record of an upload before anything is known of it."""
-    reading = ReadSettings.model_validate(query.model_dump(exclude={"name"}))
-    return DatasetRecord(id=id, made=time.time(), name=query.name, format="", tasks=[], reading=reading)
+def new_dataset(name: str, **fields: object) -> DatasetRecord:
+    """Make the record of a dataset of which nothing is known yet but these fields."""
+    known = {"id": new_id(), "made": time.time(), "name": name, "format": "", "tasks": []}
+    return DatasetRecord.model_validate({**known, **fields})
+
+
+def new_upload(query: UploadQuery) -> DatasetRecord:
+    """Make the record of an upload."""
+    return new_dataset(query.name, reading=query.model_dump(exclude={"name"}))
+
+
+def new_graph(kind: str, **fields: object) -> GraphRecord:
+    """Make the record of a graph of this kind."""
+    return GraphRecord.model_validate({"id": new_id(), "made": time.time(), "kind": kind, "state": "done", **fields})
 
 
 def update_record(record: Record, **values: object) -> Record:

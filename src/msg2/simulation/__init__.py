@@ -3,11 +3,9 @@
 Everything follows from a seed.
 """
 
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions, random_world
 from msg2.simulation.simulated_features import FeatureOptions, simulate_features, video_storyboard
-from msg2.simulation.simulator import Demonstration, Simulation, SimulationOptions, simulate
-from msg2.simulation.worlds import World, household_world, household_worlds
+from msg2.simulation.simulator import Demonstration, NoiseOptions, Simulation, SimulationOptions, simulate
+from msg2.simulation.worlds import RandomWorldOptions, World, household_world, household_worlds, random_world
 
 __all__ = [
     "Demonstration", "FeatureOptions", "NoiseOptions", "RandomWorldOptions", "Simulation", "SimulationOptions", "World",

@@ -1,4 +1,4 @@
-"""Simulated videos: their storyboard (what they show and say, and when), and their features.
+"""Simulated videos: their storyboard (what they show and say, and when), their features, and all of it as files.
 
 What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not. Some shots and
 sentences are about what is performed at another time, and mislead. Rates are those of `StoryboardOptions`.
@@ -13,24 +13,27 @@ behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
 All of these vectors are random directions; every part of c has an expected squared length of 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from msg2.errors import require
-from msg2.media.feature_store import VideoFeatures, l2_normalize
+from msg2.errors import InputError, require
+from msg2.files import write_together
+from msg2.formats.feature_store import Encoders, VideoFeatures, write_store
+from msg2.formats.step_table import to_csv
 from msg2.options import WHOLE, NonNegative, Positive, Probability, options_class
 from msg2.sequences import FloatArray
 from msg2.simulation.simulator import Demonstration, Simulation, random_stream
 from msg2.task import Step
+from msg2.text_encoders import l2_normalize
 
 
 @options_class
@@ -85,28 +88,6 @@ def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random
     places = np.floor(len(which) * rng.random(count)).astype(np.int64)
     chosen = rng.random((count, 1)) < rate
     return np.where(chosen, which[places], 0.0) if len(which) else np.zeros((count, which.shape[1]))
-
-
-def _draw_mentions(
-    sentence_times: FloatArray,
-    spans: FloatArray,
-    which: FloatArray,
-    options: StoryboardOptions,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Shape (S, N): sentences speak of one narrated occurrence, of another performed step by the way, or of none.
-
-    The narration of an occurrence is as long as it is, one sentence at least; where two meet, the later one counts.
-    """
-    shifts = options.shift_seconds * rng.standard_normal(len(spans))
-    narrated = rng.random(len(spans)) < options.narrated
-    on_topic = rng.random((len(sentence_times), 1)) >= options.off_topic
-    mentioned = _draw_distractors(options.loose, len(sentence_times), which, rng)
-    reach = np.maximum(np.diff(spans)[:, 0], options.sentence_seconds) / 2
-    distances = np.abs(sentence_times.mean(axis=1, keepdims=True) - spans.mean(axis=1) - shifts)
-    for sentence, occurrence in np.argwhere((distances <= reach) & narrated & on_topic):
-        mentioned[sentence] = which[occurrence]
-    return mentioned
 
 
 FUNCTION_WORDS = frozenset({
@@ -222,7 +203,16 @@ def video_storyboard(
     done = ((ends <= at) @ which > 0).astype(np.float64)
     sentences = np.arange(np.ceil(seconds / options.sentence_seconds)) * options.sentence_seconds
     sentence_times = np.stack([sentences, sentences + options.sentence_seconds], axis=1)
-    mentioned = _draw_mentions(sentence_times, spans, which, options, rng)
+    # A sentence speaks of one narrated occurrence, of another performed step by the way, or of none. The narration of
+    # an occurrence is as long as it is, one sentence at least; where two meet, the later one counts.
+    shifts = options.shift_seconds * rng.standard_normal(len(spans))
+    narrated = rng.random(len(spans)) < options.narrated
+    on_topic = rng.random((len(sentences), 1)) >= options.off_topic
+    mentioned = _draw_distractors(options.loose, len(sentences), which, rng)
+    reach = np.maximum(np.diff(spans)[:, 0], options.sentence_seconds) / 2
+    distances = np.abs(sentence_times.mean(axis=1, keepdims=True) - spans.mean(axis=1) - shifts)
+    for sentence, occurrence in np.argwhere((distances <= reach) & narrated & on_topic):
+        mentioned[sentence] = which[occurrence]
     return Storyboard(frame_times, shots, shown, done, sentence_times, mentioned)
 
 
@@ -248,11 +238,7 @@ def draw_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) 
 
 
 def content_words(step: Step) -> list[str]:
-    """Return the words of a step's name that could be seen, in lower case, without plural s.
-
-    >>> content_words("Pour the remaining beans")
-    ['pour', 'remaining', 'bean']
-    """
+    """Return the words of a step's name that could be seen, in lower case, without plural s."""
     words = [word.removesuffix("s") for word in re.findall(r"\w+", step.casefold())]
     return [word for word in words if word not in FUNCTION_WORDS]
 
@@ -290,3 +276,25 @@ def _draw_clutter(count: int, width: int, rng: np.random.Generator) -> FloatArra
 def _draw_directions(rng: np.random.Generator, width: int) -> FloatArray:
     """Three random unit vectors, shape (3, width): to see, to hear, and to see when done."""
     return l2_normalize(rng.standard_normal((3, width)))
+
+
+def write_simulation(folder: Path, simulation: Simulation, seed: int, *, features: bool = False) -> list[Path]:
+    """Write a simulation to a folder, where `msg2.run` finds everything."""
+    store, videos = folder / "features", folder / "videos"
+    if videos.exists():
+        raise InputError("holds the videos of another simulation", where=videos, hint="remove it")
+    if features:
+        options = FeatureOptions()
+        versions = {package: version(package) for package in ("msg2", "numpy")}
+        encoders = Encoders("simulated", "simulated", options.width, options.width, versions)
+        simulated = simulate_features(simulation, options, seed)
+        write_store(store, {(simulation.task.name, video): seen for video, seen in simulated.items()}, encoders)
+    elif store.exists():
+        raise InputError("holds the features of another simulation", where=store, hint="add --features, or remove it")
+    files = {
+        folder / "steps.csv": to_csv([simulation.task]),
+        folder / "truth" / "performed.csv": to_csv([simulation.performed]),
+        folder / "truth.json": simulation.graph.dumps(),
+    }
+    write_together(files)
+    return [*files, *([store] if features else [])]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from msg2.errors import optional_dependency
 
 if TYPE_CHECKING:
-    from msg2.states.task_training import train_task, train_tasks
-    from msg2.states.trained_model import fill_tasks, load_trained_model, load_trained_models
+    from msg2.states.task_models import fill_tasks, load_trained_model, load_trained_models, train_task, train_tasks
 
 __all__ = ["fill_tasks", "load_trained_model", "load_trained_models", "require_torch", "train_task", "train_tasks"]
 
@@ -29,5 +28,4 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'msg2.states' has no attribute {name!r}")
     require_torch()
-    module = "task_training" if name.startswith("train") else "trained_model"
-    return getattr(importlib.import_module(f"msg2.states.{module}"), name)
+    return getattr(importlib.import_module("msg2.states.task_models"), name)

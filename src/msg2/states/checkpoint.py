@@ -12,8 +12,8 @@ still describes tensors that exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -91,10 +91,8 @@ class ModelCard:
     def empty_model(self, folder: Path) -> StateModel:
         """Build the model of the card in `folder`, to be filled with weights; needs no file of its transformer."""
         options = replace(self.model, encoder=json.dumps(dict(self.encoder))) if self.encoder else self.model
-        try:
+        with damage_at(folder / "model.json"):
             return StateModel(len(self.steps), self.frame_width, self.text_width, options)
-        except InputError as error:
-            raise InputError(f"is damaged ({error.what})", where=folder / "model.json", hint=_RETRAIN) from error
 
     def same_training(self, other: ModelCard) -> bool:
         """Whether the training of `other` can be resumed as this one's, however far it is and wherever it runs."""
@@ -103,7 +101,18 @@ class ModelCard:
         return replace(other, training=training, **progress) == self
 
 
-_RETRAIN = "train it again into another folder"
+RETRAIN = "train it again into another folder"
+
+
+@contextmanager
+def damage_at(path: Path, what: str = "is damaged", hint: str = RETRAIN) -> Iterator[None]:
+    """Turn whatever is wrong with a file of a model into an `InputError` about that file."""
+    try:
+        yield
+    except (OSError, InputError, KeyError, RuntimeError, SafetensorError) as error:
+        what = "cannot be read" if isinstance(error, OSError) else what
+        reason = error.what if isinstance(error, InputError) else str(error).strip().rpartition("\n")[2].strip()
+        raise InputError(f"{what} ({reason})", where=path, hint=hint) from error
 
 
 def save_checkpoint(
@@ -132,30 +141,23 @@ def serialize_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 def read_card(folder: Path) -> ModelCard:
     """Read and check the card of the checkpoint in `folder`."""
     path = folder / "model.json"
-    try:
-        return from_json(ModelCard, path.read_text(encoding="utf-8"), "the card")
-    except FileNotFoundError:
+    if not path.exists():
         hint = "make one with `msg2 states train`"
-        raise InputError("is no trained model: it has no model.json", where=folder, hint=hint) from None
-    except (OSError, UnicodeError, InputError) as error:
-        raise InputError(f"is damaged ({error!s})", where=path, hint=_RETRAIN) from error
+        raise InputError("is no trained model: it has no model.json", where=folder, hint=hint)
+    with damage_at(path):
+        return from_json(ModelCard, path.read_bytes(), "the card")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a safetensors file."""
-    try:
+    with damage_at(path):
         return load(path.read_bytes())
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read ({error})", where=path, hint=_RETRAIN) from error
 
 
 def load_weights(model: StateModel, tensors: Mapping[str, Tensor], where: Path) -> None:
     """Put weights into a model."""
-    try:
+    with damage_at(where, "does not fit the model"):
         model.load_state_dict(tensors)
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1].strip()
-        raise InputError(f"does not fit the model ({reason})", where=where, hint=_RETRAIN) from error
 
 
 def load_checkpoint(folder: Path) -> tuple[ModelCard, StateModel]:
@@ -173,18 +175,13 @@ LogLine: TypeAlias = dict[str, int | float]  # the figures of a validation, by n
 
 
 def read_log(folder: Path, epoch: int) -> list[LogLine]:
-    """Read the log of a training up to an epoch, and remove the lines of later ones, whose work was lost."""
+    """Read the log of a training up to an epoch; the work of later lines was lost, and is logged anew."""
     path = folder / "log.jsonl"
     if not path.is_file():
         return []
-    try:
+    with damage_at(path, hint="remove it"):
         lines = [from_json(LogLine, line, "its log") for line in path.read_bytes().splitlines()]
-        kept = [line for line in lines if line["epoch"] <= epoch]
-    except (OSError, InputError, KeyError) as error:
-        raise InputError(f"cannot be read ({error})", where=path, hint="remove it") from error
-    if kept != lines:
-        write_log(folder, kept)
-    return kept
+        return [line for line in lines if line["epoch"] <= epoch]
 
 
 def write_log(folder: Path, lines: Sequence[LogLine]) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from msg2.errors import InputError, require
-from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, make, options_class
+from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, from_json, make, options_class
 from msg2.text import short_repr
 
 VARIANT = "evidence"
@@ -147,8 +148,8 @@ class Variant:
     """What differs from the paper's model and sampling, and what it is called in the paper's table."""
 
     description: str
-    model: Mapping[str, object] = field(default_factory=dict)
-    sampling: Mapping[str, object] = field(default_factory=dict)
+    model: Mapping[str, bool | str] = field(default_factory=dict)
+    sampling: Mapping[str, bool | str] = field(default_factory=dict)
 
     def options(self, **changes: object) -> tuple[StateModelOptions, SamplingOptions]:
         """Return the options of the variant, with these changes to those of the model."""
@@ -160,34 +161,9 @@ class Variant:
         return make(TrainingOptions, {**brief, **changes})
 
 
-VARIANTS: Mapping[str, Variant] = {
-    "paper": Variant("the paper's model: frames enriched by sentences, T5"),
-    "vision-only": Variant("VisionOnly: frames alone", {"inputs": "vision"}),
-    "vision+asr": Variant("Vision + ASR: with a skip connection around the fusion", {"skip": True}),
-    "from-scratch": Variant("Ours (from scratch): T5 without weights", {"encoder": "t5-large"}),
-    "no-in-progress": Variant("Ours (w/o in progress state)", {"in_progress": False}),
-    "visualbert": Variant("VisualBERT in the place of T5", {"encoder": "uclanlp/visualbert-vqa-coco-pre"}),
-    "visualbert-direct": Variant(
-        "VisualBERT†: frames and sentences as they are", {"encoder": "uclanlp/visualbert-vqa-coco-pre", "direct": True}
-    ),
-    "vit": Variant("ViT in the place of T5", {"encoder": "google/vit-large-patch16-224"}),
-    "text-only": Variant("sentences alone, in the place of frames", {"inputs": "text"}),
-    "text-evidence": Variant(
-        "the evidence in the sentences so far",
-        {"inputs": "text", "evidence": True, "context": False},
-        {"frames": "video"},
-    ),
-    "text+labels": Variant(
-        "the evidence in the sentences so far, and which labels usually go along",
-        {"inputs": "text", "evidence": True, "cooccurrence": True, "context": False},
-        {"frames": "video", "always": True},
-    ),
-    "evidence": Variant(
-        "the evidence in frames and sentences so far, in the whole video",
-        {"evidence": True, "context": False},
-        {"frames": "video"},
-    ),
-}
+VARIANTS: Mapping[str, Variant] = from_json(
+    dict[str, Variant], files("msg2.states").joinpath("variants.json").read_bytes(), "variants.json"
+)
 """The rows of the paper's Table A, text alone, and ours."""
 
 

@@ -1,4 +1,8 @@
-"""All videos of a task with their features, and batches of them.
+"""What the state network learns from: labelled videos with their features, as tokens, targets and batches (App. A).
+
+The tokens of a video are frames in the order of time, with `[start]` and `[end]` at the borders of its labelled
+segments; a frame comes with the sentences around it. The targets are the states of every step at every token. Sampling
+is NumPy, and a seed decides all that is random.
 
 Features are kept in one piece (on the GPU where there is one). A batch holds only row numbers in them, so a step of
 training moves a few kilobytes.
@@ -9,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 
 import numpy as np
@@ -18,12 +22,197 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from msg2.errors import InputError
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
+from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import SamplingOptions
-from msg2.states.network import FOLDS, Batch
-from msg2.states.tokens_and_targets import FRAME, LabelledVideo, Tokens, labelled_video, sample_tokens, time_order
-from msg2.task import Step, Task
+from msg2.task import Step, Task, Video
 from msg2.text import short_repr
+
+FRAME, START, END = 1, 2, 3  # kinds of tokens; 0 is padding
+NOT_STARTED, IN_PROGRESS, COMPLETED = 0, 1, 2  # states of a step
+_ENDS, _STARTS, _FRAMES, _INSTANTS_END = range(4)
+"""The order of tokens at one moment: the end of what lasts no time comes last."""
+
+EXTRA_FEATURES = 11  # features of a moment besides those of single labels; see `_label_features`
+FOLDS = 4  # folds of the training videos: each has a linear layer that learns from the other folds and scores this one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledVideo:
+    """One video ready for sampling: its labels as arrays, and the times of its frames and sentences, in seconds."""
+
+    video: str
+    steps: IntArray  # shape (K,): the step of every labelled segment, as an index into the task's steps
+    starts: FloatArray
+    ends: FloatArray
+    frame_times: FloatArray  # ascending
+    sentence_times: FloatArray  # the middles of the sentences, which come in the order of their starts
+    first_frame: int = 0  # where its frames, and its sentences, begin among those of all videos
+    first_sentence: int = 0
+
+    def keep(self, labels: NDArray[np.bool_] | IntArray) -> LabelledVideo:
+        """Return the same video with some of its labels."""
+        return replace(self, steps=self.steps[labels], starts=self.starts[labels], ends=self.ends[labels])
+
+
+def labelled_video(
+    video: Video, steps: tuple[Step, ...], features: VideoFeatures, *first_rows: int, text_only: bool = False
+) -> LabelledVideo:
+    """Prepare a video for sampling; of repeated labels the first counts.
+
+    `first_rows` are where its frames, and its sentences, begin among those of all videos.
+    """
+    segments = video.with_first_labels().segments
+    if not video.is_timed:
+        hint = "state prediction needs start and end of every label"
+        raise InputError(f"video {short_repr(video.id)} has no times", hint=hint)
+    middles = features.sentence_times.mean(axis=1)
+    frames = np.sort(middles) if text_only else features.frame_times
+    if not len(frames):
+        what = "sentences" if text_only else "frames"
+        raise InputError(f"the features of video {short_repr(video.id)} hold no {what}")
+    numbers = np.array([steps.index(segment.step) for segment in segments], dtype=np.int64)
+    times = np.array([(segment.start, segment.end) for segment in segments], dtype=np.float64).reshape(-1, 2)
+    starts, ends = np.ascontiguousarray(times.T)
+    return LabelledVideo(video.id, numbers, starts, ends, frames, middles, *first_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """What the model reads of one video, L tokens in the order of time, and what it is to predict."""
+
+    kind: IntArray  # shape (L,): FRAME, START or END
+    time: FloatArray  # shape (L,), seconds
+    frame: IntArray  # shape (L,): which frame; for a delimiter the nearest
+    sentence: IntArray  # shape (L, sentences): which sentences; -1 where the narration has no more
+    step: IntArray  # shape (L,): whose border a delimiter is; -1 for frames
+    inside: NDArray[np.bool_]
+    """Shape (L, N): the token lies in a segment that is labelled so, and whose borders are among the tokens."""
+    label_features: FloatArray
+    """Shape (L, 2 N + EXTRA_FEATURES): what the visible labels say about each moment; see `_label_features`."""
+    state: IntArray  # shape (L, N): NOT_STARTED, IN_PROGRESS or COMPLETED, by the labels
+    labelled: NDArray[np.bool_]  # shape (N,): the steps that the labels of the video hold, dropped ones included
+    dropped: NDArray[np.bool_]  # shape (N,): those of them whose borders are not among the tokens
+
+
+def sample_tokens(
+    video: LabelledVideo, steps: int, options: SamplingOptions, rng: np.random.Generator | None = None
+) -> Tokens:
+    """Sample the tokens of a video: at random for training, without an `rng` as for testing.
+
+    Of two labels or more, one may always be dropped, even where that is more than the share `options.dropped`: videos
+    with two or three labels would otherwise never teach anything about hidden steps.
+    """
+    count = len(video.steps)
+    visible = np.arange(count)
+    if rng is not None and count > 1:
+        most = max(1, int(options.dropped * count)) if options.dropped else 0
+        visible = np.sort(rng.permutation(count)[most if options.always else rng.integers(most + 1) :])
+    shown = video.keep(visible)
+    times = _frame_times(shown, options, rng)
+    sizes = (len(times), len(visible), len(visible))
+    kind = np.repeat((FRAME, START, END), sizes)
+    time = np.concatenate([times, shown.starts, shown.ends])
+    step = np.concatenate([np.full(len(times), -1), shown.steps, shown.steps])
+    tie = np.repeat((_FRAMES, _STARTS, _ENDS), sizes)
+    tie[len(times) + len(visible) :][shown.starts == shown.ends] = _INSTANTS_END
+    order = np.lexsort((tie, time))
+    kind, time, step, tie = kind[order], time[order], step[order], tie[order]
+    inside = np.zeros((len(time), steps), dtype=np.bool_)
+    inside[:, shown.steps] = (shown.starts <= time[:, None]) & (time[:, None] <= shown.ends)
+    seconds = max([1.0, *video.frame_times[-1:], *video.ends])
+    return Tokens(
+        kind, time, nearest_index(video.frame_times, time),
+        _sentence_windows(video.sentence_times, time, options.sentences), step, inside,
+        _label_features(shown, seconds, steps, kind, time), _states(video, steps, time, tie),
+        labelled=np.isin(np.arange(steps), video.steps),
+        dropped=np.isin(np.arange(steps), np.delete(video.steps, visible)),
+    )  # fmt: skip
+
+
+def sample_without(video: LabelledVideo, label: int, steps: int, options: SamplingOptions) -> Tokens:
+    """Sample the tokens of a video, as for testing, as if one of its labels were missing."""
+    return sample_tokens(video.keep(np.arange(len(video.steps)) != label), steps, options)
+
+
+def _frame_times(video: LabelledVideo, options: SamplingOptions, rng: np.random.Generator | None) -> FloatArray:
+    """When frames are taken, ascending: within labelled segments, and through the whole video where asked for."""
+    starts, ends = video.starts, video.ends
+    each = np.full(len(starts), options.per_segment)
+    if rng is not None and options.frames == "segments":
+        inside = np.searchsorted(video.frame_times, ends, "right") - np.searchsorted(video.frame_times, starts)
+        each = np.maximum(inside, options.per_segment)
+    if each.sum() > options.most_frames:
+        # Every segment keeps what it needs; what is left of the budget goes to the longer ones in proportion.
+        floor = min(options.per_segment, max(1, options.most_frames // len(each)))
+        spare, wanted = max(0, options.most_frames - floor * len(each)), each - floor
+        each = floor + (wanted * (spare / max(1, wanted.sum()))).astype(np.int64)
+        each[np.cumsum(each) > options.most_frames] = 0
+    within = np.repeat(np.arange(len(starts)), each)
+    index = np.arange(len(within)) - np.repeat(np.cumsum(each) - each, each)
+    share = (index + 0.5) / each[within] if rng is None else rng.random(len(within))
+    times = starts[within] + share * (ends - starts)[within]
+    if options.frames == "video":
+        rest = min(options.most_frames - len(times), len(video.frame_times))
+        jitter = 0.5 if rng is None else rng.random(max(0, rest))
+        first, last = video.frame_times[0], video.frame_times[-1]
+        times = np.concatenate([times, first + (last - first) * (np.arange(max(0, rest)) + jitter) / max(1, rest)])
+    return np.sort(times)
+
+
+def nearest_index(times: FloatArray, wanted: FloatArray) -> IntArray:
+    """For every wanted moment the index of the nearest time; the earlier of two."""
+    after = np.clip(np.searchsorted(times, wanted), 1, max(1, len(times) - 1))
+    before = after - 1
+    if len(times) == 1:
+        return np.zeros(len(wanted), dtype=np.int64)
+    return np.where(wanted - times[before] <= times[after] - wanted, before, after)
+
+
+def time_order(times: FloatArray) -> IntArray:
+    """Return the indices that sort `times`; what comes at the same time stays as it is."""
+    return np.argsort(times, kind="stable")
+
+
+def _sentence_windows(times: FloatArray, wanted: FloatArray, width: int) -> IntArray:
+    """Shape (len(wanted), width): the sentences around each moment; -1 before the first and after the last."""
+    if not len(times):
+        return np.full((len(wanted), width), -1)
+    order = time_order(times)  # a long sentence may have its middle after the next one's
+    window = nearest_index(times[order], wanted)[:, None] + np.arange(width) - width // 2
+    return np.where((window >= 0) & (window < len(times)), order[window.clip(0, len(times) - 1)], -1)
+
+
+def _label_features(video: LabelledVideo, seconds: float, steps: int, kind: IntArray, time: FloatArray) -> FloatArray:
+    """Shape (L, 2 N + EXTRA_FEATURES): the visible labels that are completed, those that exist, and more.
+
+    These are of about the same size: the part of the video that is over and its square, the part of the labels' time,
+    how many are completed, of all steps and of the labels, whether it is an end; and of the whole video, how many
+    labels there are, how much of it they cover, what comes before and after them, and the logarithm of its seconds.
+    """
+    starts, ends, labels = video.starts, video.ends, len(video.steps)
+    done, exists = np.zeros((len(time), steps)), np.zeros((len(time), steps))
+    done[:, video.steps] = ends <= time[:, None]
+    exists[:, video.steps] = 1
+    part, count = time / seconds, done.sum(axis=1)
+    first, last = min([*starts, seconds]), max([*ends, 0.0])
+    between = (time - first) / max(last - first, 1e-9) if labels else part
+    now = (part, part**2, between, count / steps, count / max(1, labels), kind == END)
+    covered = (ends - starts).sum() / seconds
+    whole = (labels / steps, covered, first / seconds, 1 - last / seconds, np.log(seconds) / 10)
+    return np.column_stack([done, exists, *now, np.tile(whole, (len(time), 1))])
+
+
+def _states(video: LabelledVideo, steps: int, time: FloatArray, tie: IntArray) -> IntArray:
+    """Shape (L, N): the state of every step at every token, by all labels of the video."""
+    state = np.zeros((len(time), steps), dtype=np.int64)
+    now, turn = time[:, None], tie[:, None]
+    # A step is in progress from its start and completed from its end on; what lasts no time is so in its turn.
+    instant = video.starts == video.ends
+    started = (video.starts <= now) & ~(instant & (video.starts == now) & (turn < _STARTS))
+    completed = (video.ends <= now) & ~(instant & (video.ends == now) & (turn < _INSTANTS_END))
+    state[:, video.steps] = started.astype(np.int64) + completed
+    return state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +224,6 @@ class StateDataset:
     videos: tuple[LabelledVideo, ...]
     frames: Tensor  # (F, width): the frames of all videos, one after the other
     sentences: Tensor  # (S, text width)
-    frame_offsets: tuple[int, ...]  # where each video's frames begin
-    sentence_offsets: tuple[int, ...]
     training_videos: frozenset[str] = frozenset()  # the ids of the videos that the model learns, or has learned, from
 
     def __len__(self) -> int:
@@ -87,82 +274,99 @@ def build_dataset(
     if not known:
         what = f"no video of task {short_repr(task.name)} has features"
         raise InputError(what, hint="make them with `msg2 features`")
-    for what in ("frames", "sentences"):
-        arrays = [getattr(held, what) for _, held in known]
-        widths = {array.shape[1] for array in arrays if len(array)}
-        if len(widths) > 1:
-            raise InputError(f"the {what} of task {short_repr(task.name)} have different widths: {sorted(widths)}")
     sentences = [held.sentences for _, held in known]
     frames = [held.frames for _, held in known]
     if text_only:  # sentences as frames: in the order of their middles, as `labelled_video` has them
         frames = [held.sentences[time_order(held.sentence_times.mean(axis=1))] for _, held in known]
-    videos = tuple(labelled_video(video, task.steps, held, text_only=text_only) for video, held in known)
-    (all_frames, frame_offsets), (all_sentences, sentence_offsets) = map(_concatenate, (frames, sentences))
-    return StateDataset(task.name, task.steps, videos, all_frames, all_sentences, frame_offsets, sentence_offsets)
+    first_rows = zip(*(accumulate(map(len, rows), initial=0) for rows in (frames, sentences)), strict=True)
+    videos = tuple(
+        labelled_video(video, task.steps, held, *first, text_only=text_only)
+        for (video, held), first in zip(known, first_rows, strict=False)
+    )
+    return StateDataset(task.name, task.steps, videos, _concatenate(frames), _concatenate(sentences))
 
 
-def _concatenate(arrays: Sequence[np.ndarray]) -> tuple[Tensor, tuple[int, ...]]:
-    """(ΣF, width), and where each array begins; arrays without rows may have any width."""
+def _concatenate(arrays: Sequence[np.ndarray]) -> Tensor:
+    """(ΣF, width); arrays without rows may have any width."""
     filled = [array for array in arrays if len(array)]
-    joined = torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
-    return joined, (0, *accumulate(map(len, arrays)))[:-1]
+    return torch.from_numpy(np.concatenate(filled)) if filled else torch.zeros(0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """B rows of L tokens; N steps; W sentences per token. Frames and sentences are row numbers in the dataset."""
+
+    video: Tensor  # (B, L): a number per video, from 1 up; 0 is padding
+    position: Tensor  # (B, L): the token's position in its video, from 0 up
+    kind: Tensor  # (B, L): FRAME, START or END
+    frame: Tensor  # (B, L)
+    sentence: Tensor  # (B, L, W): -1 where there is none
+    inside: Tensor  # (B, L, N): whether the token lies in a segment of that label
+    state: Tensor  # (B, L, N): the true states
+    weight: Tensor  # (B, L, N): how much each of them counts in the loss
+    fold: Tensor  # (B, L): the fold of an evidence model that does not learn from the video; -1 where none does
+    label_features: Tensor  # (B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment
+    present: Tensor  # (B, L, N), at the last token of each video: which steps the labels hold, dropped ones included
+    asked: Tensor
+    """(B, L, N), at the last token of each video: the steps without a visible label, whose presence is predicted."""
+
+    def copy_from(self, other: Batch) -> None:
+        """Overwrite the tensors with those of another batch of the same shape."""
+        for f in fields(self):
+            getattr(self, f.name).copy_(getattr(other, f.name))
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the same batch on another device."""
+        return Batch(*(getattr(self, f.name).to(device) for f in fields(self)))
 
 
 def collate(
     dataset: StateDataset, numbers: Iterable[int], tokens: Iterable[Tokens], *, row: int = 0, multiple: int = 1
 ) -> Batch:
     """Put the tokens of some videos into a batch; the loss counts, at borders, the steps that the labels hold."""
-    pairs = list(zip(numbers, tokens, strict=True))
-    lengths = [len(each.kind) for _, each in pairs]
+    parts = [_batch_rows(dataset, *pair, member) for member, pair in enumerate(zip(numbers, tokens, strict=True))]
+    lengths = [len(part["kind"]) for part in parts]
     length = max(*lengths, row)
-    rows = _pack_rows(lengths, length) if row else [[member] for member in range(len(pairs))]
+    rows = _pack_rows(lengths, length) if row else [[member] for member in range(len(parts))]
     count = -(-len(rows) // multiple) * multiple
-
-    def pad(arrays: Sequence[np.ndarray], fill: int = 0, dtype: type = np.int64) -> Tensor:
-        """(tokens, …) of each video -> (rows, length, …)."""
-        padded = np.full((count, length, *arrays[0].shape[1:]), fill, dtype=dtype)
+    batch = {}
+    for name, array in parts[0].items():
+        fill = -1 if name in ("sentence", "fold") else 0
+        padded = np.full((count, length, *array.shape[1:]), fill, dtype=array.dtype)
         for line, members in enumerate(rows):
-            joined = np.concatenate([arrays[member] for member in members])
+            joined = np.concatenate([parts[member][name] for member in members])
             padded[line, : len(joined)] = joined
-        return torch.from_numpy(padded)
-
-    offsets = dataset.sentence_offsets
-    sentences = [np.where(each.sentence < 0, -1, each.sentence + offsets[number]) for number, each in pairs]
-    return Batch(
-        video=pad([np.full(size, member + 1) for member, size in enumerate(lengths)]),
-        position=pad([np.arange(size) for size in lengths]),
-        kind=pad([each.kind for _, each in pairs]),
-        frame=pad([each.frame + dataset.frame_offsets[number] for number, each in pairs]),
-        sentence=pad(sentences, fill=-1),
-        inside=pad([each.inside for _, each in pairs], dtype=np.bool_),
-        state=pad([each.state for _, each in pairs]),
-        weight=pad([(each.kind != FRAME)[:, None] & each.labelled for _, each in pairs], dtype=np.float32),
-        fold=pad([np.full(size, dataset.fold(number)) for (number, _), size in zip(pairs, lengths, strict=True)], -1),
-        label_features=pad([each.label_features for _, each in pairs], dtype=np.float32),
-        present=pad([_at_end(each, each.labelled) for _, each in pairs], dtype=np.bool_),
-        asked=pad([_at_end(each, ~each.labelled | each.dropped) for _, each in pairs], dtype=np.bool_),
-    )
+        batch[name] = torch.from_numpy(padded)
+    return Batch(**batch)
 
 
-def _at_end(tokens: Tokens, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(tokens, N): these steps at the last token, none at the others."""
-    at_end = np.zeros((len(tokens.kind), len(steps)), dtype=np.bool_)
-    at_end[-1] = steps
-    return at_end
+def _batch_rows(dataset: StateDataset, number: int, tokens: Tokens, member: int) -> dict[str, np.ndarray]:
+    """What a video adds to a batch, by the names of `Batch`: arrays of shape (tokens, …)."""
+    video, size = dataset.videos[number], len(tokens.kind)
+    at_end = np.arange(size)[:, None] == size - 1
+    return {name: getattr(tokens, name) for name in ("kind", "inside", "state")} | {
+        "video": np.full(size, member + 1),
+        "position": np.arange(size),
+        "frame": tokens.frame + video.first_frame,
+        "sentence": np.where(tokens.sentence < 0, -1, tokens.sentence + video.first_sentence),
+        "weight": ((tokens.kind != FRAME)[:, None] & tokens.labelled).astype(np.float32),
+        "fold": np.full(size, dataset.fold(number)),
+        "label_features": tokens.label_features.astype(np.float32),
+        "present": at_end & tokens.labelled,
+        "asked": at_end & (~tokens.labelled | tokens.dropped),
+    }
 
 
 def _pack_rows(lengths: Sequence[int], row: int) -> list[list[int]]:
     """Which videos go into which row: the longest first, each into the first row with space."""
     rows: list[list[int]] = []
-    space: list[int] = []
-    for member in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        fitting = next((line for line, left in enumerate(space) if left >= lengths[member]), None)
+    for member in sorted(range(len(lengths)), key=lambda member: -lengths[member]):
+        limit = row - lengths[member]
+        fitting = next((members for members in rows if sum(lengths[other] for other in members) <= limit), None)
         if fitting is None:
-            rows.append([])
-            space.append(row)
-            fitting = len(rows) - 1
-        rows[fitting].append(member)
-        space[fitting] -= lengths[member]
+            rows.append([member])
+        else:
+            fitting.append(member)
     return rows
 
 

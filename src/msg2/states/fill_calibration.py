@@ -20,25 +20,25 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.inference.likelihood.presence import PresenceModel
 from msg2.options import from_json
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray, IntArray, Sequences, Variants
-from msg2.states.checkpoint import ModelCard, load_checkpoint
+from msg2.states.checkpoint import ModelCard, damage_at, load_checkpoint
 from msg2.states.configuration import FillOptions, StateModelOptions
-from msg2.states.dataset import StateDataset
+from msg2.states.dataset import LabelledVideo, StateDataset, sample_without
 from msg2.states.label_filling import fill_scores, predict_states, predict_tokens
 from msg2.states.network import StateModel
-from msg2.states.tokens_and_targets import LabelledVideo, sample_without
-from msg2.states.training import select_device, train_model
+from msg2.states.training import progress_part, select_device, train_model
 from msg2.task import Task
 
 LEAST_LABELS, LEAST_VIDEOS = 250, 30
@@ -55,27 +55,26 @@ _KNOTS = 41  # scores at which confidences are kept; between them they are inter
 _BINS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOutScores:
-    """Scores of steps in videos, by a model that has not learned from these videos.
+class HeldOutScores(NamedTuple):
+    """S scores of steps in videos, by a model that has not learned from these videos."""
 
-    `hidden` (H,): of steps whose labels were hidden, one at a time; `unlabelled` (U,): of steps without a label.
-    `hidden_video` (H,) and `unlabelled_video` (U,) are the numbers of their videos.
-    """
+    score: FloatArray
+    video: IntArray  # the number of the video
+    is_hidden: NDArray[np.bool_]  # whether the label was hidden; the others have no label
 
-    hidden: FloatArray
-    hidden_video: IntArray
-    unlabelled: FloatArray
-    unlabelled_video: IntArray
+    def select(self, chosen: NDArray[np.bool_]) -> HeldOutScores:
+        """Return some of the scores."""
+        return HeldOutScores(self.score[chosen], self.video[chosen], self.is_hidden[chosen])
 
-    def split(self, fold: int) -> tuple[HeldOutScores, HeldOutScores]:
-        """Split off the scores of the videos of a fold: those of the others, and these."""
-        hidden, unlabelled = (video % FOLDS == fold for video in (self.hidden_video, self.unlabelled_video))
-        others, these = (
-            HeldOutScores(self.hidden[h], self.hidden_video[h], self.unlabelled[u], self.unlabelled_video[u])
-            for h, u in ((~hidden, ~unlabelled), (hidden, unlabelled))
-        )
-        return others, these
+    @property
+    def hidden(self) -> FloatArray:
+        """The scores of steps whose labels were hidden, one at a time."""
+        return self.score[self.is_hidden]
+
+    @property
+    def unlabelled(self) -> FloatArray:
+        """The scores of steps without a label."""
+        return self.score[~self.is_hidden]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,29 +121,28 @@ def read_calibration(folder: Path) -> FillCalibration | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    try:
+    with damage_at(path, hint="remove it and train again"):
         return from_json(FillCalibration, path.read_bytes(), FILE)
-    except (OSError, InputError) as error:
-        raise InputError(f"cannot be read ({error})", where=path, hint="remove it and train again") from error
 
 
 def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibration:
     """Fit confidences to held-out scores."""
-    everything, videos = np.concatenate([scores.hidden, scores.unlabelled]), len(np.unique(scores.hidden_video))
-    if not len(scores.unlabelled) or not len(scores.hidden):
-        return FillCalibration((0.0,), (0.0,), len(scores.hidden), videos, None, informative=False)
-    knots = np.unique(np.quantile(everything, np.linspace(0, 1, _KNOTS)))
+    labels, videos = len(scores.hidden), len(np.unique(scores.video[scores.is_hidden]))
+    if not labels or not len(scores.unlabelled):
+        return FillCalibration((0.0,), (0.0,), labels, videos, None, informative=False)
+    knots = np.unique(np.quantile(scores.score, np.linspace(0, 1, _KNOTS)))
     confidence, ratio, least_slope = _posterior(scores, absent_rate, knots)
-    parts = []
+    checked = []
     for fold in range(FOLDS):
-        learned, asked = scores.split(fold)
-        if len(learned.hidden) and len(learned.unlabelled):
-            by_others, _, _ = _posterior(learned, absent_rate, knots)
-            parts.append([np.interp(each, knots, by_others) for each in (asked.hidden, asked.unlabelled)])
-    hidden, unlabelled = (np.concatenate([part[which] for part in parts] or [np.zeros(0)]) for which in (0, 1))
-    error, informative = _calibration_error(hidden, unlabelled, ratio), least_slope > 0
+        in_fold = scores.video % FOLDS == fold
+        others, asked = scores.select(~in_fold), scores.select(in_fold)
+        if len(others.hidden) and len(others.unlabelled):
+            by_others, _, _ = _posterior(others, absent_rate, knots)
+            checked.append([np.interp(part, knots, by_others) for part in (asked.hidden, asked.unlabelled)])
+    hidden, unlabelled = (np.concatenate([np.zeros(0), *part]) for part in zip(*checked, strict=True))
+    error = _calibration_error(hidden, unlabelled, ratio)
     levels = tuple(knots.tolist()), tuple(confidence.tolist())
-    return FillCalibration(*levels, len(scores.hidden), videos, error, informative)
+    return FillCalibration(*levels, labels, videos, error, least_slope > 0)
 
 
 def _posterior(scores: HeldOutScores, absent_rate: float, knots: FloatArray) -> tuple[FloatArray, float, float]:
@@ -207,9 +205,7 @@ def calibrate_model(
     if not folds:
         learned = replace(dataset, training_videos=frozenset(card.videos["training"]))
         parts = [_held_out_scores(*load_checkpoint(folder), learned, range(len(dataset)))]
-    scores = HeldOutScores(
-        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(HeldOutScores))
-    )
+    scores = HeldOutScores(*map(np.concatenate, zip(*parts, strict=True)))
     variants = Variants.from_sequences(Sequences.from_task(task.with_first_labels()))
     calibration = fit_calibration(scores, PresenceModel.fit(variants, "unknown").absent_rate)
     calibration.save(folder)
@@ -227,17 +223,9 @@ def _score_fold(dataset: StateDataset, folder: Path, card: ModelCard, fold: int,
     order = np.random.default_rng(card.training.seed).permutation(len(dataset)).tolist()
     asked = sorted(order[fold::TRAINING_FOLDS])
     others = sorted(set(order) - set(asked))
-    part = replace(
-        dataset,
-        videos=tuple(dataset.videos[number] for number in others),
-        frame_offsets=tuple(dataset.frame_offsets[number] for number in others),
-        sentence_offsets=tuple(dataset.sentence_offsets[number] for number in others),
-    )
-
-    def show(done: int, total: int | None, message: str) -> None:
-        epochs, message = total or 0, f"calibration {fold + 1} of {TRAINING_FOLDS}: {message}"
-        progress((fold + 1) * epochs + done, (TRAINING_FOLDS + 1) * epochs, message)
-
+    part = replace(dataset, videos=tuple(dataset.videos[number] for number in others))
+    prefix = f"calibration {fold + 1} of {TRAINING_FOLDS}: "
+    show = progress_part(progress, fold + 1, TRAINING_FOLDS + 1, prefix)
     inside = folder / "folds" / str(fold)
     train_model(part, inside, model=card.model, sampling=card.sampling, training=card.training, progress=show)
     return _held_out_scores(*load_checkpoint(inside), dataset, asked)
@@ -258,6 +246,6 @@ def _held_out_scores(
     ]
     predicted = predict_states(model, dataset, numbers, card.sampling)
     absent = [fill_scores(each, options)[~each.labelled] for each in predicted]
-    hidden_videos = np.array([number for number, _ in asked], dtype=np.int64)
-    absent_videos = np.repeat(numbers, list(map(len, absent)))
-    return HeldOutScores(np.array(hidden, np.float64), hidden_videos, np.concatenate([[], *absent]), absent_videos)
+    videos = [*(number for number, _ in asked), *np.repeat(numbers, list(map(len, absent))).tolist()]
+    scores = np.concatenate([np.array(hidden, np.float64), *absent])
+    return HeldOutScores(scores, np.array(videos, np.int64), np.arange(len(scores)) < len(hidden))

@@ -23,10 +23,9 @@ from scipy.special import expit
 from msg2.errors import InputError
 from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import FillOptions, SamplingOptions
-from msg2.states.dataset import StateDataset, collate
+from msg2.states.dataset import FRAME, StateDataset, Tokens, collate
 from msg2.states.loss_and_optimizer import single_thread
 from msg2.states.network import StateModel
-from msg2.states.tokens_and_targets import FRAME, Tokens
 from msg2.task import PREDICTED, Segment, Step, Task, Video
 
 if TYPE_CHECKING:

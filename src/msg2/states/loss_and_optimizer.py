@@ -8,8 +8,6 @@ shape of batch, with the addresses of all they read and write: every batch of th
 and so is the learning rate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,8 +20,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from msg2.errors import InputError
 from msg2.states.configuration import StateModelOptions, TrainingOptions
-from msg2.states.network import FOLDS, Batch, StateModel, StateModelOutput
-from msg2.states.tokens_and_targets import COMPLETED, FRAME, IN_PROGRESS, NOT_STARTED
+from msg2.states.dataset import COMPLETED, FOLDS, FRAME, IN_PROGRESS, NOT_STARTED, Batch
+from msg2.states.network import StateModel, StateModelOutput
 
 
 @contextmanager
@@ -88,11 +86,11 @@ def build_optimizer(model: StateModel, options: TrainingOptions) -> torch.optim.
             factor = 4 * fast if parameter.numel() == 1 else fast
         groups.setdefault(factor, []).append(parameter)
     on_gpu = model.device.type == "cuda"
-    settings: list[dict[str, object]] = []
-    for factor, parameters in groups.items():
-        rate = {"lr": torch.zeros((), device=model.device)} if on_gpu else {}  # where a CUDA graph of a step finds it
-        settings.append({"params": parameters, "rate_factor": factor, **rate})
-    return torch.optim.Adam(settings, fused=on_gpu, capturable=on_gpu)
+    settings = [{"params": parameters, "rate_factor": factor} for factor, parameters in groups.items()]
+    optimizer = torch.optim.Adam(settings, fused=on_gpu, capturable=on_gpu)
+    for group in optimizer.param_groups if on_gpu else ():
+        group["lr"] = torch.zeros((), device=model.device)  # where a CUDA graph of a step finds it
+    return optimizer
 
 
 def optimizer_step(
@@ -152,7 +150,7 @@ MAX_GRAPHS = 16
 
 
 class TrainStep:
-    """What is done with every batch, on the device of the model."""
+    """What is done with every batch, on the device of the model; if `captured`, by a CUDA graph for its shape."""
 
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable[[Batch], Tensor], clip: float,
@@ -161,7 +159,8 @@ class TrainStep:
         """Prepare the step."""
         self.parameters = list(model.parameters())
         self.optimizer, self.loss, self.clip = optimizer, loss, clip
-        self.graphs: dict[torch.Size, _CapturedStep] = {}
+        self.graphs: dict[torch.Size, tuple[torch.cuda.CUDAGraph, Batch, Tensor]] = {}
+        """By the shape of a batch: the kernels of a step, and where they find the batch and leave the loss."""
         self.max_graphs = MAX_GRAPHS if captured else 0
         self.known_shapes: set[torch.Size] = set()
 
@@ -175,24 +174,15 @@ class TrainStep:
             if shape not in self.known_shapes or len(self.graphs) == self.max_graphs:
                 self.known_shapes.add(shape)
                 return self._learn(batch)
-            self.graphs[shape] = _CapturedStep(self._learn, batch, next(iter(self.graphs.values()), None))
-        return self.graphs[shape](batch)
+            # One graph runs at a time, so all share their memory.
+            graph, pool = torch.cuda.CUDAGraph(), next((other.pool() for other, *_ in self.graphs.values()), None)
+            # "thread_local": what other threads do with the GPU meanwhile is no concern.
+            with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):
+                self.graphs[shape] = graph, batch, self._learn(batch)  # recorded, not done
+        graph, own_batch, loss = self.graphs[shape]
+        own_batch.copy_from(batch)
+        graph.replay()
+        return loss.clone()  # the next step overwrites it
 
     def _learn(self, batch: Batch) -> Tensor:
         return optimizer_step(self.optimizer, self.parameters, lambda: self.loss(batch), self.clip)
-
-
-class _CapturedStep:
-    """The kernels of a step with `batch`; its memory serves the `other` graphs too, since one runs at a time."""
-
-    def __init__(self, learn: Callable[[Batch], Tensor], batch: Batch, other: _CapturedStep | None) -> None:
-        self.batch, self.graph = batch, torch.cuda.CUDAGraph()
-        pool = None if other is None else other.graph.pool()
-        # "thread_local": what other threads do with the GPU meanwhile is no concern.
-        with torch.cuda.graph(self.graph, pool, capture_error_mode="thread_local"):
-            self.loss = learn(batch)  # recorded, not done
-
-    def __call__(self, batch: Batch) -> Tensor:
-        self.batch.copy_from(batch)
-        self.graph.replay()
-        return self.loss.clone()  # the next step overwrites it

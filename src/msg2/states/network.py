@@ -6,7 +6,7 @@
     ŝ = Linear(Transformer(H))                                Eq. 3
 
 Its input is a `Batch` of tokens: several videos may share a row, and attention stays within each of them. Its targets
-are in `tokens_and_targets`, its loss (Eq. 4) in `optimization`.
+are in `dataset`, its loss (Eq. 4) in `loss_and_optimizer`.
 
 Two parts go beyond the paper and add to the scores: evidence of a step in single frames and sentences, and labels that
 occur together.
@@ -18,7 +18,7 @@ occur together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -27,38 +27,10 @@ from torch.nn import functional as F  # noqa: N812
 
 from msg2.errors import InputError, optional_dependency
 from msg2.states.configuration import StateModelOptions
-from msg2.states.tokens_and_targets import END, EXTRA_FEATURES, START
+from msg2.states.dataset import END, EXTRA_FEATURES, FOLDS, START, Batch
 
 if TYPE_CHECKING:
     from msg2.states.transformer_encoders import SequenceEncoder
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """B rows of L tokens; N steps; W sentences per token. Frames and sentences are row numbers in the dataset."""
-
-    video: Tensor  # (B, L): a number per video, from 1 up; 0 is padding
-    position: Tensor  # (B, L): the token's position in its video, from 0 up
-    kind: Tensor  # (B, L): FRAME, START or END; see `msg2.states.tokens_and_targets`
-    frame: Tensor  # (B, L)
-    sentence: Tensor  # (B, L, W): -1 where there is none
-    inside: Tensor  # (B, L, N): whether the token lies in a segment of that label
-    state: Tensor  # (B, L, N): the true states
-    weight: Tensor  # (B, L, N): how much each of them counts in the loss
-    fold: Tensor  # (B, L): the fold of an evidence model that does not learn from the video; -1 where none does
-    label_features: Tensor  # (B, L, 2 N + EXTRA_FEATURES): what the visible labels say about the moment
-    present: Tensor  # (B, L, N), at the last token of each video: which steps the labels hold, dropped ones included
-    asked: Tensor
-    """(B, L, N), at the last token of each video: the steps without a visible label, whose presence is predicted."""
-
-    def copy_from(self, other: Batch) -> None:
-        """Overwrite the tensors with those of another batch of the same shape."""
-        for f in fields(self):
-            getattr(self, f.name).copy_(getattr(other, f.name))
-
-    def to(self, device: torch.device) -> Batch:
-        """Return the same batch on another device."""
-        return Batch(*(getattr(self, f.name).to(device) for f in fields(self)))
 
 
 def transform_rows(function: Callable[[Tensor], Tensor], vectors: Tensor, rows: Tensor) -> Tensor:
@@ -125,13 +97,9 @@ class StateModel(nn.Module):
         self.options = options
         self._require_sentences(text_width)
         width = text_width if options.inputs == "text" else frame_width
-        widths = {"frames": frame_width, "sentences": text_width} if options.evidence else {}
-        unseen = {"fused": "", "vision": "sentences", "text": "frames"}[options.inputs]
-        evidence = {
-            what: EvidenceModel(steps, size, options.evidence_dropout)
-            for what, size in widths.items()
-            if what != unseen
-        }
+        sources = {"vision": {"frames": frame_width}, "text": {"sentences": text_width}}
+        seen = sources.get(options.inputs, sources["vision"] | sources["text"]) if options.evidence else {}
+        evidence = {what: EvidenceModel(steps, size, options.evidence_dropout) for what, size in seen.items()}
         self.evidence_models: Mapping[str, EvidenceModel] = nn.ModuleDict(evidence)  # type: ignore[assignment]
         self.bias = nn.Parameter(torch.zeros(1)) if options.evidence else None
         self.cooccurrence = CooccurrenceModel(steps) if options.cooccurrence else None
@@ -227,7 +195,6 @@ _MASKED = -1e4
 """Its exponential is exactly 0. The lowest of all numbers would be -∞ after GPU kernels have scaled it, and NaN where
 a query has no key, or none in a whole block of keys, as in a row of several videos."""
 
-FOLDS = 4  # folds of the training videos: each has a linear layer that learns from the other folds and scores this one
 _NO_EVIDENCE = -8.0  # log-odds of a step where it cannot be: low, and finite for the smoothing
 
 

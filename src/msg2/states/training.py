@@ -4,8 +4,6 @@ Everything random in an epoch follows from the seed and the number of the epoch,
 same weights as one that was never interrupted.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import time
@@ -22,24 +20,12 @@ from torch import Tensor
 
 from msg2.errors import InputError
 from msg2.progress import Progress, no_progress
-from msg2.states import checkpoint
+from msg2.states import checkpoint, loss_and_optimizer
 from msg2.states.checkpoint import ModelCard, SplitName
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
-from msg2.states.dataset import StateDataset, chunks, collate
-from msg2.states.loss_and_optimizer import (
-    TrainStep,
-    adam_moments,
-    build_optimizer,
-    learning_rate,
-    ordinal_loss,
-    restore_moments,
-    set_learning_rate,
-    single_thread,
-    torch_seed,
-    training_loss,
-)
-from msg2.states.network import Batch, StateModel
-from msg2.states.tokens_and_targets import COMPLETED
+from msg2.states.dataset import COMPLETED, Batch, StateDataset, chunks, collate
+from msg2.states.loss_and_optimizer import TrainStep, learning_rate, ordinal_loss, torch_seed, training_loss
+from msg2.states.network import StateModel
 from msg2.text import short_repr
 
 _log = logging.getLogger(__name__)
@@ -77,21 +63,19 @@ def train_model(
 ) -> ModelCard:
     """Train a model into a folder; a training that is already there is resumed, or returned if it has finished."""
     device = select_device(training.device)
-    numbers = _split_videos(dataset, training)
     card = ModelCard(
         dataset.task, dataset.steps, dataset.frames.shape[1], dataset.sentences.shape[1], model, sampling, training,
-        {part: tuple(dataset.videos[number].video for number in numbers[part]) for part in numbers},
-        dataset.digests(),
+        _split_videos(dataset, training), dataset.digests(),
     )  # fmt: skip
     earlier = _read_matching_card(folder, card)
     if earlier is not None and earlier.finished:
         return earlier
     dataset = replace(dataset.to(device), training_videos=frozenset(card.videos["training"]))
     network = card.fresh_model() if earlier is None else earlier.empty_model(folder)
-    run = _TrainingRun(earlier or card, network.to(device), dataset, numbers, folder)
+    run = _TrainingRun(earlier or card, network.to(device), dataset, folder)
     if earlier is not None:
         run.resume()
-    with single_thread(not model.context):
+    with loss_and_optimizer.single_thread(not model.context):
         run.run(progress, on_epoch)
     return run.card
 
@@ -117,16 +101,29 @@ def select_device(device: Literal["auto", "cpu", "cuda"]) -> torch.device:
     return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[SplitName, tuple[int, ...]]:
-    """The numbers of the videos for training and validation; all are for training where none is to be kept."""
+def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[SplitName, tuple[str, ...]]:
+    """The ids of the videos for training and validation; all are for training where none is to be kept."""
     held_out = round(training.validation * len(dataset))
     if training.validation > 0:
         if len(dataset) < 2:
             what = f"task {short_repr(dataset.task)} has {len(dataset)} video(s) with labels and features"
             raise InputError(what, hint="two are needed, one of them for validation")
         held_out = min(max(1, held_out), len(dataset) - 1)
-    order = np.random.default_rng(training.seed).permutation(len(dataset)).tolist()
-    return {"training": tuple(sorted(order[held_out:])), "validation": tuple(sorted(order[:held_out]))}
+    chosen = np.random.default_rng(training.seed).permutation(len(dataset))[:held_out]
+    return {
+        "training": tuple(video.video for number, video in enumerate(dataset.videos) if number not in chosen),
+        "validation": tuple(video.video for number, video in enumerate(dataset.videos) if number in chosen),
+    }
+
+
+def progress_part(progress: Progress, number: int, parts: int, prefix: str = "") -> Progress:
+    """Show the progress of a training as a part of several that are equally long."""
+
+    def show(done: int, total: int | None, message: str) -> None:
+        epochs = total or 0
+        progress(number * epochs + done, parts * epochs, prefix + message)
+
+    return show
 
 
 @contextmanager
@@ -150,19 +147,14 @@ def tensorboard_curves(folder: Path) -> Iterator[EpochCallback]:
 class _TrainingRun:
     """One training: what changes from step to step."""
 
-    def __init__(
-        self,
-        card: ModelCard,
-        model: StateModel,
-        dataset: StateDataset,
-        numbers: dict[SplitName, tuple[int, ...]],
-        folder: Path,
-    ) -> None:
-        self.model, self.dataset, self.numbers, self.folder = model, dataset, numbers, folder
+    def __init__(self, card: ModelCard, model: StateModel, dataset: StateDataset, folder: Path) -> None:
+        self.model, self.dataset, self.folder = model, dataset, folder
+        places = {video.video: number for number, video in enumerate(dataset.videos)}
+        self.numbers = {part: [places[video] for video in videos] for part, videos in card.videos.items()}
         self.card = replace(card, encoder={} if model.transformer is None else model.transformer.config)
         on_gpu = dataset.frames.is_cuda
         options = card.training
-        self.optimizer = build_optimizer(model, options)
+        self.optimizer = loss_and_optimizer.build_optimizer(model, options)
         mixed = options.precision == "bfloat16" or (options.precision == "auto" and on_gpu)
         self.precision = torch.autocast(dataset.frames.device.type, torch.bfloat16, enabled=mixed)
         # Rows are as long as their longest video, on a GPU all of the same length: a CUDA graph is for one shape.
@@ -182,10 +174,10 @@ class _TrainingRun:
     def run(self, progress: Progress, on_epoch: EpochCallback) -> None:
         """Epoch after epoch, to the end; what is saved is always the state at the end of one."""
         options = self.card.training
-        batches = self.batches(self.card.epoch)
+        batches = self.training_batches(self.card.epoch)
         while not self.card.finished:
             pending = self.run_epoch(self.card.epoch, batches)
-            batches = self.batches(self.card.epoch + 1)  # while a GPU is at work
+            batches = self.training_batches(self.card.epoch + 1)  # while a GPU is at work
             loss = float(pending)
             self.end_epoch(loss)
             report = EpochReport(self.card.epoch, options.epochs, loss, self.card.accuracy)
@@ -200,14 +192,23 @@ class _TrainingRun:
             if self.card.finished or time.monotonic() - self.saved > interval:
                 self.save()
 
-    def batches(self, epoch: int) -> list[Batch]:
-        """The batches of an epoch, on the device of the model; they hold no features, so all of them are small."""
-        options, seed = self.card.training, [self.card.training.seed, epoch]
+    def training_batches(self, epoch: int) -> list[Batch]:
+        """The batches of an epoch."""
+        seed = [self.card.training.seed, epoch]
         order = np.random.default_rng(seed).permutation(self.numbers["training"]).tolist()
+        return self.batches(order, seed, self.row, self.multiple)
+
+    @cached_property
+    def validation_batches(self) -> list[Batch]:
+        """A video per row, some of its labels hidden; the same in every validation."""
+        return self.batches(self.numbers["validation"], [self.card.training.seed, _HIDING])
+
+    def batches(self, numbers: Sequence[int], seed: Sequence[int], row: int = 0, multiple: int = 1) -> list[Batch]:
+        """Batches of some videos, on the device of the model; they hold no features, so all of them are small."""
         batches = []
-        for part in chunks(order, options.batch):
+        for part in chunks(numbers, self.card.training.batch):
             tokens = [self.dataset.tokens(number, self.card.sampling, seed) for number in part]
-            batches.append(collate(self.dataset, part, tokens, row=self.row, multiple=self.multiple))
+            batches.append(collate(self.dataset, part, tokens, row=row, multiple=multiple))
         with self.copy_stream:
             return [batch.to(self.dataset.frames.device) for batch in batches]
 
@@ -220,7 +221,7 @@ class _TrainingRun:
         steps = options.epochs * len(batches)
         for number, batch in enumerate(batches, start=epoch * len(batches)):
             rate = learning_rate(number, steps, peak=options.learning_rate, warmup=options.warmup)
-            set_learning_rate(self.optimizer, rate)
+            loss_and_optimizer.set_learning_rate(self.optimizer, rate)
             losses.append(self.step(batch))
         return torch.stack(losses).mean()
 
@@ -258,32 +259,22 @@ class _TrainingRun:
         options = self.card.model
         self.model.eval()
         total, right, counted = 0.0, 0, 0
-        for batch, hidden in self._validation_batches:
+        for batch in self.validation_batches:
             with self.precision:
                 scores = self.model(batch, self.dataset.frames, self.dataset.sentences).scores.float()
             total += float(ordinal_loss(scores, batch.state, batch.weight, options.threshold, options.in_progress))
+            hidden = (batch.present & batch.asked).any(1, keepdim=True)  # (B, 1, N)
             asked = hidden & (batch.weight > 0)
             right += int((((scores >= options.threshold) == (batch.state == COMPLETED)) & asked).sum())
             counted += int(asked.sum())
-        return {"loss": total / len(self._validation_batches), **({"accuracy": right / counted} if counted else {})}
-
-    @cached_property
-    def _validation_batches(self) -> list[tuple[Batch, Tensor]]:
-        """A video per row, with (B, 1, N) which of its steps are hidden; the same in every validation."""
-        options, device = self.card.training, self.dataset.frames.device
-        batches = []
-        for part in chunks(self.numbers["validation"], options.batch):
-            tokens = [self.dataset.tokens(number, self.card.sampling, [options.seed, _HIDING]) for number in part]
-            hidden = torch.from_numpy(np.stack([each.dropped for each in tokens]))[:, None, :]
-            batches.append((collate(self.dataset, part, tokens).to(device), hidden.to(device)))
-        return batches
+        return {"loss": total / len(self.validation_batches), **({"accuracy": right / counted} if counted else {})}
 
     def save(self) -> None:
         """Write the checkpoint."""
         began = time.monotonic()
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         if not self.card.finished:  # nobody resumes a finished one
-            tensors |= adam_moments(self.model, self.optimizer)
+            tensors |= loss_and_optimizer.adam_moments(self.model, self.optimizer)
         checkpoint.save_checkpoint(self.folder, self.card, tensors, self.best)
         self.best, self.saved = None, time.monotonic()
         self.cost = self.saved - began
@@ -294,5 +285,5 @@ class _TrainingRun:
         tensors = checkpoint.read_tensors(path)
         weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
         checkpoint.load_weights(self.model, weights, path)
-        restore_moments(self.optimizer, self.model, tensors, path)
+        loss_and_optimizer.restore_moments(self.optimizer, self.model, tensors, path)
         _log.info("%s: going on after epoch %d of %d", self.card.task, self.card.epoch, self.card.training.epochs)

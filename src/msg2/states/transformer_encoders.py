@@ -5,22 +5,21 @@ configuration that it keeps. All take vectors of their own width, an additive ma
 its video, and return as many vectors.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from typing import TypeAlias
 
 import torch
 from pydantic import JsonValue
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
-from transformers import AutoConfig, T5Config, T5EncoderModel, VisualBertConfig, VisualBertModel, ViTConfig, ViTModel
+from transformers import AutoConfig, T5EncoderModel, VisualBertModel, ViTModel
 from transformers.activations import NewGELUActivation
 
 from msg2.errors import InputError
-from msg2.media.pretrained_models import Model, find_checkpoint
 from msg2.text import short_repr
+from msg2.text_encoders import Model, find_checkpoint
 
 
 class T5(nn.Module):
@@ -137,45 +136,15 @@ def _plain_config(config: Model) -> dict[str, JsonValue]:
     return {name: value for name, value in config.to_diff_dict().items() if name not in origin}
 
 
-def _t5(width: int, inner: int, layers: int, heads: int) -> T5Config:
-    """T5 v1.1: gated GELU, heads of 64 (in the small ones width / heads)."""
-    each = width // heads if width < 512 else 64
-    return T5Config(
-        d_model=width, d_ff=inner, num_layers=layers, num_heads=heads, d_kv=each, vocab_size=2,
-        feed_forward_proj="gated-gelu", is_encoder_decoder=False, use_cache=False,
-    )  # fmt: skip
+SIZES: Mapping[str, dict[str, JsonValue]] = json.loads(files("msg2.states").joinpath("encoder_sizes.json").read_bytes())
+"""Configurations of encoders without weights, by name; the T5 are of version 1.1, with gated GELU."""
 
-
-def _vit(width: int, inner: int, layers: int, heads: int) -> ViTConfig:
-    return ViTConfig(hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads)
-
-
-def _visualbert(width: int, inner: int, layers: int, heads: int, visual: int) -> VisualBertConfig:
-    return VisualBertConfig(
-        vocab_size=2, bos_token_id=None, eos_token_id=None, pad_token_id=0, hidden_size=width, intermediate_size=inner,
-        num_hidden_layers=layers, num_attention_heads=heads, visual_embedding_dim=visual,
-    )  # fmt: skip
-
-
-SIZES: Mapping[str, Model] = {
-    "t5-tiny": _t5(64, 128, 2, 4),
-    "t5-mini": _t5(128, 256, 4, 4),
-    "t5-small": _t5(512, 1024, 8, 6),
-    "t5-base": _t5(768, 2048, 12, 12),
-    "t5-large": _t5(1024, 2816, 24, 16),
-    "vit-tiny": _vit(64, 128, 2, 4),
-    "vit-large": _vit(1024, 4096, 24, 16),
-    "visualbert-tiny": _visualbert(64, 128, 2, 4, 64),
-    "visualbert-base": _visualbert(768, 3072, 12, 12, 2048),
+_KINDS: Mapping[str, tuple[Model, Callable[[Model], SequenceEncoder]]] = {
+    "t5": (T5EncoderModel, T5),
+    "vit": (ViTModel, ViT),
+    "visual_bert": (VisualBertModel, VisualBert),
 }
-"""Configurations of encoders without weights, by name."""
-
-_KINDS: Mapping[str, tuple[Model, Model, Callable[[Model], SequenceEncoder]]] = {
-    "t5": (T5Config, T5EncoderModel, T5),
-    "vit": (ViTConfig, ViTModel, ViT),
-    "visual_bert": (VisualBertConfig, VisualBertModel, VisualBert),
-}
-"""By the model type in a configuration: its class, the model's class, and our wrapper."""
+"""The class of `transformers` and our wrapper, by the model type in a configuration."""
 
 
 def load_encoder(name: str) -> SequenceEncoder:
@@ -183,44 +152,27 @@ def load_encoder(name: str) -> SequenceEncoder:
 
     Only the last is looked for on the network, see `find_checkpoint`. An encoder can also be named by its whole
     configuration, as JSON: that needs no files, and gives no weights.
+
+    >>> load_encoder(json.dumps(load_encoder("t5-tiny").config)).width
+    64
     """
-    if name in SIZES:
-        return encoder_from_config(_plain_config(SIZES[name]))
     hint = f"give a folder with the checkpoint, or a size without weights: {', '.join(SIZES)}"
     try:
-        if name.startswith("{"):
-            return encoder_from_config(json.loads(name))
+        if name in SIZES or name.startswith("{"):
+            config = SIZES[name] if name in SIZES else json.loads(name)
+            loader, wrapper = _KINDS[str(config["model_type"])]
+            return wrapper(loader(loader.config_class.from_dict(config)))
         folder = find_checkpoint(name, "transformer").folder
         kind = AutoConfig.from_pretrained(folder, local_files_only=True).model_type
         if kind not in _KINDS:
-            raise InputError(f"the encoder {short_repr(name)} is a {kind!r}, not a T5, ViT or VisualBERT", hint=hint)
-        _, loader, wrapper = _KINDS[kind]
+            raise InputError(f"is a {kind!r}, not a T5, ViT or VisualBERT")
+        loader, wrapper = _KINDS[kind]
         whole = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True}
         model, loading = loader.from_pretrained(folder, local_files_only=True, **whole)
-        misfits = sorted(weight for weight, *_ in loading["mismatched_keys"])
-        if misfits:
+        if misfits := sorted(weight for weight, *_ in loading["mismatched_keys"]):
             raise ValueError(f"the weights {misfits[0]} do not fit its configuration")
         return wrapper(model)
-    except InputError as error:
-        if error.where is None:
-            raise
-        raise InputError(f"the encoder {short_repr(name)} {error.what}", hint=hint) from None
     except Exception as error:  # of many kinds: whatever is missing, damaged or does not fit
-        raise InputError(f"the encoder {short_repr(name)} cannot be loaded ({_reason(error)})", hint=hint) from error
-
-
-def encoder_from_config(config: Mapping[str, JsonValue]) -> SequenceEncoder:
-    """Build the encoder of this configuration, as an encoder's `config` has it; without weights.
-
-    >>> encoder_from_config(load_encoder("t5-tiny").config).width
-    64
-    """
-    try:
-        configuration, model, wrapper = _KINDS[str(config["model_type"])]
-        return wrapper(model(configuration.from_dict(dict(config))))
-    except Exception as error:
-        raise InputError(f"the configuration of the encoder cannot be used ({_reason(error)})") from error
-
-
-def _reason(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        why = error.what if isinstance(error, InputError) else f"cannot be loaded ({reason})"
+        raise InputError(f"the encoder {short_repr(name)} {why}", hint=hint) from error

@@ -15,9 +15,9 @@ from experiments.forecasting.next_step_transfer import TransferOptions
 from experiments.result_tables import Result
 from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
 from msg2.formats import read_all
-from msg2.media.encoders import HashedWords
 from msg2.progress import no_progress
 from msg2.task import Segment, Task, Video
+from msg2.text_encoders import HashedWords
 from tests.experiments.progress_recorder import ProgressRecorder
 
 

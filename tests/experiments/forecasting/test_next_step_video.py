@@ -40,9 +40,9 @@ from msg2.assist.next_step_evaluation import evaluate_ranker, train_test_split
 from msg2.assist.rankers import bigram, recency
 from msg2.formats import read_all
 from msg2.inference import infer
-from msg2.media.encoders import HashedWords
 from msg2.progress import no_progress
 from msg2.task import Segment, Sentence, Step, Task, Video
+from msg2.text_encoders import HashedWords
 from tests.experiments.progress_recorder import ProgressRecorder
 
 STEPS = ("boil", "cut", "fry", "salt")

@@ -14,7 +14,7 @@ from msg2.assist.learned_forecaster import (
     step_indices,
 )
 from msg2.errors import InputError
-from msg2.media.encoders import HashedWords
+from msg2.text_encoders import HashedWords
 from tests.assist.forecast_examples import GRAPH, NAMES, task_of
 
 

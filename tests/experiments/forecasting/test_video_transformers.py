@@ -22,9 +22,9 @@ from experiments.forecasting.video_transformers.step_histories import StepHistor
 from experiments.forecasting.video_transformers.transformer_options import VideoTransformerOptions
 from experiments.hidden_steps.narration_models import narration_features
 from msg2.errors import InputError
-from msg2.media.encoders import HashedWords
-from msg2.media.feature_store import VideoFeatures
+from msg2.formats.feature_store import VideoFeatures
 from msg2.task import Segment, Sentence, Task, Video
+from msg2.text_encoders import HashedWords
 
 STEPS = ("boil", "cut", "fry", "salt")
 WORDS = HashedWords(16)

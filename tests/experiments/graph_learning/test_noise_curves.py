@@ -17,7 +17,7 @@ from experiments.graph_learning.noise_curves import (
     plan_cells,
 )
 from msg2.graph import SubtaskGraph, all_of, any_of, step
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions
 from tests.experiments.progress_recorder import ProgressRecorder
 
 TINY = NoiseCurveOptions(factors=(0.0, 1.0), videos=(8,), random_worlds=1)

@@ -12,7 +12,7 @@ from experiments.graph_learning import or_recovery
 from experiments.graph_learning.or_recovery import OrCell, OrRecoveryOptions, measure_cell, true_order
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 from msg2.progress import no_progress
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions
 
 
 def test_the_truth_as_an_order() -> None:

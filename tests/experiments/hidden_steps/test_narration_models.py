@@ -33,8 +33,8 @@ from experiments.hidden_steps.protocol import (
     score_predictors,
 )
 from experiments.plots import dot_plot
-from msg2.media.encoders import HashedWords
 from msg2.task import PREDICTED, Segment, Sentence, Task, Video
+from msg2.text_encoders import HashedWords
 from tests.experiments.progress_recorder import ProgressRecorder
 
 STEPS = ("boil", "cut", "fry", "salt")

@@ -9,8 +9,8 @@ from experiments.labelling.draft_baselines import uniform_hits
 from experiments.labelling.draft_protocol import DraftTruth, recall_interval
 from experiments.labelling.labelling_study import RANGES, drawn_constants
 from msg2.labelling.narration_grid import narration_grid
-from msg2.media.encoders import text_encoder
 from msg2.task import Segment, Sentence, Task, Video
+from msg2.text_encoders import text_encoder
 
 STEPS = ("a", "b")
 

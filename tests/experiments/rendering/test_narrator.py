@@ -23,8 +23,7 @@ from experiments.rendering.narrator import (
 from experiments.rendering.scenes import split_step_name
 from msg2.errors import InputError
 from msg2.formats.captions import caption_files, read_sentences
-from msg2.simulation import household_world, household_worlds, simulate, video_storyboard
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_world, household_worlds, simulate, video_storyboard
 from msg2.simulation.simulated_features import FeatureOptions
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Sentence

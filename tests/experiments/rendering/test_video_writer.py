@@ -19,10 +19,8 @@ from experiments.rendering.scenes import RenderOptions, draw_frames, draw_props
 from experiments.rendering.video_writer import VideoRenderer, encode_mp4, write_videos
 from msg2.errors import InputError, MissingExtraError
 from msg2.formats.captions import caption_files, read_sentences
-from msg2.simulation import household_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.simulated_features import StoryboardOptions
-from msg2.simulation.simulation_files import write_simulation
+from msg2.simulation import NoiseOptions, household_world, simulate
+from msg2.simulation.simulated_features import StoryboardOptions, write_simulation
 from msg2.simulation.simulator import SimulationOptions
 
 av = pytest.importorskip("av")

@@ -40,8 +40,7 @@ from experiments.state_prediction.state_study import measure_all_cells
 from experiments.state_prediction.state_summary import StateSummary, nan_mean, paired_interval
 from msg2.errors import InputError
 from msg2.progress import no_progress
-from msg2.simulation import household_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
+from msg2.simulation import NoiseOptions, household_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.states.configuration import TrainingOptions
 from msg2.task import Segment, Task, Video

@@ -12,11 +12,9 @@ from hypothesis import given
 import msg2
 from msg2.assist import CheckReport, check
 from msg2.graph import SubtaskGraph, any_of, step
-from msg2.graph.closure import necessary_steps
 from msg2.inference import infer, infer_all
 from msg2.inference.inference import run_inference
-from msg2.simulation import random_world, simulate
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Absent, Segment, Task, Video
 from tests.inference.conftest import tasks, times_before
@@ -159,7 +157,7 @@ def test_pancakes(data: Path) -> None:
     graph = msg2.infer(task)
     assert graph.method["options"]["absent"] == "unknown"
     assert "add sugar" in graph.optional
-    assert not any("add sugar" in needed for needed in necessary_steps(graph.steps, graph.preconditions).values())
+    assert not any("add sugar" in needed for needed in graph.necessary.values())
     attached = {name for pair in graph.edge_pairs() for name in pair}
     assert {"add flour", "add sugar", "pour milk", "pour egg"} <= attached
     for name in ("add flour", "add sugar", "pour milk", "pour egg"):

@@ -17,9 +17,7 @@ from msg2.inference.likelihood.choices import Disjunction
 from msg2.inference.likelihood.score import OrderScorer
 from msg2.inference.likelihood.search import _choose_end, find_order
 from msg2.sequences import Sequences, Variants
-from msg2.simulation import random_world, simulate
-from msg2.simulation.label_noise import NoiseOptions
-from msg2.simulation.random_worlds import RandomWorldOptions
+from msg2.simulation import NoiseOptions, RandomWorldOptions, random_world, simulate
 from msg2.simulation.simulator import SimulationOptions
 from msg2.task import Task
 from tests.inference.test_likelihood import orders

@@ -28,12 +28,6 @@ Disjunction: TypeAlias = tuple[int, frozenset[int]]
 """A step, and steps of which one must come before it: b comes after a or c."""
 
 
-def to_bit_sets(flags: NDArray[np.bool_]) -> tuple[BitSet, ...]:
-    """Make a set of each row of flags, shape (rows, E)."""
-    packed = np.packbits(flags, axis=1, bitorder="little")
-    return tuple(int.from_bytes(row.tobytes(), "little") for row in packed)
-
-
 def to_flags(sets: Sequence[BitSet], size: int) -> NDArray[np.uint8]:
     """Make a row of zeros and ones of each set, shape (sets, E)."""
     width = -(-size // 8)
@@ -70,30 +64,49 @@ class ChoiceEvents:
 
     @staticmethod
     def from_variants(variants: Variants) -> ChoiceEvents:
-        """Collect the choices of every variant.
-
-        >>> from msg2.sequences import Sequences
-        >>> from msg2.task import Segment, Task, Video
-        >>> task = Task("tea", ["boil", "pour"], [Video("v", [Segment("boil"), Segment("pour")])])
-        >>> events = ChoiceEvents.from_variants(Variants.from_sequences(Sequences.from_task(task)))
-        >>> to_flags(events.open, len(events.step)).tolist()
-        [[1], [1]]
-        """
+        """Collect the choices of every variant."""
         video, step = np.nonzero(variants.shown)
         start, end = variants.start[video, step], variants.end[video, step]
         earlier, later = start >= variants.end[video].T, end <= variants.start[video].T
         now = step == np.arange(len(variants.steps))[:, None]
         count = later.sum(axis=0, dtype=np.int16) + np.int16(1)
         telling = count > 1
-        sets = (to_bit_sets(flags[:, telling]) for flags in (now, later | now, earlier))
+        packed = (np.packbits(flags[:, telling], axis=1, bitorder="little") for flags in (now, later | now, earlier))
+        sets = (tuple(int.from_bytes(row.tobytes(), "little") for row in rows) for rows in packed)
         kept, first, numbers = np.unique(video[telling], return_index=True, return_inverse=True)
         return ChoiceEvents(numbers, step[telling], count[telling], first, variants.weight[kept], *sets)
 
-    def eligible_under(self, relation: Relation, disjunctions: frozenset[Disjunction]) -> EligibleSteps:
-        """Find what is eligible under an order."""
-        none, everywhere = np.zeros_like(relation), (1 << len(self.step)) - 1
-        free = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
-        return free.eligible_under(relation, disjunctions, self)
+    def eligible_under(
+        self, relation: Relation, disjunctions: frozenset[Disjunction], near: EligibleSteps | None = None
+    ) -> EligibleSteps:
+        """Find what is eligible under an order; only what can differ from a `near` order, or from none, is computed."""
+        if near is None:
+            none, everywhere = np.zeros_like(relation), (1 << len(self.step)) - 1
+            near = EligibleSteps(none, frozenset(), self.open, self.open, everywhere, self.open_count)
+        differs = near.relation != relation
+        affected = {step for step, _ in near.disjunctions ^ disjunctions}
+        affected.update(differs.any(axis=0).nonzero()[0].tolist())
+        blocking, steps, hit, count = list(near.blocking), list(near.steps), near.hit, near.count
+        for source in differs.any(axis=1).nonzero()[0].tolist():
+            after = relation[source].nonzero()[0].tolist()
+            blocking[source] = self.open[source] & ~union(self.begun, after)
+            if blocking[source] != near.blocking[source]:
+                affected.update(after, near.relation[source].nonzero()[0].tolist())
+        gained, lost = [], []
+        for column in affected:
+            blocked = union(blocking, relation[:, column].nonzero()[0].tolist())
+            for _, group in (owned for owned in disjunctions if owned[0] == column):
+                # It waits while none of the group has begun and one of them is still to come.
+                blocked |= union(self.open, group) & ~union(self.begun, group)
+            steps[column] = self.open[column] & ~blocked
+            if steps[column] != near.steps[column]:
+                hit = (hit & ~self.now[column]) | (steps[column] & self.now[column])
+                gained.append(steps[column] & ~near.steps[column])
+                lost.append(near.steps[column] & ~steps[column])
+        for sign, sets in ((np.int16(1), gained), (np.int16(-1), lost)):
+            if some := [bits for bits in sets if bits]:
+                count = count + sign * to_flags(some, len(self.step)).sum(axis=0, dtype=np.int16)
+        return EligibleSteps(relation, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,36 +123,6 @@ class EligibleSteps:
     steps: tuple[BitSet, ...]
     hit: BitSet
     count: NDArray[np.int16]
-
-    def eligible_under(
-        self, other: Relation, disjunctions: frozenset[Disjunction], events: ChoiceEvents
-    ) -> EligibleSteps:
-        """Find what is eligible under another order; only what can differ is computed."""
-        differs = self.relation != other
-        affected = {step for step, _ in self.disjunctions ^ disjunctions}
-        affected.update(differs.any(axis=0).nonzero()[0].tolist())
-        blocking, steps, hit, size = list(self.blocking), list(self.steps), self.hit, len(events.step)
-        for source in differs.any(axis=1).nonzero()[0].tolist():
-            after = other[source].nonzero()[0].tolist()
-            blocking[source] = events.open[source] & ~union(events.begun, after)
-            if blocking[source] != self.blocking[source]:
-                affected.update(after, self.relation[source].nonzero()[0].tolist())
-        gained, lost = [], []
-        for column in affected:
-            blocked = union(blocking, other[:, column].nonzero()[0].tolist())
-            for _, group in (owned for owned in disjunctions if owned[0] == column):
-                # It waits while none of the group has begun and one of them is still to come.
-                blocked |= union(events.open, group) & ~union(events.begun, group)
-            steps[column] = events.open[column] & ~blocked
-            if steps[column] != self.steps[column]:
-                hit = (hit & ~events.now[column]) | (steps[column] & events.now[column])
-                gained.append(steps[column] & ~self.steps[column])
-                lost.append(self.steps[column] & ~steps[column])
-        count = self.count
-        for sign, sets in ((np.int16(1), gained), (np.int16(-1), lost)):
-            if some := [bits for bits in sets if bits]:
-                count = count + sign * to_flags(some, size).sum(axis=0, dtype=np.int16)
-        return EligibleSteps(other, disjunctions, tuple(blocking), tuple(steps), hit, count)
 
 
 def log_sum_exp(logs: FloatArray) -> FloatArray:

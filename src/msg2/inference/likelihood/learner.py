@@ -5,8 +5,6 @@ of the highest score (`choices` is the model, `score` adds the prior, `search` a
 required, implied and exclusive (`presence`); put both together (`structure`); and how much every arrow gains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -69,20 +67,20 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     similarity = None if encoder is None else name_similarity(steps, encoder)
     variants = Variants.from_sequences(sequences)
     scorer, order = find_order(variants, options, similarity)
-    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
+    presence = PresenceModel.fit(variants, options.absent)
     structure = combine(order, presence)
     learned = _to_graph(variants, presence, structure)
     # How much every arrow and OR makes the videos more probable: what the score loses without it.
     share = int(variants.weight.sum()) / max(int(scorer.events.weight.sum()), 1)
-    gains = {
-        (a, b): share * (order.score - scorer.move_to(order, order.move_pairs("remove", [a], [b])[0]).score)
-        for a, b in np.argwhere(structure.needs | structure.order).tolist()
-    }
+    gains: dict[tuple[int, int], float] = {}
+    for a, b in np.argwhere(structure.needs | structure.order).tolist():
+        fewer = order.move_pairs("remove", [a], [b])[0]
+        gains[a, b] = share * (order.score - scorer.score(fewer, order.disjunctions, order).score)
     any_gains: dict[Step, float] = {}
     candidates: dict[Step, list[Candidate]] = {}
     for index, name in enumerate(steps):
         of_groups = [
-            share * (order.score - scorer.move_to(order, order.relation, order.disjunctions - {(index, group)}).score)
+            share * (order.score - scorer.score(order.relation, order.disjunctions - {(index, group)}, order).score)
             if gain is None
             else gain
             for group, gain in structure.alternatives[index].items()
@@ -90,7 +88,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         if of_groups:
             any_gains[name] = min(of_groups)
         candidates[name] = [Candidate(learned.preconditions[name], 0.0)]
-        clauses = structure.clauses(index)
+        clauses = structure.clauses[index]
         less = [(-gains[parent, index], {parent}) for clause in clauses if len(clause) == 1 for parent in clause]
         if less:  # the best precondition that has a needed step less
             rise, dropped = max(less)
@@ -125,7 +123,7 @@ def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: Float
     """What is learned from a sample of the videos, by a quicker search and without evidence."""
     variants = Variants.from_sequences(sequences)
     order = find_order_quickly(variants, options, similarity)
-    presence = PresenceModel.fit(variants, "skipped" if options.absent == "skipped" else "unknown")
+    presence = PresenceModel.fit(variants, options.absent)
     return _to_graph(variants, presence, combine(order, presence))
 
 
@@ -133,7 +131,7 @@ def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure)
     """What the graph says, and the rates of labels that are missing and of those that are one too many."""
     steps, once, again = variants.steps, variants.weight @ variants.shown, variants.repeated
     return LearnedPreconditions(
-        {name: _formula(structure.clauses(index), steps) for index, name in enumerate(steps)},
+        {name: _formula(clauses, steps) for name, clauses in zip(steps, structure.clauses, strict=True)},
         order=[(steps[a], steps[b]) for a, b in np.argwhere(structure.order).tolist()],
         exclusive=[tuple(steps[place] for place in group) for group in structure.exclusive],
         optional=tuple(steps[place] for place in np.flatnonzero(structure.optional).tolist()),
@@ -149,10 +147,7 @@ def _formula(clauses: Iterable[frozenset[int]], steps: tuple[Step, ...]) -> Form
 
 def count_repetitions(sequences: Sequences) -> dict[Step, dict[str, object]]:
     """Count how often each step was done, and which step was done again right after it."""
-    again = sequences.is_again
-    if not again.any():
-        return {}
-    size, steps = len(sequences.steps), sequences.steps
+    again, size, steps = sequences.is_again, len(sequences.steps), sequences.steps
     run, step, weight = sequences.run, sequences.step, sequences.weight[sequences.run]
     leads = (run[1:] == run[:-1]) & again[1:]
     pairs = step[:-1][leads] * np.int64(size) + step[1:][leads]

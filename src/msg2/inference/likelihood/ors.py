@@ -4,8 +4,6 @@ The score of a set of *clauses* (steps of which one is enough) is about a sum ov
 added greedily, an OR grows by the step that gains most; then clauses are dropped, shrunk and enlarged while that gains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -21,13 +19,6 @@ _LARGEST = 4
 """Steps in an OR, at most."""
 _SEEDS = 12
 """ORs of two steps that are tried with a third one, and so on: those that gain most."""
-
-
-def possible_predecessors(order: ScoredOrder, step: int) -> NDArray[np.intp]:
-    """Return the steps that a step can wait for without a circle."""
-    allowed = ~order.reachable[step]
-    allowed[step] = False
-    return np.flatnonzero(allowed)
 
 
 class _ClauseRows(NamedTuple):
@@ -49,7 +40,8 @@ class ClauseSearch:
         self._step, self._relation, self._prior = step, order.relation, scorer.prior
         self._size, self._usual = len(order.relation), scorer.prior.usual[:, step]
         self._current = order.clauses(step)
-        self._possible = possible_predecessors(order, step)
+        # The steps that this one can wait for without a circle.
+        self._possible = np.flatnonzero(~order.reachable[step] & (np.arange(self._size) != step))
         choices = gains.gain[step].nonzero()[0]
         self._gain: Gains = gains.gain[step].take(choices)
         # Of the P possible steps, shape (P, E); `_place` says which row is whose.

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from msg2.graph.closure import Relation
 from msg2.sequences import FloatArray, Variants
-from msg2.task import Absent
 
 _Rate: TypeAlias = FloatArray | float
 """A rate, or several in a column, shape (rates, 1): what they give then has the shape (rates, …)."""
@@ -69,8 +68,8 @@ class PresenceModel:
     exclusive: Relation
 
     @staticmethod
-    def fit(variants: Variants, absent: Absent) -> PresenceModel:
-        """Estimate the model."""
+    def fit(variants: Variants, absent: str) -> PresenceModel:
+        """Estimate the model; where what is `absent` was "skipped", few omissions are expected beforehand."""
         shown, weight = variants.presence()
         labelled = shown.any(axis=1)
         shown, weight = shown[labelled], weight[labelled]
@@ -79,18 +78,18 @@ class PresenceModel:
         count, videos = both.diagonal(), int(weight.sum())
         seen = count > 0
         different = np.outer(seen, seen) & ~np.eye(len(both), dtype=np.bool_)
-        steps, (a, b) = StepCounts(videos - count[seen], videos), np.nonzero(different)
+        absences, (a, b) = videos - count[seen], np.nonzero(different)
         pairs = PairCounts(count[a], count[b], both[a, b], videos)
         # To estimate the rates, pairs that are alike are one; of very many pairs, some that are evenly spread.
         spread = np.linspace(0, len(a) - 1, min(_PAIRS, len(a))).astype(np.intp)
         counts = np.stack([pairs.first, pairs.second, pairs.both])[:, spread]
         (first, second, together), times = np.unique(counts, axis=1, return_counts=True)
         alike = PairCounts(first, second, together, videos)
-        omissions = 1.0 if absent == "unknown" else _PRIOR_OMISSIONS
+        omissions = _PRIOR_OMISSIONS if absent == "skipped" else 1.0
         # A step enters with every other step, and counts once.
-        rate, extra, shares = _fit_rates(steps, alike, times, max(len(both) - 1, 1), omissions)
+        rate, extra, shares = _fit_rates(absences, alike, times, max(len(both) - 1, 1), omissions)
         required, implied, exclusive = np.zeros_like(seen), np.zeros_like(different), np.zeros_like(different)
-        required[seen] = steps.required(rate, shares)[0] > 0
+        required[seen] = _required(absences, videos, rate, shares)[0] > 0
         exclusive[different] = pairs.exclusive(extra, shares)[0] > 0
         implied[different] = pairs.implied(rate, extra, shares)[0] > 0
         implied |= required[:, None] & different
@@ -107,28 +106,29 @@ class Shares:
 
 
 def _fit_rates(
-    steps: StepCounts, pairs: PairCounts, times: _Counts, others: int, omissions: float
+    absences: _Counts, pairs: PairCounts, times: _Counts, others: int, omissions: float
 ) -> tuple[float, float, Shares]:
     """ρ, c and the shares under which the videos are most probable; each pair stands for so many `times`."""
-    rate, extra, shares = 0.0, 0.01, Shares()
+    rate, extra, shares, videos = 0.0, 0.01, Shares(), pairs.videos
     # Candidates for ρ, ascending; each step and pair is absent at one of them, or near it.
-    of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (steps.absent + 0.5) / (steps.videos + 1)
-    candidates = np.unique(np.concatenate([of_steps, of_pairs, [0.5 / (steps.videos + 1)]]))
+    of_pairs, of_steps = (pairs.lacking + 0.5) / (pairs.second + 1), (absences + 0.5) / (videos + 1)
+    candidates = np.unique(np.concatenate([of_steps, of_pairs, [0.5 / (videos + 1)]]))
     candidates = candidates[candidates <= 0.9]
     candidates = candidates[np.linspace(0, len(candidates) - 1, min(_CANDIDATES, len(candidates))).astype(np.intp)]
     for _ in range(_ROUNDS):
         last = (rate, extra)
-        fits = steps.required(candidates[:, None], shares)[1].sum(axis=-1)
+        fits = _required(absences, videos, candidates[:, None], shares)[1].sum(axis=-1)
         fits = fits + pairs.implied(candidates[:, None], extra, shares)[1] @ times / others
         best = float(candidates[np.argmax(fits + (omissions - 1) * np.log1p(-candidates))])
-        required = _sigmoid(steps.required(best, shares)[0])  # ρ again, from the steps that are required at that rate
-        absent, chances = required @ steps.absent, required.sum() * steps.videos
+        # ρ again, from the steps that are required at that rate
+        required = _sigmoid(_required(absences, videos, best, shares)[0])
+        absent, chances = required @ absences, required.sum() * videos
         rate = float((absent + 0.5) / (chances + 1)) if required.sum() > 0.5 else best
         extras = _EXTRA_RATES[:, None]
         fits = pairs.implied(rate, extras, shares)[1] @ times / others
         fits = fits + pairs.exclusive(extras, shares)[1] @ times / 2
         extra = float(_EXTRA_RATES[np.argmax(fits + (_PRIOR_EXTRA - 1) * np.log1p(-_EXTRA_RATES))])
-        required = _sigmoid(steps.required(rate, shares)[0])
+        required = _sigmoid(_required(absences, videos, rate, shares)[0])
         implied = _sigmoid(pairs.implied(rate, extra, shares)[0])
         exclusive, count = _sigmoid(pairs.exclusive(extra, shares)[0]), int(times.sum())
         shares = Shares(
@@ -144,19 +144,12 @@ def _fit_rates(
 # -- how probable the counts are ------------------------------------------------------------------------------------
 
 
-class StepCounts:
-    """Of n steps, how many of so many videos lack each: `absent` (n,)."""
-
-    def __init__(self, absent: _Counts, videos: int) -> None:
-        self.absent, self.videos = absent, videos
-        self._absence = AnyRate(absent, np.full_like(absent, videos))
-
-    def required(self, rate: _Rate, shares: Shares) -> _Odds:
-        """Each step is required, else optional."""
-        required = np.log(shares.required) + log_binomial(self.absent, self.videos, rate)
-        optional = np.log1p(-shares.required) + self._absence.log_probability_above(rate)
-        odds = required - optional
-        return odds, np.logaddexp(odds, 0) + optional
+def _required(absences: _Counts, videos: int, rate: _Rate, shares: Shares) -> _Odds:
+    """Each step is required, else optional; so many of the videos lack it."""
+    required = np.log(shares.required) + log_binomial(absences, videos, rate)
+    optional = np.log1p(-shares.required) + log_rate_above(absences, videos, rate)
+    odds = required - optional
+    return odds, np.logaddexp(odds, 0) + optional
 
 
 class PairCounts:
@@ -168,7 +161,6 @@ class PairCounts:
     def __init__(self, first: _Counts, second: _Counts, both: _Counts, videos: int) -> None:
         self.first, self.second, self.both, self.videos = first, second, both, videos
         self.lacking, self.either = second - both, first + second - both
-        self._lack = AnyRate(self.lacking, second)
         a, b = first / videos, second / videos
         self.chance = a * b / np.maximum(a + b - a * b, 1e-12)
         by_chance = log_binomial(both, self.either, np.clip(self.chance, 1e-12, 1 - 1e-9))
@@ -180,7 +172,7 @@ class PairCounts:
         spurious = extra * (self.videos - self.first) / self.second
         rates = np.clip(rate + (1 - rate) * spurious, 1e-9, 0.5)
         implied = np.log(shares.implied) + log_binomial(self.lacking, self.second, rates)
-        free = np.log1p(-shares.implied) + self._lack.log_probability_above(rate)
+        free = np.log1p(-shares.implied) + log_rate_above(self.lacking, self.second, rate)
         odds = implied - free
         return odds, np.logaddexp(odds, 0) + free
 
@@ -194,31 +186,22 @@ class PairCounts:
         return odds, np.logaddexp(odds, 0) + together
 
 
-class AnyRate:
-    """What happened so many `times` in so many `chances`, at a rate that is unknown."""
-
-    def __init__(self, times: _Counts, chances: _Counts) -> None:
-        self.times, self.chances = times, chances
-        self.usual = np.asarray(np.clip(times / np.maximum(chances, 1), 1e-12, 1 - 1e-12))
-        self.at_usual = log_binomial(times, chances, self.usual)
-        self.at_any = log_any_rate(times, chances)
-
-    def log_probability_above(self, least: _Rate) -> FloatArray:
-        """log p at any rate from `least` on, all alike; by the large deviation of what is seen less often than that."""
-        at_least = log_binomial(self.times, self.chances, least)
-        short = np.where(self.usual < least, at_least - self.at_usual, 0.0)
-        return np.asarray(self.at_any + short - np.log1p(-np.asarray(least)))
-
-
 def log_binomial(times: _Counts, chances: _Counts | int, rate: _Rate) -> FloatArray:
     """Compute log p of what happened so many times in so many chances, in this order, at a rate."""
     return np.asarray(times * np.log(rate) + (chances - times) * np.log1p(-np.asarray(rate)))
 
 
-def log_any_rate(times: _Counts, chances: _Counts) -> FloatArray:
+def log_any_rate(times: _Counts, chances: _Counts | int) -> FloatArray:
     """Compute the same at any rate, all alike: log B(k + 1, n − k + 1); importing scipy.special would take longer."""
-    logs = np.cumsum(np.log(np.maximum(np.arange(int(chances.max(initial=0)) + 2), 1)))
+    logs = np.cumsum(np.log(np.maximum(np.arange(int(np.max(chances, initial=0)) + 2), 1)))
     return np.asarray(logs[times] + logs[chances - times] - logs[chances + 1])
+
+
+def log_rate_above(times: _Counts, chances: _Counts | int, least: _Rate) -> FloatArray:
+    """The same from the rate `least` on; by the large deviation of what is seen less often than that."""
+    usual = np.asarray(np.clip(times / np.maximum(chances, 1), 1e-12, 1 - 1e-12))
+    rarer = log_binomial(times, chances, least) - log_binomial(times, chances, usual)
+    return np.asarray(log_any_rate(times, chances) + np.where(usual < least, rarer, 0.0) - np.log1p(-np.asarray(least)))
 
 
 def _sigmoid(odds: FloatArray) -> FloatArray:
@@ -245,10 +228,9 @@ def fit_presence_network(
 
 def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, possible: list[int]) -> list[int]:
     """The possible steps that tell most about a step, added one by one while the score rises."""
-    chosen: list[int] = []
+    chosen, context = list[int](), np.zeros(len(shown), dtype=np.intp)
     best = float(_score(_count_contexts(shown, weight, step, []), weight))
     while len(chosen) < min(_MOST_GIVEN, len(possible)):
-        context = _context(shown, chosen)
         counts = []  # (possible,) each: with and without the step, for every context with and without the possible one
         for value in range(1 << len(chosen)):
             there = context == value
@@ -262,21 +244,16 @@ def _choose_given(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int
             break
         best = float(scores[place])
         chosen.append(possible[place])
+        context = 2 * context + shown[:, possible[place]]
     return chosen
 
 
 def _count_contexts(shown: NDArray[np.bool_], weight: NDArray[np.int64], step: int, given: Sequence[int]) -> FloatArray:
-    """The videos with and without a step in each context, shape (2^k, 2)."""
-    context, size, there = _context(shown, given), 1 << len(given), shown[:, step]
+    """The videos with and without a step in each context: which of the given steps a set has; shape (2^k, 2)."""
+    context, size, there = np.zeros(len(shown), dtype=np.intp), 1 << len(given), shown[:, step]
+    for other in given:
+        context = 2 * context + shown[:, other]
     return np.stack([np.bincount(context[flags], weight[flags], minlength=size) for flags in (there, ~there)], axis=1)
-
-
-def _context(shown: NDArray[np.bool_], given: Sequence[int]) -> NDArray[np.intp]:
-    """Which of the given steps a set has, as a binary number, shape (P,)."""
-    context = np.zeros(len(shown), dtype=np.intp)
-    for step in given:
-        context = 2 * context + shown[:, step]
-    return context
 
 
 def _score(counts: FloatArray, weight: NDArray[np.int64]) -> FloatArray:

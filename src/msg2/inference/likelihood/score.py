@@ -196,18 +196,34 @@ class OrderScorer:
         table = np.log(by_rule[None, :, None] * (1 - levels) + levels / np.maximum(count, 1)[:, None, None])
         return OrderScorer(events, prior, options, table.reshape(-1, len(levels)))
 
-    def score(self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset()) -> ScoredOrder:
-        """Score an order while nothing is known about the noise: all levels alike."""
-        levels = len(self.options.levels)
-        eligible = self.events.eligible_under(relation, disjunctions)
-        table_row = self._table_row(eligible)
-        noise, video_log_likelihoods = np.full(levels, 1 / levels), np.zeros((0, levels))
-        if len(table_row):
-            video_log_likelihoods = np.add.reduceat(self.log_probabilities[table_row], self.events.first, axis=0)
+    def score(
+        self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset(), near: ScoredOrder | None = None
+    ) -> ScoredOrder:
+        """Score an order while nothing is known about the noise, all levels alike; or with the noise of a `near` order.
+
+        Then only the choices are looked at whose probability is another one.
+        """
+        events, logs = self.events, self.log_probabilities
+        eligible = events.eligible_under(relation, disjunctions, None if near is None else near.eligible)
+        # The row of each choice; as if none was eligible at disorderly ones.
+        orderly = to_flags([eligible.hit], len(eligible.count))[0]
+        table_row = np.asarray(events.open_count * np.intp(len(relation) + 1) + eligible.count * orderly)
+        if near is None:
+            levels = len(self.options.levels)
+            noise, of_videos = np.full(levels, 1 / levels), np.zeros((0, levels))
+            if len(table_row):
+                of_videos = np.add.reduceat(logs[table_row], events.first, axis=0)
+        else:
+            noise, of_videos = near.noise, near.video_log_likelihoods
+            changed = np.flatnonzero(table_row != near.table_row)
+            if len(changed):
+                videos = events.video[changed]
+                first = np.flatnonzero(np.concatenate(([True], videos[1:] != videos[:-1])))
+                rise = logs[table_row[changed]] - logs[near.table_row[changed]]
+                of_videos = of_videos.copy()
+                of_videos[videos[first]] += np.add.reduceat(rise, first, axis=0)
         prior = float(self.prior.log_probability(relation, disjunctions))
-        return ScoredOrder(
-            relation, disjunctions, eligible, table_row, noise, video_log_likelihoods, self.events.weight, prior
-        )
+        return ScoredOrder(relation, disjunctions, eligible, table_row, noise, of_videos, events.weight, prior)
 
     def refit_noise(self, order: ScoredOrder) -> ScoredOrder:
         """Estimate the noise that is most probable under the order (EM, which never lowers the score)."""
@@ -227,39 +243,14 @@ class OrderScorer:
         disorderly = order.table_row % (len(order.relation) + 1) == 0
         return int(self.events.weight[self.events.video[disorderly]].sum())
 
-    def move_to(
-        self, order: ScoredOrder, relation: Relation, disjunctions: frozenset[Disjunction] | None = None
-    ) -> ScoredOrder:
-        """Score another order with the same noise; only the choices whose probability changes are looked at."""
-        disjunctions = order.disjunctions if disjunctions is None else disjunctions
-        eligible = order.eligible.eligible_under(relation, disjunctions, self.events)
-        table_row = self._table_row(eligible)
-        changed = np.flatnonzero(table_row != order.table_row)
-        video_log_likelihoods = order.video_log_likelihoods
-        if len(changed):
-            videos = self.events.video[changed]
-            first = np.flatnonzero(np.concatenate(([True], videos[1:] != videos[:-1])))
-            video_log_likelihoods = video_log_likelihoods.copy()
-            rise = self.log_probabilities[table_row[changed]] - self.log_probabilities[order.table_row[changed]]
-            video_log_likelihoods[videos[first]] += np.add.reduceat(rise, first, axis=0)
-        prior = float(self.prior.log_probability(relation, disjunctions))
-        return ScoredOrder(
-            relation, disjunctions, eligible, table_row, order.noise, video_log_likelihoods, order.weight, prior
-        )
-
     def improve(
         self, order: ScoredOrder, relation: Relation, disjunctions: Iterable[Disjunction]
     ) -> ScoredOrder | None:
         """Score another order, without the ORs of which an alternative must come first anyway; None if no higher."""
         needed = frozenset((owner, group) for owner, group in disjunctions if not relation[[*group], owner].any())
-        candidate = self.move_to(order, relation, needed)
+        candidate = self.score(relation, needed, order)
         is_higher = candidate.score > order.score + MIN_GAIN
         return candidate if is_higher and not candidate.reachable.diagonal().any() else None
-
-    def _table_row(self, eligible: EligibleSteps) -> NDArray[np.intp]:
-        """The row of `log_probabilities` of each choice, shape (E,); as if none was eligible at disorderly ones."""
-        size, count = len(eligible.relation) + 1, eligible.count
-        return np.asarray(self.events.open_count * np.intp(size) + count * to_flags([eligible.hit], len(count))[0])
 
 
 # -- estimates ------------------------------------------------------------------------------------------------------
@@ -270,8 +261,8 @@ class ChoiceSample:
     """E choices of N steps that speak for all: whole videos, evenly spread, as numbers.
 
     `chosen` says which of all choices they are; `video`, `step` and `weight` (E,) whose each is, what is begun and for
-    how many videos it stands. Shape (N, E): where a step is `open`, was `begun` earlier, or was `not_begun`, and where
-    it is `absent`, not begun and never will be.
+    how many videos it stands. Shape (N, E): where a step is `open`, is `not_begun`, and where it is `absent`, not begun
+    and never will be.
     """
 
     chosen: NDArray[np.intp] | slice
@@ -279,7 +270,6 @@ class ChoiceSample:
     step: NDArray[np.intp]
     weight: Gains
     open: Gains
-    begun: Gains
     not_begun: Gains
     absent: Gains
 
@@ -298,7 +288,7 @@ class ChoiceSample:
         not_begun = 1 - begun
         return ChoiceSample(
             chosen, video, events.step[chosen], weight[video].astype(np.float32),
-            is_open, begun, not_begun, not_begun - is_open * not_begun,
+            is_open, not_begun, not_begun - is_open * not_begun,
         )  # fmt: skip
 
 
@@ -359,5 +349,5 @@ class BlockingGains:
         """[a, b]: how much a is worth as one of several alternatives that b waits for, shape (N, N)."""
         # The share of the choices of b at which a was begun, and the share of what b gains by waiting that is left.
         now, reward = np.minimum(self.gain, 0), np.maximum(self.gain, 0)
-        enough = self.choices.begun @ now.T / np.minimum(now.sum(axis=1), -1e-6)
+        enough = (1 - self.choices.not_begun) @ now.T / np.minimum(now.sum(axis=1), -1e-6)
         return np.asarray(enough + self.choices.not_begun @ reward.T / np.maximum(reward.sum(axis=1), 1e-6))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from msg2.graph.closure import Relation, break_cycles, transitive_closure
-from msg2.inference.likelihood.ors import Clause, ClauseSearch, possible_predecessors
+from msg2.inference.likelihood.ors import Clause, ClauseSearch
 from msg2.inference.likelihood.score import (
     MIN_GAIN,
     BlockingGains,
@@ -171,14 +171,14 @@ def _promising_moves(
 class PreconditionMoves:
     """Rounds of finding anew what each step waits for: so ORs are added, joined, split and dropped in one move."""
 
-    # What a step waited for, could wait for and gained when it was last looked at in vain.
-    seen: dict[int, tuple[tuple[Clause, ...], list[int], Gains]] = field(default_factory=dict)
+    # What a step waited for, what came after it and what it gained when it was last looked at in vain.
+    seen: dict[int, tuple[tuple[Clause, ...], list[bool], Gains]] = field(default_factory=dict)
 
     def __call__(self, scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains) -> ScoredOrder:
         """Make the moves that raise the score."""
         start = order
         for step in _worth_a_look(scorer, order, gains):
-            now = start.clauses(step), possible_predecessors(start, step).tolist(), gains.gain[step]
+            now = start.clauses(step), start.reachable[step].tolist(), gains.gain[step]
             before = self.seen.get(step)
             if before is not None and now[:2] == before[:2] and len(now[2]) == len(before[2]):
                 change = float(np.abs(now[2] - before[2]).sum())
@@ -209,12 +209,11 @@ def _worth_a_look(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains)
     itself = np.eye(size, dtype=np.bool_)
     # [a, b]: by how much log p(order) rises if b comes after a and what comes before a.
     relation, through = order.relation.astype(np.float32), (order.relation.T | itself).astype(np.float32)
-    counts = []
-    for counted in (prior.usual, np.ones_like(prior.usual)):
-        now = relation * counted
-        counts.append((now.sum(axis=0), now.sum(axis=0) + through @ (counted - now)))
-    (usual, usual_then), (every, every_then) = ((now.astype(np.intp), then.astype(np.intp)) for now, then in counts)
-    rise_of_prior = prior.pair_cost(usual, every) - prior.pair_cost(usual_then, every_then)
+    counted = np.stack([prior.usual, np.ones_like(prior.usual)])  # the usual predecessors, and all of them
+    there = relation * counted
+    now = there.sum(axis=1)
+    then = now[:, None, :] + through @ (counted - there)
+    rise_of_prior = prior.pair_cost(*now.astype(np.intp)) - prior.pair_cost(*then.astype(np.intp))
     where_free = gains.gain * gains.eligible
     rises = gains.blocking_at_all @ where_free.T + rise_of_prior
     impossible = order.reachable.T | itself

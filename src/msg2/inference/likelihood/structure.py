@@ -9,8 +9,6 @@ the videos with the step that show both, one, the other and neither; rates that 
     one is enough    neither only at the rate of what is left out; else both, only a or only b, at rates of their own
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -33,20 +31,16 @@ class Structure:
 
     `needs` (N, N): [a, b] where b needs a, without what follows from others. `alternatives`: of each step, the groups
     of steps of which it needs one each, and the nats that each gains where presence tells, None where the order does.
-    `order` (N, N): [a, b] where b comes after a if both are done, without what follows from others. `exclusive`:
-    groups. `optional` (N,).
+    `clauses`: of each step, all that it needs, one step of each. `order` (N, N): [a, b] where b comes after a if both
+    are done, without what follows from others. `exclusive`: groups. `optional` (N,).
     """
 
     needs: Relation
     alternatives: list[dict[frozenset[int], float | None]]
+    clauses: list[list[frozenset[int]]]
     order: Relation
     exclusive: tuple[tuple[int, ...], ...]
     optional: NDArray[np.bool_]
-
-    def clauses(self, step: int) -> list[frozenset[int]]:
-        """Return what a step needs: one step of each."""
-        singles = np.flatnonzero(self.needs[:, step]).tolist()
-        return [*(frozenset({single}) for single in singles), *self.alternatives[step]]
 
 
 def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
@@ -61,11 +55,12 @@ def combine(order: ScoredOrder, presence: PresenceModel) -> Structure:
     one_of = [group for group in exclusive if _is_always_there(group, presence)]
     optional = ~required
     optional[[step for group in one_of for step in group]] = False
-    direct = transitive_reduction(needs)
-    for step, groups in enumerate(alternatives):  # what every alternative needs follows from the OR
-        for group in groups:
+    direct, clauses = transitive_reduction(needs), []
+    for step, groups in enumerate(alternatives):
+        for group in groups:  # what every alternative needs follows from the OR
             direct[:, step] &= ~needs[:, [*group]].all(axis=1)
-    return Structure(direct, alternatives, before & ~needs & ~carried, exclusive, optional)
+        clauses.append([*(frozenset({single}) for single in np.flatnonzero(direct[:, step]).tolist()), *groups])
+    return Structure(direct, alternatives, clauses, before & ~needs & ~carried, exclusive, optional)
 
 
 def _alternatives(

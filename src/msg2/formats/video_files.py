@@ -3,8 +3,6 @@
 A media file and a caption file belong to a video by their names, see `msg2.formats.captions.name_finder`.
 """
 
-from __future__ import annotations
-
 import filecmp
 import hashlib
 import logging
@@ -72,13 +70,11 @@ def find_video_files(
 ) -> FoundVideos:
     """Find the videos in a folder and the folders in it, with their captions; where there are captions only, these."""
     source = Source.at(path)
-    listed = [*_files(source)]
-    alone = not source.is_folder
-    possible = [file for file in listed if alone or file.path.suffix.lower() in MEDIA_SUFFIXES]
+    nearby, alone = [*_files(source)], not source.is_folder
+    possible = [file for file in nearby if alone or file.path.suffix.lower() in MEDIA_SUFFIXES]
     media = {} if _is_caption(source) else _by_name(possible)
-    nearby: Iterable[Source] = listed
     if media and alone:
-        nearby = (other for other in Source.at(source.path.parent).files if other.stem.startswith(source.stem))
+        nearby = [other for other in Source.at(source.path.parent).files if other.stem.startswith(source.stem)]
     caption_files = _by_name(filter(_is_caption, nearby))
     if not media and not caption_files:
         raise InputError("the folder holds no videos and no captions", where=path, hint="see: msg2 features -h")
@@ -92,17 +88,15 @@ def find_video_files(
         name_of = name_finder(files, language)
         names = {video: name_of(video) for video in sorted(set(wanted))}
     captions_of = name_finder(caption_files, language)
-    videos, missing = [], []
+    videos = []
     for video, name in names.items():
-        if name is None:
-            missing.append(video)
-        elif not media:
+        if name is not None and not media:
             videos.append(VideoFiles(video, None, caption_files[name].path))
-        else:  # captions are found by the video's id, or by the name of its file, or by the id at the end of that
+        elif name is not None:  # captions have the video's id, the name of its file, or the id at the end of that
             ids = (video, media[name].stem, *_YOUTUBE_ID.findall(media[name].stem))
             own = next((caption_files[own].path for own in map(captions_of, ids) if own is not None), None)
             videos.append(VideoFiles(video, media[name].path, own))
-    return FoundVideos(tuple(videos), tuple(missing))
+    return FoundVideos(tuple(videos), tuple(video for video, name in names.items() if name is None))
 
 
 def _files(source: Source) -> Iterator[Source]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -22,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import NonNegativeInt, StringConstraints
 
-from msg2.errors import InputError, optional_dependency
-from msg2.files import safe_names, write_whole
+from msg2.errors import InputError, errors_at, optional_dependency
+from msg2.files import file_sha256, safe_names, write_whole
 from msg2.formats.captions import name_finder
 from msg2.formats.source import Source
 from msg2.options import from_json
@@ -57,29 +58,16 @@ class VideoFeatures:
             if not np.isfinite(array).all():
                 raise InputError(f"{name} holds a value that is not a number")
             object.__setattr__(self, name, array)
-        if self.frame_times.ndim != 1 or self.frames.ndim != 2 or len(self.frames) != len(self.frame_times):
-            raise InputError(f"frames of shape {self.frames.shape} do not fit times of shape {self.frame_times.shape}")
-        if self.sentence_times.shape[1:] != (2,) or self.sentences.ndim != 2:
-            raise InputError("sentences need times of shape (S, 2) and vectors of shape (S, width)")
-        if len(self.sentences) != len(self.sentence_times):
-            raise InputError(f"{len(self.sentences)} sentences have {len(self.sentence_times)} times")
+        for what, columns in (("frame", ()), ("sentence", (2,))):
+            times, vectors = getattr(self, f"{what}_times"), getattr(self, f"{what}s")
+            if vectors.ndim != 2 or times.shape != (len(vectors), *columns):
+                raise InputError(f"{what}s of shape {vectors.shape} do not fit times of shape {times.shape}")
+            if (np.diff(np.atleast_2d(times.T)[0]) < 0).any():
+                raise InputError(f"{what}_times is not in ascending order")
         if self.texts and len(self.texts) != len(self.sentences):
             raise InputError(f"{len(self.sentences)} sentences have {len(self.texts)} texts")
-        for name, times in (("frame_times", self.frame_times), ("sentence_times", self.sentence_times[:, 0])):
-            if (np.diff(times) < 0).any():
-                raise InputError(f"{name} is not in ascending order")
         if (self.sentence_times[:, 1] < self.sentence_times[:, 0]).any():
             raise InputError("a sentence ends before it starts")
-
-
-def l2_normalize(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale vectors, shape (…, width), to length 1; a vector of zeros stays.
-
-    >>> l2_normalize(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
-    """
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
 MANIFEST_NAME = "manifest.json"
@@ -124,11 +112,6 @@ class StoreEntry:
     narration: str | None = None
     """Where the sentences come from: captions or speech, and the language where it is known."""
 
-    @property
-    def key(self) -> VideoKey:
-        """Task and video."""
-        return self.task, self.video
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -163,16 +146,13 @@ def open_store(folder: str | Path | FeatureStore) -> FeatureStore:
     if Source.at(folder).is_folder and not path.exists():
         what = f"is not a feature store, there is no {MANIFEST_NAME} in it"
         raise InputError(what, where=folder, hint="see: msg2 features -h")
-    try:
+    with errors_at(path, hint="remove the folder and make the features again"):
         manifest = from_json(Manifest, Source.at(path).read_bytes(), "$")
-        entries: dict[VideoKey, StoreEntry] = {}
-        for entry in manifest.videos:
-            if entries.setdefault(entry.key, entry) is not entry:
-                raise InputError(f"lists the video {short_repr(entry.video)} twice")
+        counts = Counter((entry.task, entry.video) for entry in manifest.videos)
+        if repeated := [video for (_, video), count in counts.items() if count > 1]:
+            raise InputError(f"lists the video {short_repr(repeated[0])} twice")
         encoders = replace(manifest.encoder, versions=manifest.versions, settings=manifest.settings)
-        return FeatureStore(folder, encoders, _sort_entries(entries))
-    except InputError as error:
-        raise error.at(path, hint=error.hint or "remove the folder and make the features again") from None
+        return FeatureStore(folder, encoders, _sort_entries(manifest.videos))
 
 
 @dataclass(frozen=True)
@@ -192,10 +172,8 @@ class FeatureStore:
         """
         if (task, video) in self.entries:
             return self.read((task, video))
-        try:
+        with errors_at(self.folder):
             name = self._name_of(video)
-        except InputError as error:
-            raise error.at(self.folder) from None
         return None if name is None else self.read((None, name))
 
     @cached_property
@@ -204,82 +182,40 @@ class FeatureStore:
 
     def read(self, key: VideoKey) -> VideoFeatures:
         """Read the features of an entry, and check everything against the manifest."""
-        entry, safetensors = self.entries[key], _safetensors()
-        try:
-            return self._parse_features(self._read_content(entry), entry, safetensors)
-        except InputError as error:
-            raise error.at(self.folder / entry.file, hint="make the features again") from None
+        entry, encoders = self.entries[key], self.encoders
+        path, safetensors = self.folder / entry.file, _safetensors()
+        with errors_at(path, hint="make the features again"):
+            if file_sha256(path) != entry.sha256:
+                raise InputError("is not the file that was written (another sha256)")
+            try:
+                with safetensors.safe_open(path, "numpy") as file:
+                    arrays: dict[str, np.ndarray] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                    metadata: Mapping[str, str] = file.metadata() or {}
+            except Exception as error:  # the package raises bare types for a broken file, and for types NumPy lacks
+                raise InputError(f"is no safetensors file ({error})") from None
+            shapes = {
+                "frame_times": (entry.frames,), "frames": (entry.frames, encoders.frame_width),
+                "sentence_times": (entry.sentences, 2), "sentences": (entry.sentences, encoders.sentence_width),
+            }  # fmt: skip
+            if arrays.keys() != shapes.keys():
+                raise InputError(f"holds the tensors {', '.join(sorted(arrays))}, not {', '.join(shapes)}")
+            for name, array in arrays.items():
+                actual = f"{array.dtype} of shape {array.shape}"
+                wanted = f"{DTYPES[name]} of shape {shapes[name]}"
+                if actual != wanted:
+                    raise InputError(f"{name} is {actual}, not {wanted}")
+            return VideoFeatures(**arrays, texts=from_json(tuple[str, ...], metadata.get("texts", "[]"), "texts"))
 
     def is_intact(self, key: VideoKey) -> bool:
         """Whether the file of an entry is there, as it was written."""
-        try:
-            self._read_content(self.entries[key])
-        except InputError:
-            return False
-        return True
-
-    def _read_content(self, entry: StoreEntry) -> bytes:
-        try:
-            content = (self.folder / entry.file).read_bytes()
-        except FileNotFoundError:
-            raise InputError("is not there") from None
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})") from None
-        if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise InputError("is not the file that was written (another sha256)")
-        return content
-
-    def _parse_features(self, content: bytes, entry: StoreEntry, safetensors: ModuleType) -> VideoFeatures:
-        try:
-            arrays: dict[str, np.ndarray] = safetensors.load(content)
-        except Exception as error:  # the package raises bare types for a broken file, and for types that NumPy lacks
-            raise InputError(f"is no safetensors file ({error})") from None
-        shapes = {
-            "frame_times": (entry.frames,), "frames": (entry.frames, self.encoders.frame_width),
-            "sentence_times": (entry.sentences, 2), "sentences": (entry.sentences, self.encoders.sentence_width),
-        }  # fmt: skip
-        if arrays.keys() != shapes.keys():
-            raise InputError(f"holds the tensors {', '.join(sorted(arrays))}, not {', '.join(shapes)}")
-        for name, array in arrays.items():
-            actual = f"{array.dtype} of shape {array.shape}"
-            wanted = f"{DTYPES[name]} of shape {shapes[name]}"
-            if actual != wanted:
-                raise InputError(f"{name} is {actual}, not {wanted}")
-        # The words of the sentences are JSON in the header of the file, which is as long as its first eight bytes say.
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        texts = from_json(tuple[str, ...], header.get("__metadata__", {}).get("texts", "[]"), "texts")
-        return VideoFeatures(**arrays, texts=texts)
+        entry = self.entries[key]
+        with suppress(InputError):
+            return file_sha256(self.folder / entry.file) == entry.sha256
+        return False
 
 
-def _dump_manifest(encoders: Encoders, entries: Iterable[StoreEntry]) -> str:
-    """The text of `manifest.json`: the same for the same content, whatever the order it came in."""
-    encoder = asdict(encoders)
-    versions, settings = (dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings"))
-    document = {"format": "msg2.features/1", "encoder": encoder, "versions": versions, "settings": settings}
-    return json.dumps(document | {"videos": [*map(asdict, entries)]}, ensure_ascii=False, indent=1) + "\n"
-
-
-def _sort_entries(entries: Mapping[VideoKey, StoreEntry]) -> dict[VideoKey, StoreEntry]:
-    return {key: entries[key] for key in sorted(entries, key=lambda key: (key[0] is not None, key[0] or "", key[1]))}
-
-
-_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")  # names of the files that a store writes
-
-
-def write_store(
-    folder: str | Path,
-    entries: Mapping[VideoKey, VideoFeatures],
-    encoders: Encoders,
-    *,
-    kept: Iterable[StoreEntry] = (),
-    origins: Mapping[VideoKey, tuple[str, str | None]] | None = None,
-) -> FeatureStore:
-    """Write a store: these features, and some entries of the store that is there; all else of that is removed.
-
-    What an interrupted run has left behind is removed, too.
-
-    `entries` has the features to write, `kept` those that stay, `origins` where features come from: the hash of their
-    files, and of what kind the narration is (see `StoreEntry`).
+def write_store(folder: str | Path, entries: Mapping[VideoKey, VideoFeatures], encoders: Encoders) -> FeatureStore:
+    """Write a store, in the place of the one that is there, if any.
 
     >>> import numpy as np
     >>> from tempfile import TemporaryDirectory
@@ -293,19 +229,42 @@ def write_store(
     if is_feature_store(folder):
         open_store(folder)  # what is not a store of ours is not written over
     for key, features in entries.items():
-        _check_widths(key, features, encoders)
-    listed = {entry.key: entry for entry in kept}
-    for key, features in entries.items():
-        texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
-        content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
-        sha256 = hashlib.sha256(content).hexdigest()
-        name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
-        write_whole(folder / name, content)
-        counts, origin = (len(features.frames), len(features.sentences)), (origins or {}).get(key, ())
-        listed[key] = StoreEntry(*key, name, sha256, *counts, *origin)
-    store = FeatureStore(folder, encoders, _sort_entries(listed))
-    write_whole(folder / MANIFEST_NAME, _dump_manifest(encoders, store.entries.values()))
-    needed = {entry.file for entry in listed.values()}
+        for name, width in (("frames", encoders.frame_width), ("sentences", encoders.sentence_width)):
+            actual = getattr(features, name).shape[1]
+            if actual != width:
+                what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
+                raise InputError(what, hint="make all features of a store with the same encoders")
+    written = [write_features(folder, key, features) for key, features in entries.items()]
+    return write_manifest(folder, encoders, written)
+
+
+def write_features(
+    folder: Path, key: VideoKey, features: VideoFeatures, source_sha256: str | None = None, narration: str | None = None
+) -> StoreEntry:
+    """Write the file of a video; it belongs to the store once the manifest names it."""
+    texts = {"texts": json.dumps(features.texts, ensure_ascii=False)} if features.texts else None
+    content: bytes = _safetensors().save({name: getattr(features, name) for name in DTYPES}, texts)
+    sha256 = hashlib.sha256(content).hexdigest()
+    name = f"{safe_names([key[1]])[0]}-{sha256[:16]}.safetensors"
+    write_whole(folder / name, content)
+    return StoreEntry(*key, name, sha256, len(features.frames), len(features.sentences), source_sha256, narration)
+
+
+_OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")  # names of the files that a store writes
+
+
+def write_manifest(folder: Path, encoders: Encoders, entries: Iterable[StoreEntry]) -> FeatureStore:
+    """Make these entries the store, and remove all other files of a store, also what interrupted runs have left.
+
+    The text of the manifest is the same for the same content, whatever the order it came in.
+    """
+    store = FeatureStore(folder, encoders, _sort_entries(entries))
+    encoder = asdict(encoders)
+    about = {name: dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings")}
+    videos = [asdict(entry) for entry in store.entries.values()]
+    document = {"format": "msg2.features/1", "encoder": encoder, **about, "videos": videos}
+    write_whole(folder / MANIFEST_NAME, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    needed = {entry.file for entry in store.entries.values()}
     for path in folder.iterdir():
         if path.name not in needed and _OWN_FILES.fullmatch(path.name):
             with suppress(OSError):  # a file that cannot be removed only takes up space
@@ -313,12 +272,9 @@ def write_store(
     return store
 
 
-def _check_widths(key: VideoKey, features: VideoFeatures, encoders: Encoders) -> None:
-    for name, width in (("frames", encoders.frame_width), ("sentences", encoders.sentence_width)):
-        actual = getattr(features, name).shape[1]
-        if actual != width:
-            what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
-            raise InputError(what, hint="make all features of a store with the same encoders")
+def _sort_entries(entries: Iterable[StoreEntry]) -> dict[VideoKey, StoreEntry]:
+    ordered = sorted(entries, key=lambda entry: (entry.task is not None, entry.task or "", entry.video))
+    return {(entry.task, entry.video): entry for entry in ordered}
 
 
 def _safetensors() -> ModuleType:

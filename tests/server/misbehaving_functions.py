@@ -1,4 +1,4 @@
-"""Worker tasks that misbehave; apart, since the process that does them has to import them."""
+"""Functions that misbehave; apart, since the process that calls them has to import them."""
 
 from __future__ import annotations
 
