@@ -792,7 +792,7 @@ def forecasts_of_the_page(
     asked, names = [], []
     for graph, task, prefixes in cases:
         drawn = build_diagram(graph)
-        steps = list(drawn.steps)
+        steps = list(drawn.graph.steps)
         names.append(steps)
         # As it stands in a page.
         data = json.loads(json.dumps(page_data(graph, drawn, task)))

@@ -9,8 +9,10 @@ import { learningForm } from "./learning_form.js";
 export async function show(screen, id) {
   const choices = await get("choices");
 
-  async function follow(id, before) {
-    const work = await get(`work/${id}`);
+  const follow = async (id, before) => showWork(await get(`work/${id}`), before);
+
+  async function showWork(work, before) {
+    const { id } = work;
     document.title = `${titleOf(work)} – msg2`;
     const heading = headingElements(work, () => follow(id));
     if (work.state === "done") {
@@ -44,8 +46,8 @@ export async function show(screen, id) {
   const relearn = async (job, before) => {
     const record = await reportErrors(post)("work", job);
     if (!record) return false;
+    reportErrors(showWork)(record, before); // at once: under the new address, nothing of the old graph can be clicked
     history.pushState(null, "", `/graph/${record.id}?${new URLSearchParams({ before })}`);
-    reportErrors(follow)(record.id, before);
     return true;
   };
   const here = () => follow(location.pathname.split("/")[2], new URLSearchParams(location.search).get("before"));
