@@ -18,16 +18,15 @@ from benchmarks.code_figures import (
 
 MODULES = read_modules(PACKAGE)
 BOUNDS = {
-    "lines": 36_000,
-    "lines of code": 23_800,
+    "lines": 32_000,
+    "lines of code": 21_000,
     "modules": 190,
     "modules imported by one other only": 40,
-    'functions in infer("steps.csv")': 222,
+    'functions in infer("steps.csv")': 200,
     "Any": 200,
     "private functions with a Parameters section": 0,
 }
-"""On the way to 32,000 lines, 21,000 lines of code and 200 functions. Later issues may add up to 39,000 lines, 26,000
-lines of code and 225 modules in all, no more."""
+"""What is new may add up to 39,000 lines, 26,000 lines of code and 225 modules in all, no more."""
 OLD_WORDS = (
     "desk", "shelf", "chore", "witness", "habits", "kinship", "remarks", "oddity", "oddities", "footage", "foretell",
 )  # fmt: skip

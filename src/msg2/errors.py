@@ -28,8 +28,8 @@ class InputError(ValueError):
         super().__init__(f"{place}{_one_line(what)}{advice}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel from a worker with place and hint; an exception is made anew from its text alone."""
-        return _make_again, (type(self), self.what, self.where, self.hint)
+        """Keep the place and the hint when an error is pickled; by default only its text survives."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
     def at(self, where: str | Path, *, hint: str | None = None) -> InputError:
         """Return this error with the place where it happened, unless it names one already.
@@ -60,12 +60,6 @@ class MissingExtraError(InputError):
         super().__init__(what, hint=f"pip install 'msg2[{extra}]'")
 
 
-def _make_again(kind: type[InputError], what: str, where: str | None, hint: str | None) -> InputError:
-    error = kind.__new__(kind)
-    InputError.__init__(error, what, where=where, hint=hint)
-    return error
-
-
 @contextmanager
 def errors_at(where: str | Path, *, hint: str | None = None) -> Iterator[None]:
     """Put a place on every `InputError` in the ``with`` block that names none; a missing extra has no place."""
@@ -78,7 +72,7 @@ def errors_at(where: str | Path, *, hint: str | None = None) -> Iterator[None]:
 
 
 def _one_line(text: str, limit: int = 1000) -> str:
-    """`text` with what is not printable escaped, and without its middle where names in it are endless."""
+    """Escape what is not printable, and cut out the middle of a very long text."""
     half = limit // 2
     short = text if len(text) <= limit else f"{text[:half]} … {text[-half:]}"
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in short)
@@ -99,10 +93,10 @@ def optional_dependency(doing: str, extra: str) -> Iterator[None]:
         raise InputError(what, hint="reinstall that package, or the library that its error names") from error
 
 
-def require(condition: bool, message: str) -> None:
+def require(condition: object, message: str, *, where: str | Path | None = None, hint: str | None = None) -> None:
     """Raise an `InputError` unless a condition holds."""
     if not condition:
-        raise InputError(message)
+        raise InputError(message, where=where, hint=hint)
 
 
 def require_probability(name: str, value: float) -> None:

@@ -1,26 +1,20 @@
-"""The scikit-learn estimator: learns a graph and predicts the next step. scikit-learn itself is not needed for it.
-
-The constructor only stores its parameters, `fit` returns the estimator, and what was learned ends in an underscore: so
-scikit-learn can clone it, cross-validate it and search its parameters.
-"""
+"""The scikit-learn estimator: it learns a graph and predicts the next step. You do not need scikit-learn to use it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msg2.assist.rankers import next_steps
-from msg2.errors import InputError
+from msg2.errors import InputError, require
+from msg2.formats.conversion import Demonstrations, to_task
 from msg2.graph import SubtaskGraph
 from msg2.inference import Constraints
 from msg2.inference.inference import run_inference
 from msg2.inference.registry import DEFAULT_METHOD
 from msg2.options import OptionValue
 from msg2.task import Step, Video
-
-if TYPE_CHECKING:
-    from msg2.formats.conversion import Demonstrations
 
 _NESTED = "options__"
 
@@ -114,8 +108,6 @@ class SubtaskGraphEstimator:
         float
             From 0 to 1; 0 where there are no steps.
         """
-        from msg2.formats.conversion import to_task
-
         known = set(self._fitted_graph().steps)
         right = [
             step in known and self.predict([[done for done in steps[:place] if done in known]]) == [step]
@@ -160,6 +152,5 @@ class SubtaskGraphEstimator:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def _fitted_graph(self) -> SubtaskGraph:
-        if not hasattr(self, "graph_"):
-            raise InputError("nothing has been learnt yet", hint="call fit() first")
+        require(hasattr(self, "graph_"), "nothing has been learnt yet", hint="call fit() first")
         return self.graph_

@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
 """Names that Windows keeps for devices, whatever the suffix."""
@@ -38,18 +38,14 @@ FileContent: TypeAlias = str | bytes | Iterable[bytes]
 
 
 def write_together(contents: Mapping[Path, FileContent]) -> None:
-    """Write several files, all or none: they are put in place once every one of them is on the disk.
-
-    A link stays and its target is replaced; a device or pipe is written to as it is; mode and owner are passed on.
-    """
+    """Write several files, all or none; a link stays, a device or pipe is written to, mode and owner are kept."""
     with ExitStack() as undo:
         staged = {}
         for path, content in contents.items():
             data = content.encode("utf-8") if isinstance(content, str) else content
             pieces = [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data
             with _os_errors_at(path):
-                if path.is_dir():
-                    raise InputError("is a folder, a file is to be written there", where=path)
+                require(not path.is_dir(), "is a folder, a file is to be written there", where=path)
                 if path.exists() and not path.is_file():
                     with path.open("wb") as file:
                         file.writelines(pieces)
@@ -65,7 +61,7 @@ def write_together(contents: Mapping[Path, FileContent]) -> None:
 
 
 def _stage(path: Path, pieces: Iterable[bytes], undo: ExitStack) -> Path:
-    """`pieces` on the disk beside `path`; `undo` removes it, and the folders that were made for it."""
+    """Write a temporary file beside `path`; `undo` removes it, and the folders made for it."""
     for folder in reversed([folder for folder in path.parents if not folder.exists()]):
         folder.mkdir(exist_ok=True)
         _sync_folder(folder.parent)

@@ -1,8 +1,7 @@
 """Options that are written once: a class of checked, documented fields, from which flags, forms and schemas follow.
 
-`options_class` makes a class a frozen pydantic dataclass. Its fields are checked whenever one is made, within the
-bounds of their types (`Count`, `Probability`, …); their docs are the string literals below them. `option_specs`
-describes them to whoever shows or reads them. `from_json` and `fields_to_json` read and write any dataclass.
+`options_class` makes a class a frozen pydantic dataclass; the docs of its fields are the string literals below them.
+`option_specs` describes the fields. `from_json` and `fields_to_json` read and write any dataclass.
 """
 
 from collections.abc import Callable, Mapping
@@ -66,12 +65,8 @@ def options_class(cls: type[_T]) -> type[_T]:
 
 
 def make(cls: type[_T], values: Mapping[str, object]) -> _T:
-    """Make options from values of Python or JSON, where a list is a tuple and "none" may be None; all are checked.
-
-    The class may be a plain dataclass too: a method of one's own may have one.
-    """
-    specs = option_specs(cast(type, cls))
-    nullable = {spec.name for spec in specs if "none" in spec.words}
+    """Make checked options of any dataclass from Python or JSON values: a list is a tuple, "none" may mean None."""
+    nullable = {spec.name for spec in option_specs(cast(type, cls)) if "none" in spec.words}
     plain: dict[str, object] = {
         name: None if value == "none" and name in nullable else tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
@@ -175,18 +170,16 @@ class OptionSpec:
 
     @property
     def default_text(self) -> str:
-        """The default as a user would write it."""
+        """The default as you would write it."""
         return self.format(self.default)
 
     def format(self, value: OptionValue) -> str:
         """Write a value so that `parse` reads it back."""
-        if value is None:
-            return "none"
-        if isinstance(value, bool):
+        if value is None or isinstance(value, bool):
             return str(value).lower()
-        if isinstance(value, tuple):
-            return ",".join(map(_format_number, value))
-        return _format_number(value) if isinstance(value, float) else str(value)
+        parts = value if isinstance(value, tuple) else (value,)
+        short = [f"{part:g}" if isinstance(part, float) and float(f"{part:g}") == part else str(part) for part in parts]
+        return ",".join(short)
 
     def parse(self, text: str) -> OptionValue:
         """Read a value from text."""
@@ -209,12 +202,6 @@ class OptionSpec:
             "default": list(default) if isinstance(default, tuple) else default,
             "description": self.help,
         }
-
-
-def _format_number(number: float) -> str:
-    """As short as it can be without becoming another number."""
-    short = f"{number:g}"
-    return short if float(short) == number else repr(number)
 
 
 @cache
@@ -248,10 +235,7 @@ def from_json(cls: type[_T], text: str | bytes, name: str) -> _T:
 
 
 def fields_to_json(instance: object) -> dict[str, object]:
-    """Turn a dataclass into a JSON object: its fields in their order, and what is inside them likewise.
-
-    What has a `to_json` of its own, such as a formula, is what that returns.
-    """
+    """Turn a dataclass into a JSON object, field by field; values with a `to_json` of their own use that."""
     return {one.name: _json_value(getattr(instance, one.name)) for one in fields(instance)}  # type: ignore[arg-type]
 
 

@@ -1,8 +1,7 @@
 """One pool of workers for everything that runs in parallel: processes of this machine, or a Ray cluster.
 
-An engine takes a function that can be pickled, its arguments and how many are worked on at a time, and yields each
-argument with its result as soon as that is there. Where a worker died over an argument, its result is a `WorkerDied`.
-`parallel_map` puts the results back in the order of the arguments.
+An engine takes a function that can be pickled, its arguments and the number of workers, and yields each argument with
+its result, or with `WorkerDied`, as soon as it is ready. `parallel_map` restores the order of the arguments.
 """
 
 import logging
@@ -129,10 +128,7 @@ def exit_with_parent() -> None:
 def ray_engine(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Result | WorkerDied]]:
-    """Work on the Ray cluster at `RAY_ADDRESS`; without that, on a local one for the time of the work.
-
-    All machines of a cluster must see the files under the same paths.
-    """
+    """Work on the Ray cluster at `RAY_ADDRESS`, where all machines see the same files, or else on a local one."""
     with optional_dependency("--engine ray", "ray"):
         import ray
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers about the run

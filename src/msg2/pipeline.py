@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -359,11 +359,10 @@ def run_demo(folder: Path, world: str = DEMO_WORLD, seed: int = 0, *, progress: 
     """Simulate a household task, learn its graph from the noisy labels, fill these in, and learn it again."""
     simulation = simulate(household_world(world), SimulationOptions(), seed)
     task, truth = simulation.task.with_first_labels(), simulation.graph
-    try:
+    complete = False
+    with suppress(MissingExtraError):
         states.require_torch()
         complete = True
-    except MissingExtraError:
-        complete = False
     table, _, truth_file, *_ = write_simulation(folder, simulation, seed, features=complete)
     graphs = {method: infer(task, method, seed=seed) for method in METHODS}
     graph = graphs[DEFAULT_METHOD]

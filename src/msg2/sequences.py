@@ -1,8 +1,7 @@
 """Label sequences as arrays: the distinct runs of a task, and how many videos show each.
 
-Videos that show the same steps in the same order are one *run*. It has *moments* in the place of times: its starts and
-ends in their order, counted from 0. `Sequences` keeps all that a run shows (D_n, Eq. dataset); `Variants` only the
-partial order of the first occurrences, which is what the default learner needs. Labels are handled in bounded blocks.
+Videos with the same steps in the same order are one *run*, whose starts and ends are *moments*, counted from 0.
+`Sequences` keeps all labels of a run (D_n, Eq. dataset); `Variants` only the partial order of the first occurrences.
 """
 
 from __future__ import annotations
@@ -44,16 +43,11 @@ class RepeatedVideoError(InputError):
 
 @dataclass(frozen=True)
 class Sequences:
-    """The runs of the videos of a task.
-
-    The flat arrays `run`, `step`, `start` and `end` have one entry per labelled occurrence in a run, sorted by run,
-    start, end and step; `start` and `end` are moments.
-    """
+    """The runs of the videos of a task; the flat arrays are sorted by run, start, end and step."""
 
     steps: tuple[Step, ...]
     videos: tuple[str, ...]
-    run_of_video: NDArray[np.intp]
-    """Index of the run that each video shows; every run is shown by some video."""
+    run_of_video: NDArray[np.intp]  # every run is shown by some video
     run: NDArray[np.int32]
     step: NDArray[np.int32]
     start: NDArray[np.int32]
@@ -78,7 +72,7 @@ class Sequences:
         alike = [replace(part, steps=steps, step=own[part.step]) for part, own in zip(parts, columns, strict=True)]
         every = alike[0].concatenate(*alike[1:])
         order = sorted(range(len(every.videos)), key=every.videos.__getitem__)
-        videos = tuple(every.videos[place] for place in order)
+        videos = tuple(every.videos[index] for index in order)
         for video, following in pairwise(videos):
             if video == following:
                 what = f"the video {short_repr(video)} of task {short_repr(every.name)} is in two files"
@@ -159,9 +153,7 @@ class Sequences:
     def observations(self, step: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """D_n of the step with this index, one row per occurrence: the run, shape (rows,), and gaps (rows, steps).
 
-        The gap of a completed step is the number of completed steps from that one to the start of the target: 1 is the
-        step completed immediately before, steps completed at the same moment share one gap, and 0 is a step that was
-        not completed. Recency (App. B.b) depends on the order, so a bag of bits is not enough.
+        The gap is 1 for the step completed immediately before the target, and 0 for a step that was not completed.
         """
         chosen = np.flatnonzero(self.step == step)
         run, completed = self.run[chosen], self.completed(chosen)
@@ -177,16 +169,11 @@ class Sequences:
         completed = self.ended[run] <= start
         instants = self.end[occurrences] == self.start[occurrences]
         if instants.any():  # two instants at the same time are not ordered, nor is an instant before itself
-            same = self.ended[run] == start
-            completed &= ~(same & self.instant[run] & instants[:, None])
+            completed &= ~((self.ended[run] == start) & self.instant[run] & instants[:, None])
         return completed
 
     def completed_at(self, step: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
-        """What was completed at the start of the occurrences of a step, some of them at a time.
-
-        Yields the runs of the occurrences, shape (rows,), and their completion vectors, shape (rows, steps), in which
-        the step itself is not completed.
-        """
+        """Yield runs (rows,) and completion vectors (rows, steps) at the occurrences of a step, block by block."""
         chosen = np.flatnonzero(self.step == step)
         rows = max(1, _BLOCK // len(self.steps))
         for low in range(0, len(chosen), rows):
@@ -235,19 +222,13 @@ class Sequences:
 
 @dataclass(frozen=True, eq=False)
 class Variants:
-    """V variants of runs of N steps: videos that show the same steps in the same partial order, counted once.
-
-    `start` and `end` have shape (V, N). `start` is how many steps had ended when this one began, and `end` the `start`
-    of the first that began after it had ended: a came before b where end[a] ≤ start[b], and videos with the same
-    partial order have the same numbers. `weight` (V,): the videos of each variant. `repeated` (N,): the videos that
-    show a step more than once. The order of the variants does not depend on that of the videos.
-    """
+    """V variants of runs of N steps: videos with the same partial order. a came before b where end[a] ≤ start[b]."""
 
     steps: tuple[Step, ...]
-    start: Ranks
-    end: Ranks
-    weight: NDArray[np.int64]
-    repeated: NDArray[np.int64]
+    start: Ranks  # (V, N): how many steps had ended when this one began
+    end: Ranks  # (V, N): the `start` of the first step that began after this one had ended
+    weight: NDArray[np.int64]  # (V,): the videos of each variant
+    repeated: NDArray[np.int64]  # (N,): the videos that show a step more than once
 
     @staticmethod
     def from_sequences(sequences: Sequences) -> Variants:
@@ -340,8 +321,7 @@ def _blocks(first: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
 def _row_blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
     """Split rows of N steps so that the pairs of steps of a block fit into the cache."""
     rows = max(1, _PAIRS_AT_ONCE // max(1, size * size))
-    for low in range(0, count, rows):
-        yield low, min(low + rows, count)
+    return ((low, min(low + rows, count)) for low in range(0, count, rows))
 
 
 def _first_equal_run(
@@ -372,10 +352,7 @@ def _first_equal_run(
 
 
 def unique_rows(*tables: NDArray[np.int16] | NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find the first of each distinct row of tables of shape (rows, N), and for every row which of them it is.
-
-    The distinct rows are in the order of their hash codes, which does not depend on the order of the rows.
-    """
+    """Find the first of each distinct row, in an order that depends on the rows only, and which of them each row is."""
     factors = np.random.default_rng(0).integers(1 << 62, size=(len(tables), tables[0].shape[1])) | 1
     code = np.zeros(len(tables[0]), dtype=np.int64)
     for table, table_factors in zip(tables, factors, strict=True):

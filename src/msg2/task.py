@@ -316,10 +316,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelColumns:
-    """The labels of many videos as arrays with one entry per label, sorted by video, start, end and step.
-
-    Of videos without times the labels are in their order, and `start` and `end` count them from 0.
-    """
+    """The labels of many videos as arrays, sorted by video, start, end and step; without times, they count from 0."""
 
     videos: tuple[str, ...]  # ids, sorted
     video: NDArray[np.int32]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from msg2.errors import InputError, errors_at, optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency, require
 from msg2.options import from_json
 from msg2.text import short_repr
 
@@ -98,8 +98,7 @@ class HashedWords:
             for term, count in Counter([*words, *map(" ".join, pairwise(words))]).items():
                 # Python's own `hash` would be another one in every process.
                 number = int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
-                sign = 1 if number & 1 else -1
-                vector[(number >> 1) % self.width] += sign * (1 + math.log(count))
+                vector[(number >> 1) % self.width] += (1 if number & 1 else -1) * (1 + math.log(count))
         return l2_normalize(vectors).astype(np.float32)
 
 
@@ -236,11 +235,7 @@ def _package_versions(*packages: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)  # frames and sentences share the model
 def load_clip(checkpoint: Checkpoint) -> tuple[ModelEncoder[Image], ModelEncoder[str]]:
-    """Load both sides of a CLIP model: encoders of images and of texts.
-
-    An image is prepared as the model's own settings say (as a rule: its shorter side scaled to 224, the middle square
-    of that, standardised colours). A text is cut at what the model can take (77 tokens).
-    """
+    """Load both sides of a CLIP model, encoders of images and of texts, with the model's own image settings."""
     if checkpoint.kind != "clip":
         raise wrong_model_error(checkpoint.folder, CLIP, f"its config.json says {checkpoint.kind!r}")
     with loading_model(checkpoint, CLIP) as (torch, transformers):
@@ -264,25 +259,23 @@ def load_clip(checkpoint: Checkpoint) -> tuple[ModelEncoder[Image], ModelEncoder
 
 
 def load_sentence_encoder(checkpoint: Checkpoint) -> ModelEncoder[str]:
-    """Load a sentence encoder.
-
-    The vector of a sentence is the mean of its tokens' last states, or the first of them where the pooling that the
-    model brings in `1_Pooling/config.json` says so.
-    """
+    """Load a sentence encoder: a sentence is the mean of its tokens' last states, or the first, as the model pools."""
     pooling = _pooling(checkpoint)
     with loading_model(checkpoint, SENTENCE_ENCODER) as (torch, transformers):
         tokenizer = checkpoint.load(transformers.AutoTokenizer)
         model = checkpoint.load(transformers.AutoModel, trust_remote_code=False)
         model = prepare_for_inference(model, torch).requires_grad_(False)
-    longest = _max_tokens(checkpoint, tokenizer, model.config)
+    # Longer sentences are cut: at the model's own setting, else at what it can take.
+    settings = checkpoint.settings("sentence_bert_config.json", dict[str, int | bool | None]) or {}
+    limits = (tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None))
+    longest = int(settings.get("max_seq_length") or min(filter(None, limits)))
 
     def encode(texts: list[str]) -> Model:
         tokens = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
         tokens = tokens.to(model.device)
         states = model(**tokens).last_hidden_state
         present = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)  # padding has no part in the mean
-        means = (states * present).sum(1) / present.sum(1).clamp(min=1e-9)
-        return states[:, 0] if pooling == "cls" else means
+        return states[:, 0] if pooling == "cls" else (states * present).sum(1) / present.sum(1).clamp(min=1e-9)
 
     name = f"{checkpoint.name}@{fingerprint(model, pooling, longest)}"
     return ModelEncoder(name, int(model.config.hidden_size), _package_versions(), TEXT_BATCH_SIZE, encode)
@@ -292,19 +285,10 @@ def _pooling(model: Checkpoint) -> str:
     """How the model pools, by its own account; the mean where it gives none."""
     for module in model.settings("modules.json", list[dict[str, JsonValue]]) or []:
         kind = str(module["type"]).rpartition(".")[2]
-        if kind not in _MODULES:
-            raise InputError(f"has a module {kind!r}, msg2 knows only {', '.join(_MODULES)}", where=model.folder)
+        require(kind in _MODULES, f"has a module {kind!r}, msg2 knows only {', '.join(_MODULES)}", where=model.folder)
     settings = model.settings("1_Pooling/config.json", dict[str, JsonValue]) or {"pooling_mode": "mean"}
     older = [key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
              for key, on in settings.items() if key.startswith("pooling_mode_") and on]  # fmt: skip
     chosen = settings.get("pooling_mode", older[0] if len(older) == 1 else older)
-    if chosen not in _POOLINGS:
-        raise InputError(f"pools by {chosen}, msg2 knows only {' and '.join(_POOLINGS)}", where=model.folder)
+    require(chosen in _POOLINGS, f"pools by {chosen}, msg2 knows only {' and '.join(_POOLINGS)}", where=model.folder)
     return str(chosen)
-
-
-def _max_tokens(model: Checkpoint, tokenizer: Model, config: Model) -> int:
-    """Longer sentences are cut: at the model's own setting, else at what it can take."""
-    limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
-    settings = model.settings("sentence_bert_config.json", dict[str, int | bool | None]) or {}
-    return int(settings.get("max_seq_length") or min(limit for limit in limits if limit))

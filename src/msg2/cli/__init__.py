@@ -1,7 +1,4 @@
-"""The command line: the only package that prints, draws progress or exits.
-
-Ctrl-C is one line and exit 130 from the first import on. This module imports nothing that takes time.
-"""
+"""The command line: the only package that prints, draws progress or exits. Importing this module takes no time."""
 
 import atexit
 import os

@@ -1,8 +1,4 @@
-"""`msg2`: the commands put together, and what happens when one fails.
-
-A command is imported when it is called for. Help texts are plain: `DATA` and `[NAME]`, and neither `{DATA}` nor the
-types of a programming language.
-"""
+"""`msg2`: all commands, each imported when you call it, with plain help texts; and what happens when one fails."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from itertools import pairwise
 from threading import Timer
 from types import FrameType
@@ -39,9 +36,6 @@ _TRACEBACK = "MSG2_TRACEBACK"
 """Variable of the environment: errors that nobody foresaw are shown with their traceback."""
 
 
-# -- plain help, and commands that are imported when called for -------------------------------------------------
-
-
 class PlainCommand(TyperCommand):
     """A command whose help is plain; Typer's contexts and parameters have no public types."""
 
@@ -53,14 +47,18 @@ class PlainCommand(TyperCommand):
         """What follows the name of the command in its usage."""
         arguments = [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
         names = [f"{argument.metavar}" if argument.required else f"[{argument.metavar}]" for argument in arguments]
-        several = ["" if argument.nargs == 1 else "..." for argument in arguments]
-        return [*map("".join, zip(names, several, strict=True)), "[OPTIONS]"]
+        dots = ["" if argument.nargs == 1 else "..." for argument in arguments]
+        return [*map(str.__add__, names, dots), "[OPTIONS]"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; an option of a method that is given as a flag of its own is told how to be set."""
         flags = {flag for parameter in self.params for flag in (*parameter.opts, *parameter.secondary_opts)}
-        if "--set" in flags:
-            _refuse_flags_of_methods(args, flags)
+        for argument, following in pairwise([*args, ""]) if "--set" in flags else ():
+            flag, equals, value = argument.partition("=")
+            name = flag.removeprefix("--").replace("-", "_")
+            if flag.startswith("--") and flag not in flags and name in _method_options():
+                value = value if equals else "true" if not following or following.startswith("-") else following
+                raise typer.BadParameter(f"{flag} is an option of a method: write --set {name}={value}")
         return super().parse_args(ctx, args)
 
 
@@ -95,17 +93,10 @@ class Msg2Group(PlainGroup):
         return command
 
 
-def _refuse_flags_of_methods(arguments: list[str], flags: set[str]) -> None:
-    """Raise a usage error for `--delta 0.8`, which is `--set delta=0.8`."""
+def _method_options() -> set[str]:
     from msg2.cli.flags import list_settings
 
-    names = {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
-    for argument, following in pairwise([*arguments, ""]):
-        flag, equals, value = argument.partition("=")
-        name = flag.removeprefix("--").replace("-", "_")
-        if flag.startswith("--") and flag not in flags and name in names:
-            value = value if equals else "true" if not following or following.startswith("-") else following
-            raise typer.BadParameter(f"{flag} is an option of a method: write --set {name}={value}")
+    return {"names", *(spec.name for _, _, specs in list_settings() for spec in specs)}
 
 
 def _simplify(parameters: list[Any], context: typer.Context) -> list[Any]:
@@ -118,9 +109,6 @@ def _simplify(parameters: list[Any], context: typer.Context) -> list[Any]:
         elif parameter.metavar is None and hasattr(parameter, "display_type"):
             parameter.metavar = parameter.display_type(context).strip("<>")  # the words to choose from
     return parameters
-
-
-# -- the program ------------------------------------------------------------------------------------------------
 
 
 app = typer.Typer(
@@ -205,11 +193,7 @@ class InterruptHandler:
         raise Interrupted
 
     def _handle_unraisable(self, lost: UnraisableHookArgs) -> None:
-        """Where Python cannot raise, in a finalizer or callback, it would only print.
-
-        An interrupt that is lost so comes again a moment later. After one, finalizers of what it left half-made, such
-        as an event loop of asyncio, have nothing to say.
-        """
+        """Send an interrupt that Python could not raise, in a finalizer or callback, again; after one, stay silent."""
         if issubclass(lost.exc_type, Interrupted):
             again = Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
             again.daemon = True
@@ -221,7 +205,9 @@ class InterruptHandler:
 def main(commands: typer.Typer = app, program: str = "msg2") -> None:
     """Run a command line. Exit 0: done; 1: the input is wrong; 2: usage; 130: interrupted."""
     interrupts = InterruptHandler()
-    console.accept_any_text()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = _run(commands, program, interrupts)
     except Interrupted:

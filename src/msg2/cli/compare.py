@@ -34,46 +34,46 @@ def compare(
     one, two = formats.read_graph(first), formats.read_graph(other)
     true = formats.read_graph(truth) if second is not None and truth is not None else None
     with console.progress_bar("comparing"):
-        found = metrics.compare_graphs(one, two, true)
+        result = metrics.compare_graphs(one, two, true)
     if output is not None:
         drawing.show(one, output, compare=metrics.match_step_names(two, one, called=("second graph", "first graph")))
     if json:
-        console.print_json(found.to_json())
+        console.print_json(result.to_json())
         return
     stems = first.stem, "truth" if second is None else second.stem
-    _print_comparison(found, *(("A", "B") if stems[0] == stems[1] else stems))
+    _print_comparison(result, *(("A", "B") if stems[0] == stems[1] else stems))
     if output is not None:
         console.print_line(str(output))
 
 
-def _print_comparison(found: metrics.GraphComparison, one: str, two: str) -> None:
-    for name, alone in ((one, found.steps_in_first), (two, found.steps_in_second)):
+def _print_comparison(result: metrics.GraphComparison, one: str, two: str) -> None:
+    for name, alone in ((one, result.steps_in_first), (two, result.steps_in_second)):
         if alone:
             console.print_line(f"Steps only in {name}, which are left out here: {join_names(alone)}.")
-    counts = [(kind, each.first, each.second, each.both) for kind, each in found.kinds.items()]
+    counts = [(kind, each.first, each.second, each.both) for kind, each in result.kinds.items()]
     console.print_table(["pairs", one, two, "both"], counts)
-    console.print_line(f"The graphs agree on {console.format_probability(found.agreement)} % of the pairs of steps.")
-    _print_edges(found, one, two)
-    for each in found.preconditions:
+    console.print_line(f"The graphs agree on {console.format_probability(result.agreement)} % of the pairs of steps.")
+    _print_edges(result, one, two)
+    for each in result.preconditions:
         console.print_line(f"\n{each.step} needs\n  {one}: {_formula(each.first)}\n  {two}: {_formula(each.second)}")
-    only = {f"only in {one}": found.optional_in_first, f"only in {two}": found.optional_in_second}
-    optional = {"in both": found.optional_in_both, **only}
+    only = {f"only in {one}": result.optional_in_first, f"only in {two}": result.optional_in_second}
+    optional = {"in both": result.optional_in_both, **only}
     if any(optional.values()):
         told = (f"Optional {where}: {', '.join(names)}." for where, names in optional.items() if names)
         console.print_line("", *told)
-    if found.right_in_first is not None and found.right_in_second is not None:
-        first, second = map(console.format_probability, (found.right_in_first, found.right_in_second))
+    if result.right_in_first is not None and result.right_in_second is not None:
+        first, second = map(console.format_probability, (result.right_in_first, result.right_in_second))
         console.print_line(f"\nOf the pairs, {one} has {first} % as in the truth, {two} {second} %.")
 
 
-def _print_edges(found: metrics.GraphComparison, one: str, two: str) -> None:
+def _print_edges(result: metrics.GraphComparison, one: str, two: str) -> None:
     """The edges that differ; of the pairs that only follow from them, the number."""
-    if found.edges:
-        judged = found.right_in_first is not None
-        rows = [(e.before, e.after, e.first, e.second, *([e.truth] if judged else [])) for e in found.edges]
+    if result.edges:
+        judged = result.right_in_first is not None
+        rows = [(e.before, e.after, e.first, e.second, *([e.truth] if judged else [])) for e in result.edges]
         console.print_line("")
         console.print_table(["before", "after", one, two, *(["truth"] if judged else [])], rows)
-    if following := len(found.pairs) - len(found.edges):
+    if following := len(result.pairs) - len(result.edges):
         they = ("pair differs", "follows", "it") if following == 1 else ("pairs differ", "follow", "them")
         console.print_line("{} more {}, which {} from other steps: --json lists {}.".format(following, *they))
 

@@ -1,11 +1,9 @@
 """Talk to the user: results on stdout, the rest on stderr, errors as one to three lines; Ctrl-C in a training."""
 
-import io
 import json
 import logging
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,13 +29,6 @@ if not out.is_terminal:
     out.width = 1_000_000  # a pipe has no width: rows stay on one line, for grep and awk
 
 
-def accept_any_text() -> None:
-    """Escape characters that the encoding of the output lacks, instead of failing on them."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def print_line(*lines: str) -> None:
     """Lines of the result; they are data, never markup or control codes."""
     for line in lines:
@@ -51,8 +42,7 @@ def print_note(text: str) -> None:
 
 def print_json(value: Mapping[str, object]) -> None:
     """One JSON object on stdout and nothing else."""
-    in_full = out.encoding.startswith("utf")
-    typer.echo(json.dumps(value, ensure_ascii=not in_full, indent=2, allow_nan=False))
+    typer.echo(json.dumps(value, ensure_ascii=not out.encoding.startswith("utf"), indent=2, allow_nan=False))
 
 
 def print_table(
@@ -145,10 +135,7 @@ class _LateProgress(Progress):
 
 @contextmanager
 def progress_bar(doing: str) -> Iterator[ShowProgress]:
-    """A progress bar on stderr, where someone is looking; call it with what is done, of how much, and the news.
-
-    Where nobody calls it, it only shows that something is going on, and for how long.
-    """
+    """Show a progress bar on stderr; call it with what is done, of how much, and the news."""
     shown = _LateProgress(
         TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[news]}", markup=False), TimeElapsedColumn(), TimeRemainingColumn(),
@@ -204,7 +191,7 @@ def _format_log(level: int, remark: str) -> str:
 
 
 def discard_output() -> None:
-    """Forget what cannot be written, or Python would try again, and complain, at its very end."""
+    """Forget output that cannot be written; otherwise Python tries again, and complains, when it exits."""
     try:
         out.file.flush()
     except OSError:
@@ -213,10 +200,7 @@ def discard_output() -> None:
 
 @contextmanager
 def training_bar(doing: str, unit: str = "epoch") -> Iterator[ShowProgress]:
-    """A progress bar of a training, which Ctrl-C stops where an epoch ends, so that it can be resumed.
-
-    A second one stops it at once. `unit` is what is told from one call of the bar to the next.
-    """
+    """Show a progress bar that Ctrl-C ends after the current `unit`, so that you can resume; twice, at once."""
     asked = False
 
     def ask(signum: int, frame: FrameType | None) -> None:

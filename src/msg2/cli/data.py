@@ -7,14 +7,12 @@ from msg2.cli import console
 from msg2.cli.flags import argument, output_option
 from msg2.formats.downloads import PUBLIC_DATASETS, download_dataset, find_dataset
 
-_FOLDER = Path("datasets")
-
 
 def data(
     name: Annotated[
         str | None, argument("NAME", "A set; without it, all are listed.", autocompletion=lambda: list(PUBLIC_DATASETS))
     ] = None,
-    output: Annotated[Path, output_option("FOLDER", "The set is FOLDER/NAME.")] = _FOLDER,
+    output: Annotated[Path, output_option("FOLDER", "The set is FOLDER/NAME.")] = Path("datasets"),
 ) -> None:
     """Fetch a public annotation set from its home page; without NAME, list them. No videos are fetched.
 

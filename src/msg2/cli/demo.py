@@ -28,8 +28,7 @@ def demo(
     console.print_line(f"\nLearnt from the labels alone ({made.graph.method['name']}, the default method):")
     console.print_line(*(f"  {rule}" for rule in made.graph.explain().splitlines()))
     console.print_line("\nAgainst the true graph, percent:")
-    rows = [(name, *format_scores(scores)) for name, scores in made.scores.items()]
-    console.print_table(["method", *SCORES], rows)
+    console.print_table(["method", *SCORES], [(name, *format_scores(scores)) for name, scores in made.scores.items()])
     console.print_line("", *(f"{kind:8} {made.files[kind]}" for kind in ("labels", "graph", "truth", "compared")))
     if made.run is None or made.run.additions is None:
         extra = "fills in the steps that nobody labelled, and learns again"

@@ -12,24 +12,24 @@ def describe(data: flags.Data, reading: flags.GivenOptions, json: flags.Json = F
     Example: `msg2 describe steps.csv`
     """
     with console.progress_bar("reading"):
-        found = summarize(data, **reading)
+        summary = summarize(data, **reading)
     if json:
-        console.print_json(found.to_json())
+        console.print_json(summary.to_json())
         return
-    count = f"{len(found.tasks)} task" if len(found.tasks) == 1 else f"{len(found.tasks)} tasks"
-    console.print_line(f"{data}: {found.format}; {count}", "")
-    noun = "runs" if "event log" in found.format else "videos"
+    count = f"{len(summary.tasks)} task" if len(summary.tasks) == 1 else f"{len(summary.tasks)} tasks"
+    console.print_line(f"{data}: {summary.format}; {count}", "")
+    noun = "runs" if "event log" in summary.format else "videos"
     columns = ["task", noun, "steps", "labels", "cover", "repeats", "overlaps", "seconds"]
-    console.print_table(columns, map(_row, found.tasks))
+    console.print_table(columns, map(_row, summary.tasks))
     console.print_line(f"cover: share of the steps that a {noun[:-1]} has; seconds: when the last label ends, median")
-    if len(found.tasks) == 1:
+    if len(summary.tasks) == 1:
         console.print_line("")
-        shares = sorted(found.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
+        shares = sorted(summary.tasks[0].videos_with_step.items(), key=lambda item: (-item[1], item[0]))
         console.print_table(["step", f"in {noun}"], [(step, f"{share:.0%}") for step, share in shares])
-    for task in found.tasks:
+    for task in summary.tasks:
         for pair in task.agreement:
             _print_agreement(task.task, pair)
-    remarks = [*found.findings, *(f"{t.task}: {finding}" for t in found.tasks for finding in t.findings)]
+    remarks = [*summary.findings, *(f"{t.task}: {finding}" for t in summary.tasks for finding in t.findings)]
     if remarks:
         console.print_line("\nWorth a look:", *(f"- {remark}" for remark in remarks))
 

@@ -26,9 +26,9 @@ def evaluate(
     learnt, true = formats.read_graph(graph), formats.read_graph(truth)
     videos = flags.read_if_given(learnt, data, reading)
     with console.progress_bar("scoring"):
-        found = metrics.score_graph(learnt, true, () if videos is None else videos).to_json()
+        scores = metrics.score_graph(learnt, true, () if videos is None else videos).to_json()
     if json:
-        console.print_json(found)
+        console.print_json(scores)
     else:
-        rows = [(name, console.format_percent(value)) for name, value in found.items()]
+        rows = [(name, console.format_percent(value)) for name, value in scores.items()]
         console.print_table(["metric", "percent"], rows)

@@ -67,9 +67,9 @@ def features(
     with console.usage_errors():
         options = ExtractionOptions(*models, keep_sentences, language, FrameOptions(every))
     wanted = None if labels is None else [video.id for task in flags.read_tasks(labels) for video in task]
-    found = require_video_files(videos, captions, wanted, language)
+    files = require_video_files(videos, captions, wanted, language)
     with console.progress_bar("encoding videos") as progress:
-        results = extract_features(found, output, options, jobs=jobs, engine=engine, progress=progress)
+        results = extract_features(files, output, options, jobs=jobs, engine=engine, progress=progress)
     store = open_store(output)
     counts = [sum(getattr(entry, what) for entry in store.entries.values()) for what in ("frames", "sentences")]
     encoders = store.encoders.frames or "none", store.encoders.sentences
@@ -79,5 +79,5 @@ def features(
     failures = [result.failure for result in results if result.failure is not None]
     if failures:
         console.print_line("\nfailed\n" + "\n".join(failures))
-        what = f"{len(failures)} of {len(found)} videos have no features"
+        what = f"{len(failures)} of {len(files)} videos have no features"
         raise InputError(what, where=videos, hint="mend or remove these files and run the command again")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from msg2.cli import console
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.formats import read_all, recorded_reading
 from msg2.formats.reading import ReadOptions, choose_task
 from msg2.graph import SubtaskGraph
@@ -80,10 +80,7 @@ def takes_fields(
     prefix: str = "",
     panel: str | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command so that it takes these fields of a class of options as flags, or all of them.
-
-    Its parameter `collected` gets the options, or what `make` makes of the fields that are given.
-    """
+    """Decorate a command so that fields of a class of options become flags; `collected` gets the options."""
     specs = {spec.name: spec for spec in option_specs(options)}
     chosen = [specs[name] for name in tuple(names) or specs]
 
@@ -138,9 +135,6 @@ def refuse(needed: str, **options: object) -> None:
         usage_error_if(value, f"--{name.replace('_', '-')} goes with {needed}")
 
 
-# -- the method and its settings --------------------------------------------------------------------------------
-
-
 def list_settings() -> Iterable[tuple[str, str, Sequence[OptionSpec]]]:
     """Every method, what it does, and its options."""
     from msg2.inference import METHODS
@@ -181,20 +175,15 @@ def parse_settings(method: str, settings: Sequence[str] | None, **flags: OptionV
     from msg2.inference.registry import find_method, make_options
 
     with console.usage_errors():
-        chosen = find_method(method)
-        specs = {spec.name: spec for spec in option_specs(chosen.options)}
+        specs = {spec.name: spec for spec in option_specs(find_method(method).options)}
         values: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
         for text in settings or ():
             name, equals, value = text.partition("=")
             name = name.strip().replace("-", "_")
-            if not equals:
-                raise InputError(f"--set is {text!r}, it must be NAME=VALUE", hint="`--set help` lists the options")
+            require(equals, f"--set is {text!r}, it must be NAME=VALUE", hint="`--set help` lists the options")
             values[name] = specs[name].parse(value.strip()) if name in specs else value
         make_options(method, values)
     return values
-
-
-# -- reading and writing ----------------------------------------------------------------------------------------
 
 
 def read_tasks(data: Path, task: str | None = None, **options: Any) -> list[Task]:
@@ -222,10 +211,8 @@ def refuse_clashes(outputs: Sequence[Path], *inputs: Path | None) -> None:
     """Refuse to write a result over another one, or over what is read."""
     read = {os.path.realpath(path) for path in inputs if path is not None}
     for path, times in Counter(map(os.path.realpath, outputs)).items():
-        if times > 1:
-            raise InputError("two results are to be written there", where=path, hint="give each a file of its own")
-        if path in read:
-            raise InputError("is the data, the result would replace it", where=path, hint="choose another output")
+        require(times == 1, "two results are to be written there", where=path, hint="give each a file of its own")
+        require(path not in read, "is the data, the result would replace it", where=path, hint="choose another output")
 
 
 def as_csv(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

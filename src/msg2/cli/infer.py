@@ -95,8 +95,7 @@ def _print_rules(graph: SubtaskGraph, path: Path) -> None:
     if len(rules) > MOST_RULES:
         console.print_line(f"… and {len(rules) - MOST_RULES} more rules; every edge: msg2 explain {path}")
     if "bootstrap" in graph.method:
-        samples = graph.method["bootstrap"]["samples"]
-        console.print_line(f"(%: of the {samples} samples that say exactly this)")
+        console.print_line(f"(%: of the {graph.method['bootstrap']['samples']} samples that say exactly this)")
 
 
 def _output_paths(tasks: Sequence[Sequences], output: Path, data: Path) -> list[Path]:

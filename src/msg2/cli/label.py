@@ -7,7 +7,7 @@ from msg2 import labelling
 from msg2.cli import console, flags
 from msg2.cli.features import Captions, PhraseModel, SpeechModel, VideoJobs
 from msg2.cli.flags import argument, option, output_option, switch
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.files import write_whole
 from msg2.formats.step_table import to_csv
 
@@ -47,8 +47,7 @@ def label(
             speech_model=speech, phrase_model=phrases, options=options, jobs=jobs, engine=engine, progress=show,
         )  # fmt: skip
     if output.suffix.lower() == ".txt":
-        if not result.discovered:
-            raise InputError("a list of steps is written where none are known", where=output, hint="write a .csv")
+        require(result.discovered, "a list of steps is written where none are known", where=output, hint="write a .csv")
         write_whole(output, "".join(f"{step.name}\n" for step in result.discovered))
     else:
         write_whole(output, to_csv([result.task]))

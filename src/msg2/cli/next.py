@@ -55,8 +55,8 @@ def next(
         graph = formats.read_graph(source)
         seen = None if data is None else flags.read_as_recorded(graph, data, **reading)
         with console.progress_bar("learning"):
-            found = assist.forecast(graph, done or [], ranker, seen, horizon)
-        _print_forecast(found, json)
+            prediction = assist.forecast(graph, done or [], ranker, seen, horizon)
+        _print_forecast(prediction, json)
         return
     flags.refuse("a graph, --evaluate with data", done=done, data=data, horizon=horizon)
     ranker = ranker or DEFAULT_RANKER
@@ -76,31 +76,31 @@ def next(
     console.print_table(["task", "accuracy in percent"], rows)
 
 
-def _print_forecast(found: assist.NextStepForecast, json: bool) -> None:
+def _print_forecast(prediction: assist.NextStepForecast, json: bool) -> None:
     if json:
-        console.print_json(found.to_json())
+        console.print_json(prediction.to_json())
         return
-    if not found.steps:
+    if not prediction.steps:
         console.print_line("Nothing is left: all steps are done.")
         return
-    times = found.waiting_times or {}
+    times = prediction.waiting_times or {}
     rows = []
-    for ranked in found.steps:
+    for ranked in prediction.steps:
         row: dict[str, object] = {"step": ranked.step}
         if ranked.probability is None:
             row["rank"] = ranked.rank
         else:
             row["percent"] = console.format_probability(ranked.probability)
-        if found.lookahead is not None and found.calibrated:
-            within = found.lookahead.within.get(ranked.step, 0.0)
-            row[f"within {found.lookahead.horizon}"] = console.format_probability(within)
+        if prediction.lookahead is not None and prediction.calibrated:
+            within = prediction.lookahead.within.get(ranked.step, 0.0)
+            row[f"within {prediction.lookahead.horizon}"] = console.format_probability(within)
         if any(times.values()):
             time = times[ranked.step]
             row["seconds"] = "" if time is None else f"{time.median:.0f} ({time.low:.0f} to {time.high:.0f})"
         rows.append({**row, "still needs": _still_needs(ranked)})
     console.print_records(rows)
-    if found.lookahead is not None:
-        _print_lookahead(found.lookahead, found.calibrated)
+    if prediction.lookahead is not None:
+        _print_lookahead(prediction.lookahead, prediction.calibrated)
 
 
 def _still_needs(ranked: assist.RankedStep) -> str:

@@ -1,6 +1,5 @@
 """`msg2 phrases`: what is said around each step."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,12 @@ from msg2.drawing.page_parts import step_phrases_page
 from msg2.files import write_whole
 from msg2.formats.feature_store import is_feature_store
 from msg2.media.narration import add_narration
-from msg2.metrics.step_phrases import AROUND_SECONDS, PhraseStatistics, phrases_around_steps
-from msg2.task import Step, Task
+from msg2.metrics.step_phrases import AROUND_SECONDS, phrases_around_steps
 
 _LISTED = 15
 """Phrases of a step on the page."""
 _SHOWN = 3
 """Phrases per step on the terminal."""
-
-Found = Sequence[tuple[Task, Mapping[Step, Sequence[PhraseStatistics]]]]
 
 
 @flags.reads_data()
@@ -43,18 +39,17 @@ def phrases(
     tasks = flags.read_tasks(data, task, repeats="keep", **reading)
     with console.progress_bar("reading narration") as progress:
         narrated = add_narration(tasks, spoken, model, progress=progress)
-    found = [(each, phrases_around_steps(each, seconds)) for each in narrated]
-    for each, around in found:
+    spoken_around = [(each, phrases_around_steps(each, seconds)) for each in narrated]
+    for each, around in spoken_around:
         shown = {step: [f"{p.phrase} ({p.near}/{p.times})" for p in around[step][:_SHOWN]] for step in each.steps}
         rows = [(step, *said, *[""] * (_SHOWN - len(said))) for step, said in shown.items()]
         console.print_table(["step", "said most tellingly", "then", "then"], rows, title=each.name)
     if output is not None:
-        write_whole(output, _table(found) if suffix == ".csv" else step_phrases_page(found, seconds, _LISTED))
+        if suffix == ".csv":
+            columns = ["task", "step", "phrase", "videos", "around", "in_all", "times_as_often", "g2"]
+            said = [(each.name, step, p) for each, around in spoken_around for step in around for p in around[step]]
+            lines = [(*of, p.phrase, p.videos, p.near, p.times, f"{p.lift:.4g}", f"{p.g2:.4g}") for *of, p in said]
+            write_whole(output, flags.as_csv(columns, lines))
+        else:
+            write_whole(output, step_phrases_page(spoken_around, seconds, _LISTED))
         console.print_line(f"\nwritten  {output}")
-
-
-def _table(found: Found) -> str:
-    columns = ["task", "step", "phrase", "videos", "around", "in_all", "times_as_often", "g2"]
-    said = [(task.name, step, phrase) for task, around in found for step in around for phrase in around[step]]
-    rows = [(*names, p.phrase, p.videos, p.near, p.times, f"{p.lift:.4g}", f"{p.g2:.4g}") for *names, p in said]
-    return flags.as_csv(columns, rows)

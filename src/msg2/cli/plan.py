@@ -34,8 +34,8 @@ def plan(
             assistant.accept(name)
         plans = assistant.plan(goal, length, k)
     if json:
-        found = [plan.to_json() for plan in plans]
-        console.print_json({"task": learned.task, "goal": goal, "done": done or [], "plans": found})
+        ways = [way.to_json() for way in plans]
+        console.print_json({"task": learned.task, "goal": goal, "done": done or [], "plans": ways})
         return
     for number, way in enumerate(plans, start=1):
         share = "" if way.probability is None else f"  ({console.format_probability(way.probability)} %)"

@@ -60,7 +60,9 @@ def serve(
         with server.capture_signals(), _files_with_token(settings, address) as page:
             console.print_line(f"msg2 is at {address} and keeps its work in {folder}; Ctrl-C ends it")
             console.out.file.flush()
-            if not no_browser and _has_display():
+            # Without a display, a browser would open in this terminal.
+            display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+            if not no_browser and (display or not sys.platform.startswith("linux")):
                 threading.Thread(target=webbrowser.open, args=(page.resolve().as_uri(),), daemon=True).start()
             server.run(sockets=[listening])
 
@@ -78,10 +80,7 @@ def _orderly() -> Iterator[None]:
 
 @contextmanager
 def _files_with_token(settings: ServerSettings, address: str) -> Iterator[Path]:
-    """Write the token for programs, and the page for the browser that leads to the address; both are gone afterwards.
-
-    A browser is not given the address itself: everybody on the machine can read the command lines of programs.
-    """
+    """Write the token for programs and a page that opens the address, since everyone can read command lines."""
     page = settings.folder / "open.html"
     files = {page: f'<!DOCTYPE html><title>msg2</title><meta http-equiv="refresh" content="0;url={address}">\n'}
     if settings.token is not None:
@@ -92,9 +91,3 @@ def _files_with_token(settings: ServerSettings, address: str) -> Iterator[Path]:
     finally:
         for file in files:
             file.unlink(missing_ok=True)
-
-
-def _has_display() -> bool:
-    """Tell whether a browser would open in a window, and not in this terminal."""
-    windows = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    return windows or not sys.platform.startswith("linux")

@@ -9,10 +9,9 @@ from msg2.cli.flags import argument, option, output_option
 from msg2.formats.reading import choose_task
 
 _VIEW = "The graph, or of data how often one step came right after another."
-_PICTURE = "direction", "font_size", "width", "legend", "dpi"
 
 
-@flags.takes_fields(drawing.PictureOptions, "picture", _PICTURE, panel="Picture")
+@flags.takes_fields(drawing.PictureOptions, "picture", panel="Picture")
 @flags.reads_data("repeats", "overlap", "order")
 def show(
     graph: Annotated[Path, argument("GRAPH|DATA", "A graph file; for --view directly-follows, the data.")],

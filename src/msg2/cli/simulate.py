@@ -11,7 +11,6 @@ from msg2.cli.flags import argument, option, output_option, switch
 from msg2.errors import InputError
 from msg2.simulation.simulated_features import write_simulation
 
-_SHAPE = "steps", "depth", "or_rate"
 _WORLD = "A household world (make-coffee), or random; without it, they are listed."
 
 
@@ -20,7 +19,7 @@ def _complete_world() -> list[str]:
 
 
 @flags.takes_fields(simulation.NoiseOptions, "noise", panel="Noise")
-@flags.takes_fields(simulation.RandomWorldOptions, "shape", _SHAPE, make=dict, prefix="random: ")
+@flags.takes_fields(simulation.RandomWorldOptions, "shape", ("steps", "depth", "or_rate"), make=dict, prefix="random: ")
 def simulate(
     noise: simulation.NoiseOptions,
     shape: flags.GivenOptions,

@@ -179,8 +179,7 @@ def plot(
         raise InputError(what, where=data, hint="choose a --video of the data" if not tasks else "choose a --task")
     with errors_at(data), console.progress_bar("drawing"):
         steps, suffix = None if graph is None else read_graph(graph).steps, output.suffix.lower()
-        store = open_store(features)
-        content = plot_completion(model, tasks[0], video, store, options, steps=steps, suffix=suffix)
+        content = plot_completion(model, tasks[0], video, open_store(features), options, steps=steps, suffix=suffix)
     write_whole(output, content)
     console.print_line(str(output))
 

@@ -1,8 +1,4 @@
-"""A subtask graph as diagrams and files: one writer per format, each a function that returns the file's content.
-
-Diagrams (.html .svg .png .pdf .dot .mmd) show the transitive reduction by default; the other files hold the graph as it
-stands.
-"""
+"""A subtask graph as diagrams and files. Diagrams show the transitive reduction by default, other files all of it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -13,7 +9,7 @@ from msg2.drawing.dot import DOT_RENDERERS, directly_follows_dot, fitting_dot, r
 from msg2.drawing.graph_page import find_video_links, html_page
 from msg2.drawing.mermaid import to_mermaid
 from msg2.drawing.style import PictureOptions
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import write_together
 from msg2.formats.graph_reader import problem_path, to_graphml, to_pddl, to_pddl_problem
 from msg2.formats.process_models import to_bpmn, to_pnml
@@ -85,11 +81,9 @@ def show(
         subject = f"the suffix {suffix!r} is" if suffix else "a name without a suffix is"
         raise InputError(f"{subject} no format msg2 can write", where=path, hint=f"use one of {' '.join(SUFFIXES)}")
     if suffix in _FILES and (compare is not None or marks):
-        diagrams = " ".join((_PAGE, *_PICTURES))
         what = "is no diagram, it cannot show a comparison or marks"
-        raise InputError(what, where=path, hint=f"use one of {diagrams}")
-    if suffix != _PAGE and videos is not None:
-        raise InputError("is no page, it cannot show videos", where=path, hint=f"use {_PAGE}")
+        raise InputError(what, where=path, hint=f"use one of {' '.join((_PAGE, *_PICTURES))}")
+    require(suffix == _PAGE or videos is None, "is no page, it cannot show videos", where=path, hint=f"use {_PAGE}")
     options = picture or PictureOptions()
     _refuse_other_options(options, path)
     content: str | bytes
@@ -174,5 +168,4 @@ def svg(
     >>> svg(SubtaskGraph("tea", ["boil", "pour"], {"pour": step("boil")}))[:10]
     '<svg width'
     """
-    diagram = build_diagram(graph, compare, marks, reduce)
-    return render_svg(fitting_dot(diagram, picture or PictureOptions()))
+    return render_svg(fitting_dot(build_diagram(graph, compare, marks, reduce), picture or PictureOptions()))

@@ -42,10 +42,7 @@ class Arrow(Link):
 
     @property
     def width(self) -> float:
-        """Line width in points: 0.8 where the order is a coin toss (share ½ or less) up to 2.8 where it never fails.
-
-        An arrow that says "after, if done" is always thin, from 0.6 to 0.9.
-        """
+        """Line width in points: 0.8 where the order is a coin toss up to 2.8 where it never fails; "after" is thin."""
         share = self.support.share
         width = 1.3 if share is None else 0.8 + 2.0 * max(0.0, 2.0 * share - 1.0)
         return round(width if self.kind == "needs" else 0.5 + 0.15 * width, 2)
@@ -143,7 +140,7 @@ def _without_plain_ands(nodes: list[Node], links: list[Link]) -> tuple[list[Node
 
 
 def _arrows(drawn: SubtaskGraph, nodes: list[Node], links: list[Link], truth: SubtaskGraph | None) -> tuple[Arrow, ...]:
-    """The links of the drawn graph, then the edges of the true one that it does not have."""
+    """List the links of the drawn graph, then the edges that only the true graph has."""
     kinds = {(edge.before, edge.after): edge.kind for edge in drawn.edges()}
     true_kinds = kinds if truth is None else {(edge.before, edge.after): edge.kind for edge in truth.edges()}
     ors = {node.id for node in nodes if node.kind == "any"}
@@ -166,7 +163,7 @@ def _arrows(drawn: SubtaskGraph, nodes: list[Node], links: list[Link], truth: Su
 
 
 def _exclusive_groups(drawn: SubtaskGraph, truth: SubtaskGraph | None) -> tuple[ExclusiveGroup, ...]:
-    """The groups of the drawn graph, then those of the true one that it does not have."""
+    """List the groups of the drawn graph, then those that only the true graph has."""
 
     def excludes(graph: SubtaskGraph, group: tuple[Step, ...]) -> bool:
         known = set(group) <= set(graph.steps)

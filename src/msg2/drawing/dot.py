@@ -1,8 +1,6 @@
-"""Graphviz: the DOT text of a diagram, and of what directly follows what in data; and the pictures it makes of them.
+"""Graphviz: the DOT text of a diagram, and of what directly follows what in data; and the pictures made of them.
 
-Graphviz lays them out in this process: the pygraphviz wheels carry it inside, no `dot` program is run. Of what directly
-follows what, nothing is learnt: an arrow from a to b counts the places where b is the next label after a, over all
-videos; START and END stand for the beginning and the end of a video.
+Graphviz comes inside the pygraphviz wheels and runs in this process; no `dot` program is needed.
 """
 
 import logging
@@ -19,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from itertools import combinations, pairwise
-from typing import TypeAlias
 
 from msg2.drawing import style
 from msg2.drawing.diagram import LONGEST_LABEL, WIDEST_LABEL, Arrow, Diagram, ExclusiveGroup
@@ -49,8 +46,6 @@ _TITLED_LINK = re.compile(r'(?:<title>[^<]*</title>\n)?<g id="a_[^"]*"><a xlink:
 _RARE = 0.05
 """Share of the videos below which a succession is left out, unless it is the most frequent one from or to a step."""
 
-_LegendCell: TypeAlias = tuple[str, str, str]  # text, its colour, attributes of the cell
-
 
 def to_dot(diagram: Diagram, options: PictureOptions | None = None, columns: int | None = None) -> str:
     """The DOT text of a diagram, with labels of so many characters per line."""
@@ -69,7 +64,7 @@ def quote(*lines: str) -> str:
 
 
 def tooltip(text: str) -> str:
-    """`text` as the value of a tooltip, where Graphviz takes escapes out twice."""
+    """Quote a text as a tooltip, where Graphviz removes escapes twice."""
     return quote(truncate(one_line(text), _LONGEST_TOOLTIP).replace("\\", "\\\\"))
 
 
@@ -188,8 +183,8 @@ def _legend(diagram: Diagram, options: PictureOptions) -> str:
     return f'<<table border="0" cellpadding="0" cellspacing="0">{stacked}</table>>'
 
 
-def _legend_rows(cells: Iterable[_LegendCell], points: int, room: float) -> list[list[str]]:
-    """HTML-like cells of text of a size in points, as many in a row as there is room for."""
+def _legend_rows(cells: Iterable[tuple[str, str, str]], points: int, room: float) -> list[list[str]]:
+    """Put cells (text, colour, attributes) as HTML into rows, as many in each as there is room for."""
     rows: list[list[str]] = []
     left = 0.0
     for text, colour, box in cells:
@@ -203,9 +198,6 @@ def _legend_rows(cells: Iterable[_LegendCell], points: int, room: float) -> list
         said = f'<font point-size="{points}" color="{colour}">{text}</font>'
         rows[-1].append(f'<td align="{"center" if box else "left"}"{look}>{said}</td>')
     return rows
-
-
-# -- the data itself --------------------------------------------------------------------------------------------
 
 
 def directly_follows(task: Task) -> Counter[tuple[Step | None, Step | None]]:
@@ -243,9 +235,6 @@ def directly_follows_dot(task: Task, options: PictureOptions) -> str:
         width = 0.6 + 2.4 * count / max(counts.values())
         lines.append(f"{ids.get(before, 'start')} -> {ids.get(after, 'end')} [label={count}, penwidth={width:.2f}];")
     return "digraph {\n  " + "\n  ".join(lines) + "\n}\n"
-
-
-# -- pictures -------------------------------------------------------------------------------------------------
 
 
 def render_svg(dot: str) -> str:

@@ -1,9 +1,7 @@
 """One self-contained page: the graph to explore, the videos under it, and what they say about every step.
 
-It asks for nothing from outside. Without its script it is still there to be read: the diagram and the table. What its
-script works with is embedded as plain values, in which steps are numbers. Names are for the eye only (made printable,
-on one line), so nothing in the page depends on what they hold. The files of videos are addressed relative to the page,
-so that both can be moved together.
+It loads nothing from outside, and without its script you can still read the diagram and the table. The script works
+with plain values in which steps are numbers, so nothing depends on what names hold. Links to videos are relative.
 """
 
 import hashlib
@@ -106,7 +104,7 @@ def _summary(graph: SubtaskGraph, shown: int, total: int) -> str:
 
 
 def _accessible_label(graph: SubtaskGraph, step: Step) -> str:
-    """A step for those who hear the page."""
+    """Describe a step to screen readers."""
     formula = graph.precondition(step)
     needs = "nothing before it" if formula == TRUE else formula.text(" and ", " or ", "not ", one_line)
     sentences = [f"{one_line(step)}. Needs {needs}."]
@@ -120,7 +118,7 @@ def _accessible_label(graph: SubtaskGraph, step: Step) -> str:
 
 
 def _row(graph: SubtaskGraph, step: Step, number: int, links: Mapping[Step, str], related: bool) -> str:
-    """What is known about a step, as a row of the table; the steps it names are links to their rows."""
+    """Write what is known about a step as a row of the table, with links to the rows of other steps."""
     precondition, evidence = graph.precondition(step), graph.step_evidence(step)
     held, not_held = "", ""
     if evidence.videos is not None and (precondition == TRUE or evidence.holds is None):
@@ -157,9 +155,6 @@ def _relations(graph: SubtaskGraph, step: Step, links: Mapping[Step, str]) -> It
         yield "may be left out" + (f": {counts[0]} of {counts[1]} videos do without it" if counts else "")
     if step in graph.repeats:
         yield f"done again in {100 * graph.repeats[step]:.0f} % of the runs"
-
-
-# -- what is embedded -----------------------------------------------------------------------------------------
 
 
 def find_video_links(videos: Task, folder: Path, page: Path) -> dict[str, str]:

@@ -1,8 +1,6 @@
-"""What pages are made of: names as text, diagrams, tables, and a document that asks for nothing from outside.
+"""What pages are made of: escaped names, diagrams, tables, sections, and a document that loads nothing from outside.
 
-Style and script stand in the page itself; its security policy names them by their SHA-256 and allows no others. Here
-are also the sections about labels that were filled in and what that did to the graph, and the page with the phrases of
-the narration around each step.
+Style and script are part of the page; its security policy names them by their SHA-256 and allows no others.
 """
 
 import base64

@@ -1,8 +1,4 @@
-"""Figures by matplotlib as the content of a file: no display, and the same bytes on every run.
-
-`sweep_plot` has the curves of graphs against the threshold δ. `timeline` is the paper's completion figure: for one
-video, when each step was completed, labelled or inferred.
-"""
+"""Figures by matplotlib, the same bytes on every run: the sweep over δ, and the completion of steps in a video."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from msg2.drawing import style
-from msg2.errors import InputError, optional_dependency
+from msg2.errors import optional_dependency, require
 from msg2.inference.delta import SweepPoint
 from msg2.task import PREDICTED, Step, Video
 from msg2.text import one_line, short_repr, truncate
@@ -95,17 +91,11 @@ _LONGEST_NAME = 40
 def timeline(
     video: Video, steps: Sequence[Step], seconds: float, *, performed: Video | None = None, suffix: str = ".svg"
 ) -> bytes:
-    """Draw the completion of steps in one video: a row per step, from its completion to the end of the video.
-
-    Bars of labelled steps are green, those of inferred ones (source "predicted") red; the labelled segments are dark.
-    Steps that are neither keep an empty row.
-    """
-    if suffix not in FIGURE_SUFFIXES:
-        hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
-        raise InputError(f"the suffix {suffix!r} is no format for a timeline", hint=hint)
-    if not video.is_timed:
-        what = f"video {short_repr(video.id)} has no times"
-        raise InputError(what, hint="a timeline needs start and end of its labels")
+    """Draw when one video completes each step: labelled steps in green, inferred ones in red."""
+    hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
+    require(suffix in FIGURE_SUFFIXES, f"the suffix {suffix!r} is no format for a timeline", hint=hint)
+    hint = "a timeline needs start and end of its labels"
+    require(video.is_timed, f"video {short_repr(video.id)} has no times", hint=hint)
     inches = (9.0, 0.27 * max(1, len(steps)) + 1.15)
     settings = {"svg.fonttype": "none", "font.size": 9}
     with new_figure("drawing a timeline", inches, suffix=suffix, settings=settings, dots_per_inch=150) as new:
@@ -123,8 +113,7 @@ def timeline(
 
 def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) -> None:
     for row, step in enumerate(steps):
-        segments = [segment for segment in video.segments if segment.step == step]
-        for number, segment in enumerate(segments):
+        for number, segment in enumerate(segment for segment in video.segments if segment.step == step):
             start, end = segment.start or 0.0, segment.end or 0.0
             if number == 0:
                 colour = _INFERRED_BAR if segment.source == PREDICTED else _LABELLED_BAR

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import temporary_path
 from msg2.text import short_repr
 
@@ -42,9 +42,8 @@ class UnpackingBudget:
     def __init__(self, path: Path, size: int) -> None:
         text = os.environ.get(VARIABLE, "1")
         factor = float(text) if text.replace(".", "", 1).isdecimal() else 0.0
-        if not 0 < factor <= 1_000_000:
-            hint = "packed files may hold so many times as much"
-            raise InputError(f"is {text!r}, not a number above 0", where=VARIABLE, hint=hint)
+        hint = "packed files may hold so many times as much"
+        require(0 < factor <= 1_000_000, f"is {text!r}, not a number above 0", where=VARIABLE, hint=hint)
         self.path = path
         self.bytes, self.rows = int(factor * max(LEAST_BYTES, RATIO * size)), int(factor * max(LEAST_ROWS, size))
 
@@ -85,6 +84,7 @@ _BROKEN = (
     BadZipFile, EOFError, zlib.error, RuntimeError, ValueError, FileExistsError, NotADirectoryError, IsADirectoryError,
 )  # fmt: skip
 """What `zipfile` raises; the last ones where a name is there twice, as a file and as a folder."""
+_HIDDEN = re.compile(r"(?:^|/)(?:\.|__MACOSX(?:/|\Z))")  # files and folders that systems hide
 
 
 @contextmanager
@@ -123,13 +123,8 @@ class ZipEntry:
         """Open an archive; one that holds a single file or folder is that. Files that systems hide are left out."""
         with _open_zip(archive, shown) as packed:
             members = _list_members(packed, shown, MAX_BYTES, MAX_FILES)
-        files = {
-            member.filename: member
-            for member in members
-            if not any(part.startswith(".") or part == "__MACOSX" for part in member.filename.split("/"))
-        }
-        if not files:
-            raise InputError("is an empty archive", where=shown)
+        files = {member.filename: member for member in members if not _HIDDEN.search(member.filename)}
+        require(files, "is an empty archive", where=shown)
         size = len(archive) if isinstance(archive, bytes) else archive.stat().st_size
         UnpackingBudget(shown, size).require(unpacked=sum(member.file_size for member in files.values()))
         root = ZipEntry(archive, shown, files)

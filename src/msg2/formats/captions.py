@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.source import Source
 from msg2.formats.times import parse_clock
 from msg2.task import Sentence
@@ -44,8 +44,8 @@ class Cue(NamedTuple):
         return Sentence(_plain_text(" ".join(self.lines)), self.start, self.end)
 
     @property
-    def fragments(self) -> tuple[Sentence, ...]:
-        """The same words, split wherever a time within the cue stands between two of them."""
+    def fragments(self) -> Iterator[Sentence]:
+        """The words of the cue, split wherever it states a time between two of them."""
         first, *others = _INLINE.split(" ".join(self.lines))  # text, a time, text, …
         starts, texts = [self.start], [_TAG.sub("", first)]
         for time, marked in zip(others[::2], others[1::2], strict=True):
@@ -57,45 +57,42 @@ class Cue(NamedTuple):
                 texts[-1] += text  # within a word
         plain = (" ".join(html.unescape(text).split()) for text in texts)
         pieces = zip(plain, starts, [*starts[1:], self.end], strict=True)
-        return tuple(Sentence(*piece) for piece in pieces if piece[0])
+        return (Sentence(*piece) for piece in pieces if piece[0])
 
 
 def read_cues(file: Source) -> tuple[Cue, ...]:
     """Read the cues of a file in its order, every line once; cues without text are left out."""
     lines = [line.rstrip("\r\n") for line in file.lines()]
     if lines and _SIGNATURE.fullmatch(lines[0]):
-        cues = [*_vtt_cues(lines, file)]
+        cues = _vtt_cues(lines, file)
     elif any("-->" in line for line in [line for line in lines if line.strip()][:2]):
-        cues = [*_srt_cues(lines, file)]
+        cues = _srt_cues(lines, file)
     else:
         hint = "captions are WebVTT files, whose first line is WEBVTT, or SRT files of numbered cues"
         raise InputError("is not a file of captions", where=file.row(1), hint=hint)
-    return tuple(cue for cue in remove_repeated_lines(cues) if any(map(_plain_text, cue.lines)))
+    return tuple(cue for cue in remove_repeated_lines(cues) if cue.lines)
 
 
-def remove_repeated_lines(cues: Sequence[Cue]) -> list[Cue]:
-    """The cues without the lines that they repeat, if they are rolling captions; else as they are.
-
-    A cue rolls if it begins with the last lines of the cue before and says more, or repeats them for a blink. Two such
-    cues are needed, or one where lines have times within, which only machines write.
-    """
-    full = [Cue(cue.start, cue.end, tuple(line for line in cue.lines if _plain_text(line))) for cue in cues]
+def remove_repeated_lines(cues: Iterable[Cue]) -> list[Cue]:
+    """Drop empty lines and, in rolling captions, the lines that a cue repeats from the one before."""
+    # A cue rolls if it begins with the last lines of the cue before and says more, or repeats them for a blink. Two
+    # such cues are needed, or one where lines have times within, which only machines write.
+    full = [cue._replace(lines=tuple(filter(_plain_text, cue.lines))) for cue in cues]
     repeats = [_count_repeated_lines(before, cue) for before, cue in pairwise(full)]
     pairs = list(zip(repeats, full[1:], strict=True))
     rolling = sum(0 < n < len(cue.lines) or (n > 0 and cue.end - cue.start <= BLINK) for n, cue in pairs)
     timed_within = any(_INLINE.search(line) for cue in full for line in cue.lines)
     if rolling <= len(repeats) / 2 or rolling < (1 if timed_within else 2):
         return full
-    return [*full[:1], *(Cue(cue.start, cue.end, cue.lines[n:]) for n, cue in pairs)]
+    return [*full[:1], *(cue._replace(lines=cue.lines[n:]) for n, cue in pairs)]
 
 
 def _count_repeated_lines(before: Cue, cue: Cue) -> int:
-    """With how many of the last lines of the cue before it a cue begins; after a pause, it repeats them on purpose."""
+    """Count the last lines of the cue before that a cue begins with; after a pause, it repeats them on purpose."""
     old, new = ([_plain_text(line) for line in lines] for lines in (before.lines, cue.lines))
     new_from = next((index for index, line in enumerate(cue.lines) if _INLINE.search(line)), len(new))
     most = next((n for n in range(min(len(old), new_from), 0, -1) if old[-n:] == new[:n]), 0)
-    follows = cue.start <= before.end + BLINK
-    return most if follows or most < len(new) else 0
+    return most if cue.start <= before.end + BLINK or most < len(new) else 0
 
 
 def _vtt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
@@ -117,7 +114,7 @@ def _vtt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
 
 
 def _srt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
-    """A cue goes from its timing to the next one; a number right before that belongs there, empty lines are no text."""
+    """Split SRT lines into cues; the number right before a timing belongs to that cue."""
     timings = [number for number, line in enumerate(lines) if "-->" in line]
     for number, line in enumerate(lines[: timings[0]], start=1):
         if line.strip() and not line.strip().isdecimal():
@@ -129,7 +126,7 @@ def _srt_cues(lines: Sequence[str], file: Source) -> Iterator[Cue]:
 
 
 def _parse_cue(lines: Sequence[str], number: int, following: int, pattern: re.Pattern[str], file: Source) -> Cue:
-    """The cue that begins with the line of this number, from 0."""
+    """Parse the cue whose timing is the line of this number, from 0."""
     match, where = pattern.fullmatch(lines[number]), file.row(number + 1)
     if match is None:
         hint = "write times such as 00:00:05.000 --> 00:00:07.500"
@@ -141,28 +138,25 @@ def _parse_cue(lines: Sequence[str], number: int, following: int, pattern: re.Pa
 
 
 def _plain_text(text: str) -> str:
-    """Text without tags, with entities resolved and every space a single one."""
+    """Remove tags, resolve entities and collapse spaces."""
     return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
 LANGUAGE = "en"  # of the captions of a video that has them in several languages and none without a language in its name
-
 CAPTION_SUFFIXES = (".vtt", ".vtt.gz", ".srt", ".srt.gz")
 
 
 def caption_files(path: str | Path) -> dict[str, Source]:
     """The caption files (`.vtt`, `.srt`, maybe with `.gz`) of a folder, or one file whatever its suffix, by name."""
-    source = Source.at(path)
-    if not source.is_folder:
-        return {source.stem: source}
     files: dict[str, Source] = {}
-    for file in (file for file in source.files if file.path.name.lower().endswith(CAPTION_SUFFIXES)):
-        if file.stem in files:
+    source = Source.at(path)
+    for file in source.files_or_self:
+        if source.is_folder and not file.path.name.lower().endswith(CAPTION_SUFFIXES):
+            continue
+        if files.setdefault(file.stem, file) is not file:
             what = f"is the second caption file of {short_repr(file.stem)}, beside {files[file.stem].path.name}"
             raise InputError(what, where=file.path, hint="keep one of them")
-        files[file.stem] = file
-    if not files:
-        raise InputError("the folder holds no captions", where=path, hint="give a folder of .vtt or .srt files")
+    require(files, "the folder holds no captions", where=path, hint="give a folder of .vtt or .srt files")
     return files
 
 
@@ -193,8 +187,9 @@ def name_finder(names: Iterable[str], language: str | None = None) -> Callable[[
             return None
         best, *others = sorted(matches[video])
         for other in others:
-            same_kind, same_name = other.kind == best.kind, other.name == best.name
-            if same_kind and not same_name and (other.base != best.base or best.rank == _OTHER_VARIANT):
+            if other.kind != best.kind or other.name == best.name:
+                continue
+            if other.base != best.base or best.rank == _OTHER_VARIANT:
                 what = f"video {short_repr(video)} could be {short_repr(best.name)} or {short_repr(other.name)}"
                 raise InputError(what, hint="keep one of them, or name it exactly as the video")
         return best.name
@@ -217,7 +212,7 @@ class _NameMatch(NamedTuple):
 
 
 def _name_matches(name: str, language: str | None) -> Iterator[tuple[str, _NameMatch]]:
-    """Every id that a video could have to which this name belongs."""
+    """Yield every video id that this name could belong to."""
     for cut in [*(dot.start() for dot in re.finditer(r"\.", name)), len(name)]:
         base, variants = name[:cut], name[cut + 1 :].split(".") if cut < len(name) else []
         rank = _language_rank(variants, language)
@@ -231,7 +226,7 @@ def _name_matches(name: str, language: str | None) -> Iterator[tuple[str, _NameM
 
 
 def _language_rank(variants: Sequence[str], language: str | None) -> int:
-    """The wanted language first, then a name without variants, then English, then anything."""
+    """Rank the wanted language first, then a name without variants, then English, then anything."""
     begins = [f"{variant.lower()}-" for variant in variants]
     if language and any(begin.startswith(f"{language.lower()}-") for begin in begins):
         return 0

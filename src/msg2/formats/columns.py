@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Literal
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.text import join_names, short_repr
 
 COLUMNS_HINT = 'say which is which: --columns "video=…,step=…", of an event log "case=…,activity=…,time=…"'
@@ -55,8 +55,7 @@ class TableKind:
         matched: dict[str, str] = {}
         guesses = []
         for role, names in self.names.items():
-            wanted = chosen.get(role, role)
-            if not wanted:
+            if not (wanted := chosen.get(role, role)):
                 continue
             fitting = [column for column in header if column == wanted]
             if not fitting:
@@ -119,8 +118,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
         if role not in {*STEPS.names, *EVENTS.names} or "=" not in text:
             hint = "write video=…,step=…,start=…,end=… for a table of steps, case=…,activity=…,time=…,end=… for a log"
             raise InputError(f"columns is {short_repr(text)}, {short_repr(role)} is no column that is used", hint=hint)
-    if len(chosen) < len(pairs):
-        raise InputError(f"columns is {short_repr(text)}, something is there twice")
+    require(len(chosen) >= len(pairs), f"columns is {short_repr(text)}, something is there twice")
     if not any(chosen.keys() <= set(kind.names) for kind in (STEPS, EVENTS)):
         hint = "video and step are columns of a table of steps, case and activity of an event log: give one kind"
         raise InputError(f"columns is {short_repr(text)}, which mixes two kinds of tables", hint=hint)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 import numpy as np
 
-from msg2.errors import InputError, errors_at, optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency, require
 from msg2.formats import event_log, step_table
 from msg2.formats.columns import EVENTS, STEPS
 from msg2.formats.reading import Reader, ReadNotes, ReadOptions, apply_options, choose_task
 from msg2.formats.registry import find_reader, read_all
 from msg2.formats.source import Source
 from msg2.formats.step_table import make_tasks, read_labels, table_cells
-from msg2.formats.tables import Column, Columns, Table, Wanted, arrow_column, code_column
+from msg2.formats.tables import Column, Table, arrow_column, code_column
 from msg2.parallel import ENGINES, WorkerDied
 from msg2.progress import LOGGER, Progress, collect_logs, no_progress
 from msg2.sequences import RepeatedVideoError, Sequences
@@ -127,8 +127,7 @@ def to_tasks_with_repeats(data: Demonstrations) -> list[Task]:
 
 def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list[Task]:
     if isinstance(data, str | PathLike):
-        if data == "":
-            raise InputError("the path is empty", hint="name a file or folder")
+        require(data != "", "the path is empty", hint="name a file or folder")
         return read_all(Path(data), **options)
     if isinstance(data, Task):
         if options:
@@ -137,9 +136,8 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
     is_frame = not isinstance(data, list) and (is_pandas(data) or isinstance(data, ArrowTable))
     known = ["repeats", "overlap", *["columns"] * is_frame]
     for name in options:
-        if name not in known:
-            hint = f"there are: {', '.join(known)}; a file may have others"
-            raise InputError(f"{name} is no option for data of type {type(data).__name__}", hint=hint)
+        hint = f"there are: {', '.join(known)}; a file may have others"
+        require(name in known, f"{name} is no option for data of type {type(data).__name__}", hint=hint)
     chosen = ReadOptions(**options)
     if is_frame:
         return _read_frame(data, task, DEFAULT_NAME, chosen)
@@ -152,8 +150,7 @@ def _read_tasks(data: object, task: str | None, options: dict[str, Any]) -> list
     videos = _to_videos(data, chosen.repeats)
     if chosen.overlap == "start":
         videos = [video.order_by_start() for video in videos]
-    steps = {segment.step for video in videos for segment in video.segments}
-    if not steps:
+    if not (steps := {segment.step for video in videos for segment in video.segments}):
         what = "the data holds no step" if videos else "the data is empty, it holds no video"
         raise InputError(what, hint=_EXAMPLE)
     return [Task(DEFAULT_NAME if task is None else task, steps, videos)]
@@ -245,8 +242,7 @@ def _read_frame(frame: object, task: str | None, default: str | None, options: R
         raise InputError("the column 'task' is missing", where=_FRAME.path, hint=hint)
     notes = ReadNotes()
     labels = read_labels(table, mapping, name or "", None, notes)
-    if not len(labels.step):
-        raise InputError("has no rows", where=_FRAME.path, hint="give one row per labelled step")
+    require(len(labels.step), "has no rows", where=_FRAME.path, hint="give one row per labelled step")
     notes.log(_FRAME.path)
     tasks = sorted((apply_options(own, options) for own in make_tasks([(_FRAME, labels)])), key=lambda own: own.name)
     return tasks if task is None else [choose_task(tasks, task, _FRAME.path)]
@@ -269,7 +265,8 @@ def _open_frame(frame: Any) -> Table:
     else:
         raise InputError(f"is a {type(frame).__name__}, not a pandas.DataFrame or another table", where=_FRAME.path)
 
-    def read_column(column: Any) -> Column:
+    def read_column(name: str) -> Column:
+        column = columns[header.index(name)]
         if isinstance(column, pyarrow.ChunkedArray):
             return arrow_column(column)
         with suppress(pyarrow.ArrowException, TypeError):
@@ -278,10 +275,7 @@ def _open_frame(frame: Any) -> Table:
                 return arrow_column(values)
         return code_column(np.ma.array(np.asarray(column, dtype=object), mask=np.asarray(column.isna())))
 
-    def read(wanted: Wanted) -> Columns:
-        return {name: read_column(columns[header.index(name)]) for name in wanted}
-
-    return Table(_FRAME, tuple(header), read, str(_FRAME.path))
+    return Table(_FRAME, tuple(header), lambda wanted: {name: read_column(name) for name in wanted}, str(_FRAME.path))
 
 
 def to_dataframe(tasks: Task | Iterable[Task]) -> pandas.DataFrame:
@@ -335,8 +329,7 @@ def read_sequences(
     """
     chosen, source = ReadOptions(**options), Source.of_data(path)
     reader = find_reader(source, chosen.columns)
-    files = _find_parts(source, reader, chosen.columns)
-    if len(files) > 1:
+    if len(files := _find_parts(source, reader, chosen.columns)) > 1:
         try:
             results = ENGINES[engine](partial(_read_part, folder=source.path, options=chosen), files, jobs)
             return _join_parts(source, len(files), results, progress)
@@ -390,5 +383,4 @@ def _read_part(path: Path, folder: Path, options: ReadOptions) -> _Part:
     reader = find_reader(part, options.columns)
     with collect_logs() as logs, errors_at(path):
         result = reader.read(part, options)
-    own = [Sequences.from_task(apply_options(task, options)) for task in result.tasks]
-    return own, result.notes, logs.messages
+    return [Sequences.from_task(apply_options(task, options)) for task in result.tasks], result.notes, logs.messages

@@ -7,7 +7,6 @@ of neighbouring frames with the same tag or shape is. The files number frames bu
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import PurePosixPath
-from typing import TypeAlias
 from xml.etree.ElementTree import Element
 
 from msg2.errors import InputError
@@ -18,8 +17,6 @@ from msg2.task import Step
 from msg2.text import short_repr
 
 _SHAPES = {"box", "polygon", "polyline", "points", "ellipse", "cuboid", "mask", "skeleton"}
-_CvatFrames: TypeAlias = list[tuple[int, bool]]
-"""The numbers of the frames on which a label is noted, and whether it is visible there."""
 
 
 def _read(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
@@ -28,8 +25,8 @@ def _read(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
         hint = "say how many frames of the videos make a second: --fps 30"
         raise InputError("counts in frames, and does not say how long they are", where=file.path, hint=hint)
     meta = Element("meta")  # describes a task, a job, or the tasks of a project
-    tracks: dict[tuple[str, str, Step], _CvatFrames] = {}
-    """(video, track, step) -> its frames; the track is empty for labels of images."""
+    tracks: dict[tuple[str, str, Step], list[tuple[int, bool]]] = {}
+    """(video, track, step) -> its frames, and whether it is visible there; the track is empty for labels of images."""
 
     def add(element: Element) -> None:
         if element.tag == "meta":
@@ -61,21 +58,18 @@ def _read(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
 
 
 def _exports(source: Source) -> list[Source]:
-    """Exports unpack to a folder with this file and images: a folder of such folders is fine."""
+    """Find the exports: each unpacks to a folder with one XML file and images, and a folder may hold many of these."""
     inside = (*source.files, *(file for folder in source.folders for file in folder.files))
     files = [file for file in inside if file.path.suffix.lower() in (".xml", ".gz")] if source.is_folder else [source]
     return [file for file in files if root_name(file) == "annotations" and b"<meta>" in file.head]
 
 
-def _spans(frames: _CvatFrames, frame_step: int, only_key_frames: bool) -> Iterator[tuple[int, int]]:
-    """First frame and the one after the last, of every run of frames in which the label is visible.
-
-    A track may leave out the frames between its key frames; images that lack a label end its run.
-    """
+def _spans(frames: list[tuple[int, bool]], frame_step: int, only_key_frames: bool) -> Iterator[tuple[int, int]]:
+    """Yield the first frame and the one after the last of every run of frames in which the label is visible."""
     start: int | None = None
     last = 0
     for number, visible in sorted(frames, key=itemgetter(0)):
-        gap = not only_key_frames and number > last + frame_step
+        gap = not only_key_frames and number > last + frame_step  # a track may leave frames out, images may not
         if start is not None and (gap or not visible):
             yield start, last + frame_step if gap else number
             start = None

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.files import file_sha256, write_whole
 from msg2.formats.archives import extract_zip
 from msg2.progress import Progress, no_progress
@@ -67,9 +67,8 @@ def find_dataset(name: str) -> PublicDataset:
 
 def download_dataset(dataset: PublicDataset, folder: Path, progress: Progress = no_progress) -> Path:
     """Download what is not there yet of a public dataset, and check all of it."""
-    if not dataset.files:
-        hint = f"put what you get into {folder}, and give it to msg2 from there"
-        raise InputError(f"{dataset.title} has to be fetched by hand", where=dataset.home, hint=hint)
+    hint = f"put what you get into {folder}, and give it to msg2 from there"
+    require(dataset.files, f"{dataset.title} has to be fetched by hand", where=dataset.home, hint=hint)
     path = folder / RECORD
     try:
         record = DownloadRecord.model_validate_json(path.read_bytes()) if path.exists() else DownloadRecord()

@@ -1,12 +1,9 @@
 """ELAN annotations: an `.eaf` file (EAF 3.0) per video, or tab-delimited text.
 
 Steps are on the tiers of the linguistic type `step`, as msg2 writes them, else on the only tier with annotations, or on
-the one that is asked for; where a tier has a vocabulary, all of its words are steps. Boundaries without a time lie
-evenly between those that are known, as ELAN draws them.
-
-ELAN allows no overlap within a tier and knows whole milliseconds only. So labels of another source, or that overlap,
-are written to tiers of their own. Where the labels are from an ELAN document, all that it holds is kept, and only the
-labels that its tiers of steps lack are added.
+the one you name; all words in the vocabulary of such a tier are steps. Boundaries without a time lie evenly between
+those that have one, as ELAN draws them. When msg2 writes labels, those of another source and those that overlap get
+tiers of their own. A document that the labels come from is kept, and only gains the labels that it lacks.
 """
 
 import math
@@ -14,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import count, islice, pairwise
+from itertools import chain, count, islice, pairwise
 from pathlib import Path, PureWindowsPath
 from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
@@ -22,7 +19,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.files import safe_names
 from msg2.formats.reading import LabelCollector, ReadOptions, WriteOptions, file_reader, files_where, timed_segment
 from msg2.formats.source import Source
@@ -99,11 +96,9 @@ class EafDocument:
             for annotation in _annotations(tier) if name in annotators else ():
                 id, value = annotation.get("ANNOTATION_ID", ""), annotation.findtext("ANNOTATION_VALUE", "")
                 where = f"{self.file.path}, annotation {id}"
-                if not value:
-                    raise InputError("is empty", where=where, hint="its value is the name of the step")
-                if id not in spans:
-                    hint = "give its boundaries a time in ELAN"
-                    raise InputError("has no times, and neither has what it refers to", where=where, hint=hint)
+                require(value, "is empty", where=where, hint="its value is the name of the step")
+                hint = "give its boundaries a time in ELAN"
+                require(id in spans, "has no times, and neither has what it refers to", where=where, hint=hint)
                 yield timed_segment(value, *spans[id], where, annotators[name])
 
     def _spans(self) -> dict[str, tuple[float, float]]:
@@ -126,15 +121,14 @@ class EafDocument:
         return spans
 
     def _interpolate(self, slots: Sequence[str]) -> dict[str, float]:
-        """Slot -> its time; those without one lie evenly between the others, neighbours share a boundary."""
+        """Find the time of each slot; those without one lie evenly between the others, neighbours share a boundary."""
         if missing := [slot for slot in slots if slot not in self._seconds]:
             raise InputError(f"the time {short_repr(missing[0])} is not in <TIME_ORDER>")
-        chain = [slot for slot, after in pairwise([*slots, ""]) if slot != after]
-        times = np.array([self._seconds[slot] for slot in chain])
-        known = np.flatnonzero(~np.isnan(times))
-        if len(known):
-            times = np.interp(np.arange(len(chain)), known, times[known], left=np.nan, right=np.nan)
-        return dict(zip(chain, times.tolist(), strict=True))
+        boundaries = [slot for slot, after in pairwise([*slots, ""]) if slot != after]
+        times = np.array([self._seconds[slot] for slot in boundaries])
+        if len(known := np.flatnonzero(~np.isnan(times))):
+            times = np.interp(np.arange(len(times)), known, times[known], left=np.nan, right=np.nan)
+        return dict(zip(boundaries, times.tolist(), strict=True))
 
 
 def _annotations(tier: Element) -> list[Element]:
@@ -144,7 +138,15 @@ def _annotations(tier: Element) -> list[Element]:
 def _read(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
     document = EafDocument(file)
     task, video = document.names
-    annotators = _tier_annotators(document, options)
+    annotators = _marked_tiers(document) if options.tier is None else {}
+    if not annotators:
+        tiers = {tier.get("TIER_ID", ""): tier for tier in document.tiers}
+        steps = {
+            name: {annotation.findtext("ANNOTATION_VALUE", "") for annotation in _annotations(tier)}
+            for name, tier in tiers.items()
+        }
+        chosen = _choose_tiers(steps, options)
+        annotators = {name: tiers[name].get("ANNOTATOR") or annotator for name, annotator in chosen.items()}
     labels.video(file, video, task).extend(document.segments(annotators))
     types = {tier.get("LINGUISTIC_TYPE_REF", "") for tier in document.tiers if tier.get("TIER_ID") in annotators}
     labels.steps[task] |= document.words(types)
@@ -154,19 +156,6 @@ def _documents(source: Source) -> list[Source]:
     """The documents in a folder or its folders."""
     nested = (file for folder in source.folders for file in folder.files if file.path.suffix.lower() == ".eaf")
     return [file for file in (*source.files_or_self, *nested) if root_name(file) == "ANNOTATION_DOCUMENT"]
-
-
-def _tier_annotators(document: EafDocument, options: ReadOptions) -> dict[str, str | None]:
-    """The tiers with the steps, each with its annotator."""
-    if options.tier is None and (marked := _marked_tiers(document)):
-        return marked
-    tiers = {tier.get("TIER_ID", ""): tier for tier in document.tiers}
-    steps = {
-        name: {annotation.findtext("ANNOTATION_VALUE", "") for annotation in _annotations(tier)}
-        for name, tier in tiers.items()
-    }
-    chosen = _choose_tiers(steps, options)
-    return {name: tiers[name].get("ANNOTATOR") or annotator for name, annotator in chosen.items()}
 
 
 def _marked_tiers(document: EafDocument) -> dict[str, str | None]:
@@ -180,11 +169,9 @@ def _choose_tiers(steps: Mapping[str, set[Step]], options: ReadOptions) -> dict[
     if options.tier is not None:
         if options.tier in steps:
             return {options.tier: None}
-        hint = f"its tiers are: {join_names(sorted(steps))}"
-        raise InputError(f"has no tier {short_repr(options.tier)}", hint=hint)
+        raise InputError(f"has no tier {short_repr(options.tier)}", hint=f"its tiers are: {join_names(sorted(steps))}")
     filled = [name for name in steps if steps[name]]
-    if not filled:
-        raise InputError("has no annotations")
+    require(filled, "has no annotations")
     if len(filled) == 1:
         return dict.fromkeys(filled)
     shared = [name for name in filled if any(name != other and steps[name] & steps[other] for other in filled)]
@@ -276,10 +263,7 @@ def _to_milliseconds(segment: Segment) -> _TimedLabel:
 
 
 def to_elan(task: Task, video: Video, options: WriteOptions) -> str:
-    """The labels of one video as the text of an `.eaf` file, whose header names the task and the video.
-
-    Confidences have no place in the format. An instant lasts one millisecond.
-    """
+    """Write the labels of one video as the text of an `.eaf` file, which has no place for confidences."""
     tiers = _assign_tiers(task, video, options)
     root = Element("ANNOTATION_DOCUMENT", _ROOT)
     SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
@@ -296,10 +280,7 @@ def to_elan(task: Task, video: Video, options: WriteOptions) -> str:
 
 
 def _assign_tiers(task: Task, video: Video, options: WriteOptions) -> _Tiers:
-    """The tiers with the labels of a video; there is always one, so that labels can be added to it.
-
-    Each label goes to the first tier of its source that is free by its start.
-    """
+    """Put each label on the first free tier of its source; one tier is always there, for more labels."""
     lanes: dict[str | None, list[list[_TimedLabel]]] = {None: [[]]}
     for segment in video.segments:
         if not segment.is_timed:
@@ -307,8 +288,7 @@ def _assign_tiers(task: Task, video: Video, options: WriteOptions) -> _Tiers:
             raise InputError(what, hint="write a table: .csv, .tsv, .jsonl or .parquet")
         label = _to_milliseconds(segment)
         own = lanes.setdefault(segment.source, [[]])
-        free = next((lane for lane in own if not lane or lane[-1][1] <= label[0]), None)
-        if free is None:
+        if (free := next((lane for lane in own if not lane or lane[-1][1] <= label[0]), None)) is None:
             own.append(free := [])
         free.append(label)
     for text in (options.media_url(video.id), task.name, video.id, *filter(None, lanes), *task.steps):
@@ -373,9 +353,9 @@ def _child(root: Element, name: str, position: int) -> Element:
 
 
 def _unused(name: str, taken: set[str | None]) -> str:
-    """A name like this one that is not taken."""
-    others = (f"{name} {number}" for number in count(2))
-    return name if name not in taken else next(other for other in others if other not in taken)
+    """Find a name like this one that is not taken."""
+    candidates = chain([name], (f"{name} {number}" for number in count(2)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def _insert(root: Element, element: Element) -> None:
@@ -385,7 +365,7 @@ def _insert(root: Element, element: Element) -> None:
 
 
 def _extend(document: EafDocument, task: Task, video: Video, options: WriteOptions) -> bytes:
-    """A document with the labels that its tiers of steps lack."""
+    """Add to a document the labels that its tiers of steps lack."""
     there = Counter(map(_to_milliseconds, document.segments(_marked_tiers(document))))
     lacking = []
     for segment in video.segments:
@@ -440,4 +420,3 @@ def _file_names(ids: Sequence[str]) -> list[str]:
 
 
 WRITERS = {".eaf": _write_elan}
-"""Suffix -> what writes it."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats import tables
 from msg2.formats.columns import EVENTS, ColumnMapping, TableKind
 from msg2.formats.reading import INSTANTS, Reader, ReadNotes, ReadOptions, ReadResult, files_where, task_of_file
@@ -64,10 +64,8 @@ def _read_tables(source: Source, options: ReadOptions) -> ReadResult:
     for file in find_logs(source, kind) or source.files_or_self:
         table = tables.open_table(file, kind.fits)
         task = task_of_file(file, source)
-        mapping = kind.match(table.header, table.where)
-        labels, unsorted[file.path.name] = _read_log(table, mapping, task, notes)
-        if not len(labels.video.values):
-            raise InputError("has no rows below its header", where=file.path, hint="add one row per event")
+        labels, unsorted[file.path.name] = _read_log(table, kind.match(table.header, table.where), task, notes)
+        require(len(labels.video.values), "has no rows below its header", where=file.path, hint="add one row per event")
         others, is_timed = parts.setdefault(task, []), labels.start is not None
         if others and (others[0].start is not None) != is_timed:
             here, before = ("times", "none") if is_timed else ("no times", "some")
@@ -117,8 +115,7 @@ def _to_labels(columns: Columns, task: str, day_first: bool | None) -> tuple[Lab
         words = [str(word).casefold() for word in transitions.values]
         done = np.array([word not in _BEFORE_OR_INSTEAD for word in words], np.bool_)[transitions.code]
         phase = np.array([_PHASES.get(word, _OTHER) for word in words], np.int8)[transitions.code][done]
-        skipped = Counter(map(str, transitions[~done].cells()))
-        if skipped:
+        if skipped := Counter(map(str, transitions[~done].cells())):
             case = CodedColumn(case.values, case.code[done])
             columns = {role: column[done] for role, column in columns.items()}
     step = read_names("activity", columns["activity"])
@@ -141,12 +138,10 @@ def _moments(columns: Columns, day_first: bool | None) -> tuple[Times, Times, ND
     end, time, start = (moments.get(role, nothing) for role in _TIMES)
     happened = np.where(np.isnat(end), np.where(np.isnat(time), start, time), end)
     began = np.where(np.isnat(start), np.where(np.isnat(end), _NO_TIME, time), start)
-    if np.isnat(happened).any():
-        raise InputError("the event has no time", hint="give every event a time, or none")
+    require(not np.isnat(happened).any(), "the event has no time", hint="give every event a time, or none")
     has_begun = ~np.isnat(began)
     began = np.where(has_begun, began, happened)
-    if (began > happened).any():
-        raise InputError("the event starts after its end")
+    require(not (began > happened).any(), "the event starts after its end")
     return began.astype(np.int64), happened.astype(np.int64), has_begun
 
 
@@ -160,10 +155,7 @@ def _parse_times(column: Column, parser: TimestampParser) -> NDArray[np.datetime
 
 
 def _pair_events(labels: LabelArrays, phase: NDArray[np.int8], instances: Column | None) -> LabelArrays:
-    """The labels with each completion and its start as one; what has no partner is an instant.
-
-    A completion ends the first start of the same step (and instance) of its case that is still open.
-    """
+    """Join each completion with the first open start of the same step and instance; the others stay instants."""
     times = np.arange(len(labels.step)) if labels.end is None else labels.end
     start = times.copy() if labels.start is None else labels.start.copy()
     which = labels.video.code * np.int64(len(labels.step.values)) + labels.step.code
@@ -196,12 +188,10 @@ def _read_xes(source: Source, options: ReadOptions) -> ReadResult:
     unsorted, notes = {}, ReadNotes()
     for file in _xes_logs(source):
         log = _XesLog(file)
-        if not log.traces:
-            raise InputError("the log has no traces", where=file.path)
+        require(log.traces, "the log has no traces", where=file.path)
         ((name, times),) = Counter(log.traces).most_common(1)
-        if times > 1:
-            hint = "give every trace a name of its own"
-            raise InputError(f"the trace {short_repr(name)} is there twice", where=file.path, hint=hint)
+        hint = "give every trace a name of its own"
+        require(times <= 1, f"the trace {short_repr(name)} is there twice", where=file.path, hint=hint)
         task = file.stem if name_fault(log.name) else log.name
         if task in tasks:
             raise InputError(f"two logs are called {short_repr(task)}", where=source.path, hint="read them one by one")

@@ -45,8 +45,7 @@ def read_sheets(archive: ZipEntry) -> Iterator[tuple[str, list[tuple[int, list[s
     try:
         workbook = python_calamine.CalamineWorkbook.from_filelike(copy)
         for name in workbook.sheet_names:
-            content = parts.get(paths.get(name, ""), b"")
-            if not content:  # a sheet may also be a chart
+            if not (content := parts.get(paths.get(name, ""), b"")):  # a sheet may also be a chart
                 continue
             _check_size(content, archive.shown)
             short = set(_cells_without_seconds(content, parts.get("xl/styles.xml", b"")))
@@ -80,8 +79,7 @@ def _cells_without_seconds(content: bytes, styles: bytes) -> Iterator[tuple[int,
         if "h" in shown and not {"s", "d", "y"} & set(shown):
             formats.add(format.get("numFmtId", ""))
     used = re.sub(rb"(?s).*<(?:\w+:)?cellXfs\b", b"", styles)
-    short = {str(number) for number, xf in enumerate(_attributes("xf", used)) if xf.get("numFmtId") in formats}
-    if short:
+    if short := {str(number) for number, xf in enumerate(_attributes("xf", used)) if xf.get("numFmtId") in formats}:
         yield from (_position(cell.get("r", "")) for cell in _attributes("c", content) if cell.get("s") in short)
 
 
@@ -115,6 +113,5 @@ def _to_text(cell: object, is_short: bool) -> str:
     if not isinstance(cell, timedelta):
         return str(cell)
     minutes, rest = divmod(round(cell / timedelta(milliseconds=1)), 60_000)
-    clock = f"{minutes // 60}:{minutes % 60:02}"
     seconds = f":{rest // 1000:02}" + (f".{rest % 1000:03}" if rest % 1000 else "")
-    return clock if is_short else clock + seconds
+    return f"{minutes // 60}:{minutes % 60:02}{'' if is_short else seconds}"

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import NonNegativeInt, StringConstraints
 
-from msg2.errors import InputError, errors_at, optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency, require
 from msg2.files import file_sha256, safe_names, write_whole
 from msg2.formats.captions import name_finder
 from msg2.formats.source import Source
@@ -55,19 +55,16 @@ class VideoFeatures:
     def __post_init__(self) -> None:
         for name, kind in DTYPES.items():
             array = np.ascontiguousarray(getattr(self, name), dtype=kind)
-            if not np.isfinite(array).all():
-                raise InputError(f"{name} holds a value that is not a number")
+            require(np.isfinite(array).all(), f"{name} holds a value that is not a number")
             object.__setattr__(self, name, array)
         for what, columns in (("frame", ()), ("sentence", (2,))):
             times, vectors = getattr(self, f"{what}_times"), getattr(self, f"{what}s")
             if vectors.ndim != 2 or times.shape != (len(vectors), *columns):
                 raise InputError(f"{what}s of shape {vectors.shape} do not fit times of shape {times.shape}")
-            if (np.diff(np.atleast_2d(times.T)[0]) < 0).any():
-                raise InputError(f"{what}_times is not in ascending order")
+            require(not (np.diff(np.atleast_2d(times.T)[0]) < 0).any(), f"{what}_times is not in ascending order")
         if self.texts and len(self.texts) != len(self.sentences):
             raise InputError(f"{len(self.sentences)} sentences have {len(self.texts)} texts")
-        if (self.sentence_times[:, 1] < self.sentence_times[:, 0]).any():
-            raise InputError("a sentence ends before it starts")
+        require(not (self.sentence_times[:, 1] < self.sentence_times[:, 0]).any(), "a sentence ends before it starts")
 
 
 MANIFEST_NAME = "manifest.json"
@@ -166,10 +163,7 @@ class FeatureStore:
     """(task, video) -> where its features are; sorted by task and video, those without task first."""
 
     def features(self, task: str, video: str) -> VideoFeatures | None:
-        """Read the features of a video that are kept for this task, else those for any task; None if there are none.
-
-        A video that is kept for any task may have the name of its caption file, see `msg2.formats.captions`.
-        """
+        """Read the features of a video, those for this task or else for any task (by the name of its captions)."""
         if (task, video) in self.entries:
             return self.read((task, video))
         with errors_at(self.folder):
@@ -185,8 +179,7 @@ class FeatureStore:
         entry, encoders = self.entries[key], self.encoders
         path, safetensors = self.folder / entry.file, _safetensors()
         with errors_at(path, hint="make the features again"):
-            if file_sha256(path) != entry.sha256:
-                raise InputError("is not the file that was written (another sha256)")
+            require(file_sha256(path) == entry.sha256, "is not the file that was written (another sha256)")
             try:
                 with safetensors.safe_open(path, "numpy") as file:
                     arrays: dict[str, np.ndarray] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -202,8 +195,7 @@ class FeatureStore:
             for name, array in arrays.items():
                 actual = f"{array.dtype} of shape {array.shape}"
                 wanted = f"{DTYPES[name]} of shape {shapes[name]}"
-                if actual != wanted:
-                    raise InputError(f"{name} is {actual}, not {wanted}")
+                require(actual == wanted, f"{name} is {actual}, not {wanted}")
             return VideoFeatures(**arrays, texts=from_json(tuple[str, ...], metadata.get("texts", "[]"), "texts"))
 
     def is_intact(self, key: VideoKey) -> bool:
@@ -230,8 +222,7 @@ def write_store(folder: str | Path, entries: Mapping[VideoKey, VideoFeatures], e
         open_store(folder)  # what is not a store of ours is not written over
     for key, features in entries.items():
         for name, width in (("frames", encoders.frame_width), ("sentences", encoders.sentence_width)):
-            actual = getattr(features, name).shape[1]
-            if actual != width:
+            if (actual := getattr(features, name).shape[1]) != width:
                 what = f"the {name} of video {short_repr(key[1])} are {actual} wide, those of the store are {width}"
                 raise InputError(what, hint="make all features of a store with the same encoders")
     written = [write_features(folder, key, features) for key, features in entries.items()]
@@ -254,10 +245,7 @@ _OWN_FILES = re.compile(r"[a-z0-9-]+-[0-9a-f]{16}\.safetensors")  # names of the
 
 
 def write_manifest(folder: Path, encoders: Encoders, entries: Iterable[StoreEntry]) -> FeatureStore:
-    """Make these entries the store, and remove all other files of a store, also what interrupted runs have left.
-
-    The text of the manifest is the same for the same content, whatever the order it came in.
-    """
+    """Make these entries the store, in any order, and remove its other files, also those of interrupted runs."""
     store = FeatureStore(folder, encoders, _sort_entries(entries))
     encoder = asdict(encoders)
     about = {name: dict(sorted(encoder.pop(name).items())) for name in ("versions", "settings")}

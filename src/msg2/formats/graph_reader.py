@@ -1,12 +1,9 @@
 """Graph files: our own and CaptainCook4D task graphs, which serve as truth, are read; GraphML and PDDL are written.
 
-GraphML has steps and operators as nodes, for networkx, Gephi, yEd, Cytoscape; `exclusive` are the groups as JSON, lists
-of node ids, because GraphML knows no lists. What no node, edge or group of the graph says is left out: without `kind`,
-all edges say "needs". So everything but the evidence and the method can be read back.
-
-PDDL is for planners: a domain with one action per step, and the problem that goes with it. Order and exclusive groups
-are predicates of their own, (not-done-x), which doing x takes away: so plain STRIPS planners read them too, and only a
-`not` in a precondition asks for more.
+In GraphML, steps and operators are nodes, and `exclusive` is JSON, because GraphML knows no lists. Attributes that no
+part of the graph needs are left out: without `kind`, all edges mean "needs". Everything but the evidence and the method
+can be read back. In PDDL, each step is an action. Doing x makes (not-done-x) false, which order and exclusive groups
+require, so plain STRIPS planners can read it; only a `not` in a precondition asks for more.
 """
 
 import json
@@ -16,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, count
 from pathlib import Path
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.formats.json_files import JsonItem, member, member_items
 from msg2.formats.source import Source
 from msg2.graph import END, START, Formula, SubtaskGraph, all_of
@@ -40,16 +37,14 @@ def read_graph(path: str | Path) -> SubtaskGraph:
     boil
     """
     source = Source.at(path)
-    if source.is_folder:
-        raise InputError("is a folder, not a graph file", where=path, hint="name one of the files in it")
+    require(not source.is_folder, "is a folder, not a graph file", where=path, hint="name one of the files in it")
     if not source.kind.startswith("JSON"):
         # Where the file is no text at all, reading a line of it raises the error that says so.
         next(source.lines(), None)
         hint = "msg2 infer makes one of data"
         raise InputError("is not a graph file, which is one JSON object", where=path, hint=hint)
     document = source.whole_document
-    if has_level(document, MAX_DEPTH):
-        raise InputError(f"is nested more than {MAX_DEPTH} levels deep", where=path)
+    require(not has_level(document, MAX_DEPTH), f"is nested more than {MAX_DEPTH} levels deep", where=path)
     if is_task_graph(document):
         return _parse_task_graph(document, source)
     try:
@@ -146,14 +141,10 @@ def to_pddl(graph: SubtaskGraph) -> str:
 
 
 def to_pddl_problem(graph: SubtaskGraph) -> str:
-    """The problem that goes with the domain: nothing is done yet, and what a run must do is to be done.
-
-    The goal leaves out what others in it need anyway. A graph without optional steps and exclusive groups leaves it to
-    the planner which branch of an "any" is done.
-    """
+    """Write the problem that goes with the domain; its goal leaves out what other steps of the goal need anyway."""
     names = pddl_identifiers(graph.steps)
     needs = graph.necessary
-    if not graph.optional and not graph.exclusive:
+    if not graph.optional and not graph.exclusive:  # the planner chooses the branch of an "any"
         needs = {step: graph.parents(step) for step in graph.steps}
     needed = frozenset().union(*(needs[step] for step in graph.required))
     goal = [f"(done-{names[step]})" for step in graph.steps if step in graph.required - needed]

@@ -103,8 +103,7 @@ def _segments(item: JsonItem, options: ReadOptions, where: str, others: Counter[
         # Labels may be on sound, but also on words, which are counted by characters, or on boxes.
         is_text = {"text", "startOffset"} & value.keys() or "text" in item.get("data", item)
         kinds = ("timelinelabels", "timeserieslabels", *(["labels"] if "start" in value and not is_text else []))
-        names = next((value[kind] for kind in kinds if isinstance(value.get(kind), list)), None)
-        if names is None:
+        if (names := next((value[kind] for kind in kinds if isinstance(value.get(kind), list)), None)) is None:
             others[str(result.get("type"))] += 1
             continue
         if "ranges" in value:
@@ -174,11 +173,7 @@ def _frame_rate(item: JsonItem, results: list[JsonItem]) -> float | None:
 
 
 def to_label_studio(tasks: Iterable[Task], options: WriteOptions) -> str:
-    """The labels of tasks as JSON for Label Studio's import.
-
-    `data` has the URL of the `video`, its `id`, the name of the `task` and, where it is stated, the `fps`. A label's
-    `score` is its confidence, its `meta` text the source.
-    """
+    """Write the labels of tasks as JSON for Label Studio's import; a label's `meta` text is its source."""
     rate: JsonItem = {} if options.fps is None else {"fps": options.fps}
     imported: list[JsonItem] = [
         {
@@ -227,5 +222,4 @@ def _write(tasks: Sequence[Task], path: Path, options: WriteOptions) -> dict[Pat
 
 
 WRITERS = {".label-studio.json": _write}
-"""Suffix -> what writes it."""
 READER = file_reader("a Label Studio export (JSON, CSV)", files_where(_is_export), _read, single=True)

@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Sequence
 from typing import IO, Any
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.formats.archives import UnpackingBudget
-from msg2.formats.reading import Reader, ReadOptions, ReadResult, timed_segment
+from msg2.formats.reading import Reader, ReadResult, timed_segment
 from msg2.formats.source import Source
 from msg2.task import Segment, Sentence, Task, Video
 from msg2.text import short_repr
@@ -48,8 +48,7 @@ def _read_task(file: Source) -> Task:
     videos = []
     for number, (video, rows) in enumerate(zip(ids, times, strict=True), start=1):
         at = f"{file.path}, key_steps_time{{{number}}}"
-        if len(rows) != len(grammar):
-            raise InputError(f"has {len(rows)} key-steps, the grammar has {len(grammar)}", where=at)
+        require(len(rows) == len(grammar), f"has {len(rows)} key-steps, the grammar has {len(grammar)}", where=at)
         segments: list[Segment] = []
         for k, (step, cell) in enumerate(zip(grammar, rows, strict=True), start=1):
             if cell is None or not all(map(_is_span, _cells(cell))):
@@ -102,11 +101,9 @@ def _is_span(row: object) -> bool:
     return len(_cells(row)) == 2 and all(isinstance(number, int | float) for number in _cells(row))
 
 
-def _read(source: Source, options: ReadOptions) -> ReadResult:
-    return ReadResult([_read_task(file) for file in _data_files(source)], {})
-
-
-READER = Reader("ProceL (data.mat)", _data_files, _read)
+READER = Reader(
+    "ProceL (data.mat)", _data_files, lambda source, _: ReadResult([*map(_read_task, _data_files(source))], {})
+)
 
 # -- MATLAB files -----------------------------------------------------------------------------------------------
 
@@ -131,16 +128,14 @@ def read_variables(file: Source, needed: Sequence[str], others: Sequence[str] = 
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise InputError(f"takes more than {_SECONDS} seconds to read as MATLAB data", where=file.path) from None
-    if ran.returncode != 0:
-        raise InputError("is broken MATLAB data (its reader has crashed)", where=file.path)
+    require(ran.returncode == 0, "is broken MATLAB data (its reader has crashed)", where=file.path)
     answer = json.loads(ran.stdout)
     if "error" in answer:
         raise InputError(f"is broken MATLAB data ({short_repr(answer['error'])})", where=file.path)
     variables: dict[str, Any] = answer["variables"]
     for name in needed:
-        if name not in variables:
-            hint = f"its variables are: {', '.join(answer['names'])}"
-            raise InputError(f"has no variable {name!r}", where=file.path, hint=hint)
+        hint = f"its variables are: {', '.join(answer['names'])}"
+        require(name in variables, f"has no variable {name!r}", where=file.path, hint=hint)
     return variables
 
 

@@ -40,8 +40,7 @@ def to_bpmn(graph: SubtaskGraph) -> str:
     process = _Process(graph.task)
     ends = {block: _add_block(process, graph, block, before[block]) for block in blocks}
     if process.notes:
-        what = "BPMN cannot express %d of the rules: they stand in the documentation of the tasks"
-        _log.warning(what, process.notes)
+        _log.warning("BPMN cannot express %d of the rules: see the documentation of the tasks", process.notes)
     followers = {block: [other for other in blocks if block in direct[other]] for block in blocks}
     first, last = process.add("startEvent", "start"), process.add("endEvent", "end")
     split = process.add_split(first, sum(not before[block] for block in blocks))
@@ -53,11 +52,9 @@ def to_bpmn(graph: SubtaskGraph) -> str:
 
 
 def _blocks(graph: SubtaskGraph) -> tuple[list[_Block], dict[_Block, set[_Block]]]:
-    """Steps and choices, and for each all that come before it.
-
-    A token goes on even where a step was left out. So one block may come before another, through others as well, only
-    if each of its steps comes before each of the other's in every run that has both.
-    """
+    """Find the steps and choices, and for each all that come before it."""
+    # A token goes on even where a step was left out. So one block may come before another, through others as well,
+    # only if each of its steps comes before each of the other's in every run that has both.
     groups: list[_Block] = []
     for group in graph.exclusive:
         groups += [] if any(set(group) & set(other) for other in groups) else [group]

@@ -51,8 +51,7 @@ class ReadOptions:
 
 def task_of_file(file: Source, source: Source) -> str:
     """What a table without a column for the task is about: what its file is named after; parts, what the folder is."""
-    is_part = file.path != source.path and _PART.match(file.path.name)
-    return source.stem if is_part else file.stem
+    return source.stem if file.path != source.path and _PART.match(file.path.name) else file.stem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,32 +107,30 @@ class LabelCollector:
         self.steps: dict[str, set[Step]] = defaultdict(set)  # by task, those that may never occur
         self.notes = ReadNotes()
         self.timed = True  # or only the order of the labels counts, which is that of the file
-        self._segments: dict[tuple[str, str], list[Segment]] = {}
-        self._files: dict[tuple[str, str], Source] = {}
+        self._videos: dict[tuple[str, str], tuple[Source, list[Segment]]] = {}  # (task, video) -> file, segments
 
     def video(self, file: Source, video: str, task: str | None = None) -> list[Segment]:
         """The segments of a video so far, for more to be added; a video that another file has is refused."""
         key = (self.task if task is None else task, video)
-        if not all(key):
-            raise InputError("the name of the video or of the task is empty")
-        if self._files.setdefault(key, file) != file:
+        require(all(key), "the name of the video or of the task is empty")
+        own_file, segments = self._videos.setdefault(key, (file, []))
+        if own_file != file:
             what = f"the video {short_repr(video)} of task {short_repr(key[0])} is in another file as well"
-            hint = "give every video one file, or put all rows in one table"
-            raise InputError(what, where=file.path, hint=hint)
-        return self._segments.setdefault(key, [])
+            raise InputError(what, where=file.path, hint="give every video one file, or put all rows in one table")
+        return segments
 
     def result(self) -> ReadResult:
         """The tasks of all labels, and how many labels are not in time order."""
         unsorted: Counter[str] = Counter()
-        for key, segments in self._segments.items():
+        for file, segments in self._videos.values():
             late = [b for a, b in pairwise(segments) if (b.start or 0) < (a.start or 0) and a.source == b.source]
-            unsorted[self._files[key].path.name] += len(late)
+            unsorted[file.path.name] += len(late)
         return ReadResult(self.tasks(), unsorted, self.notes)
 
     def tasks(self) -> list[Task]:
         """The tasks of all labels."""
         videos: dict[str, list[Video]] = defaultdict(list)
-        for (task, video), segments in self._segments.items():
+        for (task, video), (_, segments) in self._videos.items():
             if not self.timed:
                 segments = [Segment(segment.step) for segment in segments]
             if any(s.start is not None and (s.confidence is not None or s.source is not None) for s in segments):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.files import write_together
 from msg2.formats import cvat, elan, label_studio, procel, reading, step_table
 from msg2.formats.columns import STEPS, parse_columns
@@ -118,8 +118,7 @@ def find_reader(source: Source, columns: str | None = None) -> Reader:
         if reader.can_read(sample):
             return reader
     hint = "msg2 reads: " + "; ".join(reader.description for reader in READERS)
-    if source.is_folder:
-        raise InputError("the folder holds nothing that msg2 reads", where=source.path, hint=hint)
+    require(not source.is_folder, "the folder holds nothing that msg2 reads", where=source.path, hint=hint)
     if isinstance(source.document, dict) and source.document.get("format") in (FORMAT, OLD_FORMAT):
         hint = "give the data that it was learnt from; `msg2 show`, `next`, `check`, `explain` and others take graphs"
         raise InputError("is a graph, not data", where=source.path, hint=hint)
@@ -204,8 +203,7 @@ def write(
 
 def match_suffix(path: Path) -> str:
     """The one of `WRITE_SUFFIXES` that `path` ends in; any other is refused, best before there is anything to write."""
-    suffix = next((known for known in WRITERS if path.name.lower().endswith(known)), None)
-    if suffix is None:
+    if (suffix := next((known for known in WRITERS if path.name.lower().endswith(known)), None)) is None:
         hint = f"use one of {' '.join(WRITE_SUFFIXES)}; `msg2 show` writes graphs"
         raise InputError("its suffix is no format of labels that msg2 can write", where=path, hint=hint)
     return suffix

@@ -20,14 +20,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import count, islice
 from pathlib import Path
-from typing import IO, Any, Literal, NoReturn, TypeAlias
+from typing import IO, Any, Literal, NoReturn
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.archives import JSON_VALUES_PER_ROW, BoundedGzipFile, UnpackingBudget, ZipEntry
 from msg2.formats.json_files import parse_json
 
-FileKind: TypeAlias = Literal["text", "JSON", "JSON lines", "XML", "workbook", "parquet"]
-"""What a file is by its first bytes; everything that is nothing else is taken for text."""
 HEAD_BYTES = 64 * 1024  # what is looked at to recognise a format
 MANY_FILES, SHORT_HEAD_BYTES = 1000, 2 * 1024
 """Of the files of a folder that has more than so many, the heads are shorter: they all are kept in memory."""
@@ -219,8 +217,8 @@ class Source:
         raise InputError(what, where=self.row(row), hint=f"save it as UTF-8 text; it looks like {kind}")
 
     @cached_property
-    def kind(self) -> FileKind:
-        """What the file is, by its first bytes."""
+    def kind(self) -> Literal["text", "JSON", "JSON lines", "XML", "workbook", "parquet"]:
+        """What the file is, by its first bytes; everything that is nothing else is taken for text."""
         begin = self.head.removeprefix(codecs.BOM_UTF8).lstrip()[:4]
         if begin == b"PAR1":
             return "parquet"
@@ -297,9 +295,8 @@ def _read_stdin() -> Source:
     if sys.stdin is None:
         raise InputError("there is no standard input", where="-", hint="give a file")
     content = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
-    if len(content) > MAX_DOCUMENT:
-        hint = "save it in a file first"
-        raise InputError(f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where="stdin", hint=hint)
+    hint = "save it in a file first"
+    require(len(content) <= MAX_DOCUMENT, f"is larger than {MAX_DOCUMENT // 1_000_000} MB", where="stdin", hint=hint)
     return Source(Path("stdin"), content)
 
 

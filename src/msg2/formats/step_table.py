@@ -3,8 +3,6 @@
 A folder holds full tables, with a column `video`, or one table per video: then the file's stem is the video and the
 folder's name the task. A table without a column `task` is the task that its file is named after; files that are called
 part-0, part-1, … are parts of one table, named after the folder. Times are on every row of a file or on none.
-
-The labels of a table, also of an event log, are arrays (`LabelArrays`), of which tasks are made.
 """
 
 import io
@@ -56,23 +54,20 @@ def read(source: Source, options: ReadOptions) -> ReadResult:
     notes, parts = ReadNotes(), []
     for table in tables:
         file = table.source
-        required = ("step",) if one_per_video else ("video", "step")
-        mapping = kind.match(table.header, table.where, required)
+        mapping = kind.match(table.header, table.where, ("step",) if one_per_video else ("video", "step"))
         task, video = (source.stem, file.stem) if one_per_video else (reading.task_of_file(file, source), None)
         labels = read_labels(table, mapping, task, video, notes)
         if len(labels.step) or one_per_video:
             parts.append((file, labels))
     if not any(len(labels.step) for _, labels in parts):
         raise InputError("has no rows below its header", where=source.path, hint="add one row per labelled step")
-    unsorted = {file.path.name: labels.count_unsorted() for file, labels in parts}
-    return ReadResult(make_tasks(parts), unsorted, notes)
+    return ReadResult(make_tasks(parts), {file.path.name: labels.count_unsorted() for file, labels in parts}, notes)
 
 
 def open_tables(source: Source, kind: TableKind) -> list[Table]:
     """The file, or the files of the folder, that are tables; a warning names the other ones."""
     files = [file for file in source.files if _is_table(file)] if source.is_folder else [source]
-    others = {file.path.name for file in source.files} - {file.path.name for file in files} if source.is_folder else ()
-    if others:
+    if others := {file.path.name for file in source.files} - {file.path.name for file in files}:
         _log.warning("%s: files that are no tables of steps, not read: %s", source.path, join_names(sorted(others)))
     return [open_table(file, kind.fits) for file in files]
 
@@ -131,12 +126,9 @@ class LabelArrays:
         )
         sources = nothing if self.source is None else (source or None for source in self.source.cells())
         segments = map(Segment, self.step.cells(), start, end, confidence, sources)
-        videos: dict[tuple[str, str], list[Segment]] = {}
-        for key, segment in zip(zip(self.task.cells(), self.video.cells(), strict=True), segments, strict=True):
-            if key not in videos:
-                videos[key] = collector.video(file, key[1], key[0])
-            videos[key].append(segment)
-        if not videos:
+        for task, video, segment in zip(self.task.cells(), self.video.cells(), segments, strict=True):
+            collector.video(file, video, task).append(segment)
+        if not len(self.step):
             collector.video(file, self.video.values[0], self.task.values[0])
 
 
@@ -220,10 +212,7 @@ def make_tasks(parts: Sequence[tuple[Source, LabelArrays]]) -> list[Task]:
 
 
 def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_start: bool = False) -> list[Task]:
-    """The tasks of labels with names and times only, all with times or all without.
-
-    `since_start`: times are microseconds, and become seconds since the first label of each video.
-    """
+    """Make tasks of labels, all with times or none; `since_start`: microseconds become seconds since the first one."""
     joined: list[Names] = []
     for columns in zip(*((part.task, part.video, part.step) for part in parts), strict=True):
         names = sorted({name for column in columns for name in column.values})

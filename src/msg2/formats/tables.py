@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.archives import COLUMN_ROWS_PER_ROW
 from msg2.formats.json_files import parse_json
 from msg2.formats.source import Source
@@ -82,8 +82,7 @@ class ColumnBuilder:
         key = value
         if not isinstance(value, str):
             key = (type(value), str(value) if isinstance(value, dict | list) else value)
-        index = self._indices.get(key)
-        if index is None:
+        if (index := self._indices.get(key)) is None:
             index = self._indices[key] = len(self._values)
             self._values.append(value)
         self._code.append(index)
@@ -115,10 +114,7 @@ class Table:
     text_rows: Callable[[], Iterable[tuple[int, Sequence[str]]]] = tuple  # below the header, of a table of text
 
     def convert(self, columns: Columns, convert: Callable[[Columns], ResultT]) -> ResultT:
-        """Convert columns of this table; where that fails, look for the first row with which it does, and name it.
-
-        So `convert` can say what is wrong as if it were the last row, the only one that can be wrong in the end.
-        """
+        """Convert columns of this table; `convert` may blame the last row, since the first bad row is looked for."""
         try:
             return convert(columns)
         except InputError as error:
@@ -156,9 +152,8 @@ def read_header(source: Source, fits: HeaderTest) -> tuple[str, ...]:
 def _open_text(source: Source, fits: HeaderTest) -> Table:
     with closing(source.lines()) as lines:
         number, first = next(((n, line) for n, line in enumerate(lines, start=1) if line.strip()), (0, ""))
-    if not first:
-        hint = "the first line names the columns: video,step or video,step,start,end"
-        raise InputError("is empty", where=source.path, hint=hint)
+    hint = "the first line names the columns: video,step or video,step,start,end"
+    require(first, "is empty", where=source.path, hint=hint)
     where = source.row(number)
     separator = _choose_separator(first, fits, where)
     with closing(read_rows(source, separator, 0, number)) as cells:
@@ -191,10 +186,7 @@ def _code_rows(rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str],
 def read_rows(
     source: Source, separator: str, width: int | None, first: int = 1, *, header: int = 0
 ) -> Generator[tuple[int, list[str]]]:
-    """The rows of delimited text from a line on, each with its line, blank ones and that of the header left out.
-
-    All have as many cells as `width` says; 0: as the first row, None: any number.
-    """
+    """Read the rows of delimited text, each with its line; `width` cells each (0: as the first row, None: any)."""
     line = first
     with closing(source.lines()) as lines:
         spaced = separator.endswith(" ")
@@ -333,8 +325,7 @@ def _numbers(array: pyarrow.Array, dtype: np.dtype[np.generic]) -> NDArray[np.nu
 
 def _open_sheet(source: Source, fits: HeaderTest) -> Table:
     sheets = [(name, rows) for name, rows in source.sheets if rows]
-    if not sheets:
-        raise InputError("is empty", where=source.path, hint="the first row names the columns")
+    require(sheets, "is empty", where=source.path, hint="the first row names the columns")
     name, ((line, header), *below) = next((sheet for sheet in sheets if fits(sheet[1][0][1])), sheets[0])
     header = header[: max(n for n, cell in enumerate(header, start=1) if cell)]
     width = len(header)

@@ -15,7 +15,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.tables import CodedColumn, Columns
 from msg2.text import short_repr
 
@@ -44,8 +44,7 @@ taken for milliseconds, and milliseconds begin in 1973."""
 
 def parse_clock(text: str) -> float | None:
     """The seconds of `m:ss`, `h:mm:ss` or either with a fraction; None where the text is something else."""
-    match = _CLOCK.fullmatch(text.replace(",", "."))
-    if match is None:
+    if (match := _CLOCK.fullmatch(text.replace(",", "."))) is None:
         return None
     hours, minutes, seconds = match.groups()
     if float(seconds) >= 60 or (hours is not None and int(minutes) >= 60):
@@ -57,10 +56,7 @@ def parse_clock(text: str) -> float | None:
 def parse_numbers(
     columns: Columns, separator: str, milliseconds: Collection[str]
 ) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
-    """The numbers in some columns, by role: times in seconds, NaN for empty cells; and what was assumed of them.
-
-    `separator` is that of a table of text, whose numbers are texts; `milliseconds` are the roles that are in these.
-    """
+    """Read the numbers of some columns, by role: times in seconds, NaN for empty cells; and say what was assumed."""
     numbers: dict[str, NDArray[np.float64]] = {}
     marks: set[str] = set()
     notations: set[str] = set()
@@ -87,9 +83,8 @@ def parse_numbers(
     if {",", "."} <= marks:
         hint = "write all numbers of a file with a decimal point"
         raise InputError("numbers are written with decimal commas and with decimal points", hint=hint)
-    if len(notations) > 1:
-        hint = "write all times of a file in the same way"
-        raise InputError(f"times are written {' and '.join(sorted(notations))}", hint=hint)
+    hint = "write all times of a file in the same way"
+    require(len(notations) <= 1, f"times are written {' and '.join(sorted(notations))}", hint=hint)
     commas = ["numbers have a decimal comma"] * ("," in marks)
     return numbers, [*commas, *["times with colons are m:ss or h:mm:ss"] * ("with colons" in notations)]
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from msg2.errors import InputError, errors_at
+from msg2.errors import InputError, errors_at, require
 from msg2.formats import reading
 from msg2.formats.json_files import JsonItem, keys_of_first, list_items, member, member_items, member_span
 from msg2.formats.reading import LabelCollector, ReadOptions, file_reader, files_where, parse_frame, timed_segment
@@ -37,9 +37,8 @@ def _read_crosstask(source: Source, options: ReadOptions) -> reading.ReadResult:
         number, _, video = file.stem.partition("_")
         if file.path.suffix != ".csv":
             continue
-        if number not in entries:
-            what = f"the task {short_repr(number)} in the file's name is not in {_TASKS}"
-            raise InputError(what, where=file.path, hint="the name is <task id>_<video id>.csv")
+        what = f"the task {short_repr(number)} in the file's name is not in {_TASKS}"
+        require(number in entries, what, where=file.path, hint="the name is <task id>_<video id>.csv")
         task, steps = entries[number]
         annotated.add((number, video))
         labels.steps[task].update(steps.values())
@@ -51,8 +50,7 @@ def _read_crosstask(source: Source, options: ReadOptions) -> reading.ReadResult:
                 wanted = f"the number of a step (1 … {len(steps)}), a start and an end"
                 raise InputError(f"{short_repr(','.join(cells))} is not {wanted}", where=file.row(row)) from None
             segments.append(timed_segment(step, start, end, file.row(row)))
-    if not annotated:
-        raise InputError("has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
+    require(annotated, "has no annotations", where=release.path / _ANNOTATIONS, hint="get the official release")
     _log_missing(release, entries, annotated)
     result = labels.result()
     return replace(result, unsorted={f"{_ANNOTATIONS}/{name}": rows for name, rows in result.unsorted.items()})
@@ -77,14 +75,14 @@ def _read_tasks(file: Source) -> dict[str, tuple[str, dict[int, Step]]]:
         if line.strip():
             block.append(line)
         elif block:
-            if len(block) != 5:
-                raise InputError(f"the task above has {len(block)} lines, not five", where=file.row(row - 1))
+            where = file.row(row - 1)
+            require(len(block) == 5, f"the task above has {len(block)} lines, not five", where=where)
             number, name, _, count, names = block
             steps = names.split(",")
-            if str(len(steps)) != count.strip():
-                raise InputError(f"there are {len(steps)} steps, not {short_repr(count)}", where=file.row(row - 1))
-            if len(set(steps)) < len(steps) or "" in steps:
-                raise InputError("the list has an empty step, or one twice", where=file.row(row - 1))
+            fits = str(len(steps)) == count.strip()
+            require(fits, f"there are {len(steps)} steps, not {short_repr(count)}", where=where)
+            are_distinct = len(set(steps)) == len(steps) and "" not in steps
+            require(are_distinct, "the list has an empty step, or one twice", where=where)
             if number in entries or name in dict(entries.values()):
                 raise InputError(f"the task {short_repr(name)} is there twice", where=file.row(row - 5))
             entries[number] = (name, dict(enumerate(steps, start=1)))
@@ -94,8 +92,7 @@ def _read_tasks(file: Source) -> dict[str, tuple[str, dict[int, Step]]]:
 
 def _log_missing(release: Source, tasks: Container[str], annotated: set[tuple[str, str]]) -> None:
     """Datasets rot: say how many of the listed videos have no annotation here, and go on."""
-    file = release.member(_VIDEOS)
-    if file is None:
+    if (file := release.member(_VIDEOS)) is None:
         return
     listed: set[tuple[str, str]] = set()
     for row, cells in read_rows(file, ",", None):
@@ -266,6 +263,11 @@ _Recording: TypeAlias = tuple[str, str, Sequence[tuple[str, JsonItem]]]
 """The task and the name of a video in a document, and its rows with the path to each."""
 
 
+def _documents_with(root: str, *keys: str) -> reading.FileFinder:
+    """Find the documents whose first recording, under the key `root`, has these keys."""
+    return files_where(lambda file: keys_of_first(file.document, root).issuperset(keys))
+
+
 def _recordings(file: Source, root: str, task: str, rows: str, video: str = "") -> Iterator[_Recording]:
     """The recordings that the document has for the key `root`, or is; `task`, `rows` and `video` are keys of theirs."""
     for key, value in (file.document[root] if root else file.document).items():
@@ -275,10 +277,6 @@ def _recordings(file: Source, root: str, task: str, rows: str, video: str = "") 
 
 
 # -- COIN: {"database": {video: {"class": task, "annotation": [{"label": step, "segment": [start, end]}]}}} ------
-
-
-def _is_coin(file: Source) -> bool:
-    return {"class", "annotation"} <= keys_of_first(file.document, "database")
 
 
 def _read_coin(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
@@ -292,13 +290,9 @@ def _read_coin(file: Source, options: ReadOptions, labels: LabelCollector) -> No
             segments.append(timed_segment(member(row, "label", str, where), *span, where))
 
 
-COIN = file_reader("COIN (JSON)", files_where(_is_coin), _read_coin, single=True)
+COIN = file_reader("COIN (JSON)", _documents_with("database", "class", "annotation"), _read_coin, single=True)
 
 # -- Ego-Exo4D: a scenario is a task, a take a video; steps are the leaves of its taxonomy and all that occur --------
-
-
-def _is_keysteps(file: Source) -> bool:
-    return {"take_name", "scenario", "segments"} <= keys_of_first(file.document, "annotations")
 
 
 def _read_keysteps(file: Source, options: ReadOptions, labels: LabelCollector) -> None:
@@ -319,7 +313,8 @@ def _leaves(taxonomy: object, task: str, where: str) -> set[Step]:
     return {member(nodes[key], "name", str, f"{at}.{key}") for key in leaves}
 
 
-EGO_EXO4D = file_reader("Ego-Exo4D keysteps (JSON)", files_where(_is_keysteps), _read_keysteps, single=True)
+_TAKES = _documents_with("annotations", "take_name", "scenario", "segments")
+EGO_EXO4D = file_reader("Ego-Exo4D keysteps (JSON)", _TAKES, _read_keysteps, single=True)
 
 # -- CaptainCook4D ----------------------------------------------------------------------------------------------
 # All recordings with their real mistakes, or the published error-free selection. A negative start means that the step
@@ -351,11 +346,9 @@ def _read_captaincook(file: Source, options: ReadOptions, labels: LabelCollector
 
 
 def _step_names(recordings: Sequence[_Recording]) -> Mapping[tuple[int, str], Step]:
-    """(step id, description) -> the name of the step.
-
-    The usual description of some step of the recipe names that step, even where the id disagrees: in the real data ids
-    of twin steps are swapped, and the descriptions fit the time. Any other one is a variant of the step of its id.
-    """
+    """Map (step id, description) to the name of the step."""
+    # The usual description of some step of the recipe names that step, even where the id disagrees: in the real data
+    # ids of twin steps are swapped, and the descriptions fit the time. Any other one is a variant of its id's step.
     counts: Counter[tuple[int, str]] = Counter()
     task_of: dict[int, str] = {}
     for task, _, rows in recordings:

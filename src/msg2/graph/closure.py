@@ -1,7 +1,7 @@
 """Relations between steps: transitive closure and reduction, of preconditions too, and the kind of every pair.
 
-A relation is a matrix of shape (steps, steps) in which [a, b] is True where a comes before b. Reducing a precondition
-drops what the other conditions already imply: the reachable states stay, not the function on all 2^N vectors.
+Reducing a precondition drops what the other conditions already imply: the reachable states stay the same, not the
+function on all 2^N vectors.
 """
 
 from __future__ import annotations
@@ -112,10 +112,7 @@ def drop_implied(formula: Formula, required: Mapping[Step, frozenset[Step]]) -> 
 
 
 def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
-    """Drop the pairs of the order that already follow from the rest of the graph.
-
-    A pair [a, c] follows only where every run with a and c has a step between them that implies it.
-    """
+    """Drop pairs [a, c] of the order if every run with both has a step between them that implies the pair."""
     index, kinds = graph.index, graph.pair_kinds
     always = np.array([name in graph.required for name in graph.steps], dtype=np.bool_)
     carrier = kinds.before & (kinds.needs | always[:, None])  # [x, c]: every run with c has x, before it
@@ -131,9 +128,7 @@ def reduce_order(graph: SubtaskGraph) -> tuple[tuple[Step, Step], ...]:
 
 @dataclass(frozen=True, eq=False)
 class PairKinds:
-    """What a graph says about every ordered pair (a, b) of N steps, as three relations of shape (N, N).
-
-    The kind of a pair speaks of all runs that the graph allows:
+    """What a graph says about every ordered pair (a, b) of N steps in all runs that it allows, as (N, N) relations.
 
     - `needs`: every run with b has a before it;
     - `after`: every run with both has a first, but b does not need a; `before` is this or `needs`;

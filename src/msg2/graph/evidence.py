@@ -1,10 +1,7 @@
 """What the videos say for an edge and for a precondition: typed views of the `evidence` in a graph file.
 
-Graph files may come from elsewhere and may hold keys of their own, so reading is tolerant: unknown keys are ignored, a
-value of the wrong type counts as absent, and nothing here raises an exception. The types below say what is right;
-pydantic reads by them, and writes them into the JSON Schema of the file.
-
-`related_pairs` lists what a graph says of pairs of steps as rows: every edge and exclusive pair with its support.
+Reading is tolerant, since files may come from elsewhere: unknown keys are ignored, and a value of the wrong type counts
+as absent. `related_pairs` lists every edge and exclusive pair of a graph with its support.
 """
 
 from __future__ import annotations

@@ -22,10 +22,7 @@ def demonstrations(graph: SubtaskGraph) -> str:
 
 
 def rules(graph: SubtaskGraph) -> Iterator[str]:
-    """Say all that a graph says: what needs what, what comes after what, what excludes what, what may be left out.
-
-    With bootstrap samples, each rule has the percentage of them that say the same.
-    """
+    """Put all rules of a graph into words, each with the percentage of the bootstrap samples that agree."""
     for name, formula in graph.preconditions.items():
         yield f"{name}  needs  {formula.to_english()}{_percent(graph.step_evidence(name).confidence)}"
     for name in graph.steps:

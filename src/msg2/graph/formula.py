@@ -1,10 +1,9 @@
 """Boolean preconditions over the completion of steps: true, a step, all(...), any(...), not(...).
 
-Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten nesting, sort and
-deduplicate operands and apply the constant, complement and absorption laws, so formulas that differ only in these
-compare and print equal; `are_equivalent` decides logical equality, and `simplify` goes through a disjunctive normal
-form. None of it enumerates the 2^N completion vectors: `probability` and `agreement` are exact, because operands
-without common steps are independent and a shared step is expanded (Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
+Formulas are immutable and canonical: the builders `all_of`, `any_of` and `negation` flatten, sort and deduplicate
+operands and apply the constant, complement and absorption laws. Nothing enumerates the 2^N completion vectors:
+`probability` and `agreement` are exact, because operands without common steps are independent and a shared step is
+expanded (Shannon): P(f) = (P(f | s) + P(f | ¬s)) / 2.
 """
 
 from __future__ import annotations
@@ -46,8 +45,6 @@ class Formula:
     name: Step = ""
     operands: tuple[Formula, ...] = ()
 
-    # -- structure ----------------------------------------------------------------------------------------------
-
     @cached_property
     def steps(self) -> frozenset[Step]:
         """The steps that occur in the formula."""
@@ -71,8 +68,6 @@ class Formula:
 
     def __hash__(self) -> int:
         return hash(self._key)
-
-    # -- value --------------------------------------------------------------------------------------------------
 
     def evaluate(self, completed: Set[Step]) -> bool:
         """f(c) where exactly the steps in `completed` are completed."""
@@ -124,8 +119,6 @@ class Formula:
     def clauses(self) -> tuple[Formula, ...]:
         """The top-level conjuncts: all of them must hold. The null precondition has none."""
         return () if self == TRUE else self.operands if self.kind == "all" else (self,)
-
-    # -- text and JSON ------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         return self.text()
@@ -213,9 +206,7 @@ def any_of(formulas: Iterable[Formula]) -> Formula:
 
 
 def _combine(kind: FormulaKind, formulas: Iterable[Formula], neutral: Formula, absorbing: Formula) -> Formula:
-    flat: set[Formula] = set()
-    for formula in formulas:
-        flat.update(formula.operands if formula.kind == kind else (formula,))
+    flat = {part for formula in formulas for part in (formula.operands if formula.kind == kind else (formula,))}
     flat.discard(neutral)
     opposites = map(negation, flat)  # flattened like their neighbours
     if absorbing in flat or any(flat.issuperset(f.operands if f.kind == kind else (f,)) for f in opposites):

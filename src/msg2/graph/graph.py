@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msg2.errors import InputError, errors_at, optional_dependency
+from msg2.errors import InputError, errors_at, optional_dependency, require
 from msg2.files import write_whole
 from msg2.graph import closure
 from msg2.graph.closure import Relation
@@ -480,8 +480,7 @@ def _check_names(
         if len(set(names)) < 2:
             raise InputError("needs two different steps", where=where)
     for name, share in repeats.items():
-        if not 0 <= share <= 1:
-            raise InputError(f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
+        require(0 <= share <= 1, f"is a share of {share}, it must be 0 to 1", where=f"repeats of '{name}'")
 
 
 def _rename_in_evidence(value: object, names: Mapping[Step, Step], key: str | None = None) -> object:

@@ -1,8 +1,7 @@
-"""The graph file `msg2.graph/2`: this model is its JSON Schema, the schema of the API, and what a file is checked by.
+"""The graph file `msg2.graph/2` as one model: it checks files, and the JSON Schema and the API's schema come from it.
 
-A key of the file is a field here and an attribute of `msg2.SubtaskGraph`; the docstring under it is its description.
-What no schema can say, `SubtaskGraph` checks: every name is a step, and preconditions and order form no cycle.
-The schema is in the package as `schema.json`; tests/graph/test_schema.py says how to write it anew.
+`SubtaskGraph` checks what no schema can say: every name is a step, and preconditions and order form no cycle.
+The package has the schema as `schema.json`; tests/graph/test_schema.py says how to write it again.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph.evidence import StepEvidence
 from msg2.graph.formula import Formula
 from msg2.text import name_fault, short_repr
@@ -35,8 +34,7 @@ _WORDS = {
 
 
 def _check_step_name(name: str) -> str:
-    if name_fault(name):
-        raise InputError(_NO_STEP_NAME)
+    require(not name_fault(name), _NO_STEP_NAME)
     return name
 
 

@@ -1,14 +1,12 @@
 """The methods that every table compares with: MSGI, MSGI+ (App. B.a) and always-before.
 
-MSGI fits a decision tree (Gini) on eligibility for every step, layer by layer; its positive paths, simplified, are the
-precondition. It knows only e = 1, so every precondition is null; MSGI+ assumes e = 0 before the step starts. Vectors
-that no choice of steps separates (noise) give the null precondition. Always-before is not in the paper: a → b when a
-precedes b in every video that orders them (or with purity above δ).
+MSGI fits a decision tree (Gini) on eligibility for every step, layer by layer, and simplifies its positive paths. It
+only ever sees e = 1, so every precondition is null; MSGI+ assumes e = 0 before the step starts. Always-before is not in
+the paper: a → b if a precedes b in every video that orders them (or with purity above δ).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +36,11 @@ def learn_always_before(sequences: Sequences, options: AlwaysBeforeOptions) -> L
     relation = share == 1 if options.delta is None else share > float(options.delta)
     kept, ignored = break_cycles(relation, before + before.T)
     edges = transitive_reduction(kept)
-    return LearnedPreconditions(
-        {
-            name: all_of(step(sequences.steps[parent]) for parent in np.flatnonzero(edges[:, index]))
-            for index, name in enumerate(sequences.steps)
-        },
-        notes=order_notes(kept, ignored, before),
-    )
+    formulas = {
+        name: all_of(step(sequences.steps[parent]) for parent in np.flatnonzero(edges[:, index]))
+        for index, name in enumerate(sequences.steps)
+    }
+    return LearnedPreconditions(formulas, notes=order_notes(kept, ignored, before))
 
 
 @options_class
@@ -56,8 +52,7 @@ EligibilityCounts: TypeAlias = Callable[[int], tuple[NDArray[np.int64], NDArray[
 """For the step with this index: how often each vector was eligible and ineligible, shapes (rows,)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EligibilityExamples:
+class EligibilityExamples(NamedTuple):
     """Completion vectors `completed` (rows, steps) with how often each was eligible and ineligible (rows,)."""
 
     completed: NDArray[np.bool_]
@@ -147,10 +142,7 @@ def fit_tree(steps: list[Step], examples: EligibilityExamples) -> Formula:
     column = min(np.flatnonzero(impurity <= best + TIE_TOLERANCE), key=lambda c: steps[c])
     chosen = examples.completed[:, column]
     with_it, without_it = (
-        fit_tree(
-            steps, EligibilityExamples(examples.completed[rows], examples.eligible[rows], examples.ineligible[rows])
-        )
-        for rows in (chosen, ~chosen)
+        fit_tree(steps, EligibilityExamples._make(values[rows] for values in examples)) for rows in (chosen, ~chosen)
     )
     here = step(steps[column])
     return any_of([all_of([here, with_it]), all_of([negation(here), without_it])])

@@ -1,7 +1,6 @@
-"""How sure a graph is: the bootstrap over videos. Learned again from videos drawn with replacement, is it the same?
+"""How sure a graph is: learn it again from videos drawn with replacement, and count how many graphs say the same.
 
-The probability of a relation is the share of these graphs that have it. δ, where the data choose it, is chosen once,
-from all videos. The same seed gives the same samples, however the work is shared out.
+δ is chosen once, from all videos. The same seed gives the same samples, however many processes share the work.
 """
 
 from collections import Counter
@@ -50,7 +49,7 @@ class GraphFrequencies:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """By name."""
+        """The steps, sorted by name."""
         return tuple(sorted(self.graphs[0].steps))
 
     def ancestor(self, before: Step, after: Step) -> float:
@@ -114,11 +113,7 @@ def _learn_from_sample(number: int, sequences: Sequences, learn: LearnFunction, 
 def drop_uncertain_clauses(
     steps: Iterable[Step], learnt: LearnedPreconditions, shares: GraphFrequencies, least: float
 ) -> LearnedPreconditions:
-    """Drop the clauses, pairs in order and exclusive pairs that hold in too small a share of the samples.
-
-    A step that must come first goes alone, an OR as a whole; what it implied is judged by itself, see `keep_clauses`.
-    Where the order of two steps is sure and only the need is not, the order stays.
-    """
+    """Drop needs, orders and exclusive pairs that too few samples share; an unsure need may stay as an order."""
     graph = learnt.graph(steps)
     left = keep_clauses(graph, lambda name, clause: shares.precondition(name, clause) >= least - TIE_TOLERANCE)
     result = replace_preconditions(learnt, graph.steps, left)

@@ -1,8 +1,7 @@
-"""What is known beforehand: texts such as "A<B" and files of such rules, and learning that obeys them.
+"""What you know beforehand: texts such as "A<B" and files of such rules, and learning that obeys them exactly.
 
-Required a<b: b needs a, whichever way is taken. Required a<<b: a comes first where both are done. Forbidden a<b: b does
-not need a, not even through others; forbidden a<<b: nor does an order lead from a to b. What was learned is repaired to
-obey exactly. Hints are softer: n videos that show nothing but a, then b, are learned from as well.
+a<b: b needs a, maybe through others; a<<b: a comes first where both are done. Hints are softer: n extra videos that
+show nothing but a, then b.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations, pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
+from msg2.formats.source import Source
+from msg2.formats.tables import read_rows
 from msg2.graph import Formula, SubtaskGraph, all_of, step
 from msg2.graph.closure import Relation, clique_cover, reduce_order, required_steps, transitive_closure
 from msg2.inference.result import LearnedPreconditions, keep_clauses, replace_preconditions
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
 from msg2.text import short_repr
-
-if TYPE_CHECKING:
-    from msg2.formats.source import Source
 
 StepPair: TypeAlias = tuple[Step, Step]
 """(before, after)."""
@@ -65,12 +63,10 @@ class Constraints:
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, frozenset(value))
         for before, after in sorted(self.pairs):
-            if before == after:
-                raise InputError(f"{self._format(before, after)} speaks of one step only")
+            require(before != after, f"{self._format(before, after)} speaks of one step only")
         for before, after, videos in sorted(self.hints):
-            if videos < 1:
-                rule = self._format(before, after)
-                raise InputError(f"{rule} has the weight {videos}, it must be 1 or more videos")
+            rule = self._format(before, after)
+            require(videos >= 1, f"{rule} has the weight {videos}, it must be 1 or more videos")
         first = self.required | self.required_order
         for before, after in sorted(first):
             if back := _shortest_path(first, after, before):
@@ -114,8 +110,6 @@ class Constraints:
         return {kind: [list(rule) for rule in rules] for kind, rules in kinds.items() if rules}
 
 
-# -- reading them ---------------------------------------------------------------------------------------------------
-
 _KINDS = {
     "require": "required", "required": "required", "forbid": "forbidden", "forbidden": "forbidden",
     "require-order": "required_order", "forbid-order": "forbidden_order",
@@ -143,8 +137,6 @@ def read_constraints(
     >>> read_constraints([tea], require=["boil<pour", "pour<<stir"]).to_json()
     {'required': [['boil', 'pour']], 'required_order': [['pour', 'stir']]}
     """
-    from msg2.formats.source import Source
-
     rules = [_parse_text(text, "--require", "required", tasks) for text in require]
     rules += [_parse_text(text, "--forbid", "forbidden", tasks) for text in forbid]
     if file is not None:
@@ -176,33 +168,26 @@ def _parse_text(text: str, option: str, kind: str, tasks: Sequence[Task | Sequen
         sides = [(text[:place], text[place + len(sign) :]) for place in places]
         sides += [(before.strip(), after.strip()) for before, after in sides]
         fitting = [pair for pair in dict.fromkeys(sides) if any(set(pair) <= set(task.steps) for task in tasks)]
-        if len(fitting) > 1:
-            hint = "write it into a file, see --knowledge"
-            raise InputError(f"{where} can be read in {len(fitting)} ways", hint=hint)
+        hint = "write it into a file, see --knowledge"
+        require(len(fitting) < 2, f"{where} can be read in {len(fitting)} ways", hint=hint)
         if fitting:
             return kind + suffix, *fitting[0], None, where
     sign = next((sign for sign in _SIGNS if sign in text), "")
-    if not sign:
-        raise InputError(f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
+    require(sign, f"{option} is {text!r}, it must be two steps with a '<' or '<<' in between")
     before, _, after = text.partition(sign)
     return kind, before.strip(), after.strip(), None, where  # no steps, as the caller will say
 
 
 def _csv_rows(source: Source) -> Iterator[_Rule]:
     """The rules of a table."""
-    from msg2.formats.tables import read_rows
-
     rows = read_rows(source, ",", 0)
     line, header = next(rows, (0, []))
-    if not header:
-        raise InputError("is empty", where=source.path, hint=_FORM)
-    if ",".join(map(str.strip, header)) not in ("kind,before,after", "kind,before,after,weight"):
-        what = "the columns are not kind,before,after or kind,before,after,weight"
-        raise InputError(what, where=source.row(line))
+    require(header, "is empty", where=source.path, hint=_FORM)
+    fits = ",".join(map(str.strip, header)) in ("kind,before,after", "kind,before,after,weight")
+    require(fits, "the columns are not kind,before,after or kind,before,after,weight", where=source.row(line))
     for line, (kind, before, after, *weight) in ((line, cells) for line, cells in rows if any(cells)):
         where = source.row(line)
-        if kind.strip() not in _KINDS:
-            raise InputError("is no relation", where=where, hint=_FORM)
+        require(kind.strip() in _KINDS, "is no relation", where=where, hint=_FORM)
         videos = _parse_weight(weight[0], where) if weight and weight[0].strip() else None
         yield _KINDS[kind.strip()], before, after, videos, where
 
@@ -231,9 +216,6 @@ def _parse_weight(value: object, where: str) -> int:
             if (weight := int(value)) >= 1:
                 return weight
     raise InputError(f"the weight is {short_repr(str(value))}, it must be a whole number of videos", where=where)
-
-
-# -- obeying them ---------------------------------------------------------------------------------------------------
 
 
 def learn_with_constraints(
@@ -268,12 +250,9 @@ def _relearn(
 def apply_constraints(
     steps: tuple[Step, ...], learnt: LearnedPreconditions, constraints: Constraints, before: NDArray[np.int64]
 ) -> LearnedPreconditions:
-    """Repair what was learned so that it obeys constraints.
+    """Repair what was learned so that it obeys constraints: drop only what contradicts them, and add what is required.
 
-    Only clauses that contradict the constraints go, each as a whole, and none that could have stayed. What is required
-    and not said is added. Where the method tells what a step needs from what it only comes after, a need that goes
-    stays as an order, if it may; exclusive pairs go that would leave a required relation without meaning; and a step
-    that a required step needs is not optional.
+    If the method tells needs from orders, a need that has to go stays as an order where it may.
     """
     graph, by_name = learnt.graph(steps), SubtaskGraph("", steps, {})
     tells_kinds = bool(learnt.model or graph.order or graph.exclusive or graph.optional)
@@ -289,8 +268,7 @@ def apply_constraints(
     kept = _largest_consistent_relations(learnt_relations, known, forbidden, before, tells_kinds)
 
     def allowed(name: Step, clause: Formula) -> bool:
-        column = index[name]
-        rows = [index[one] for one in clause.steps]
+        column, rows = index[name], [index[earlier] for earlier in clause.steps]
         # Neither "never", nor a NOT of something that must come first, says what comes before a step.
         hopeless = "not" in clause.kinds and known.order[rows or slice(None), column].any()
         return bool(kept.needs[rows, column].all()) and not hopeless
@@ -338,11 +316,8 @@ def _largest_consistent_relations(
     before: NDArray[np.int64],
     need_may_become_order: bool,
 ) -> _StepRelations:
-    """Strict orders with all that is `known`, nothing `forbidden`, and as many `learnt` pairs as can be.
-
-    Pairs that no contradiction leads through are in it. The others join one by one, those that most videos agree on
-    first, unless they contradict what is there already; so none that was left out could be added.
-    """
+    """Strict orders with all that is `known`, nothing `forbidden`, and as many `learnt` pairs as possible."""
+    # Undisputed pairs come first. The others join one by one, best supported first, unless they contradict the rest.
     as_need = _disputed(learnt.needs, known.needs, forbidden.needs)
     as_order = _disputed(learnt.order, known.order, forbidden.order)
     needs = transitive_closure(known.needs | (learnt.needs & ~as_need & ~as_order))
@@ -373,17 +348,16 @@ def _pairs_through(order: Relation, a: int, b: int) -> Relation:
 
 
 def _disputed(learnt: Relation, known: Relation, forbidden: Relation) -> Relation:
-    """The pairs through which a way leads that is forbidden: [a, b] with x ≤ a and b ≤ y for a wrong pair (x, y)."""
+    """Find the pairs on a forbidden path: [a, b] with x ≤ a and b ≤ y for a forbidden pair (x, y)."""
     everything = transitive_closure(learnt | known)
     reach = (everything | np.eye(len(learnt), dtype=np.bool_)).astype(np.float32)
-    result: Relation = reach.T @ (everything & forbidden).astype(np.float32) @ reach.T > 0
-    return result
+    return np.asarray(reach.T @ (everything & forbidden).astype(np.float32) @ reach.T > 0)
 
 
 def _possible_groups(graph: SubtaskGraph, constraints: Constraints) -> tuple[tuple[Step, ...], ...]:
     """The exclusive groups without the pairs that make a step impossible, or that exclude what must be in order."""
     while True:
-        needed = {(one, name) for name, earlier in graph.necessary.items() for one in earlier}
+        needed = {(before, name) for name, earlier in graph.necessary.items() for before in earlier}
         wrong = [pair for pair in sorted(constraints.required_order | needed) if graph.kind(*pair) == "exclusive"]
         if not wrong:
             return graph.exclusive
@@ -401,7 +375,7 @@ def _optional_steps(
     while optional != before:
         before = optional
         always = replace(graph, optional=optional).required
-        must = {one for one, other in constraints.required if other in always}
+        must = {before for before, after in constraints.required if after in always}
         optional -= must.union(*(needed[name] for name in must))
     return optional
 
@@ -419,7 +393,7 @@ def _settle_hints(constraints: Constraints, without: SubtaskGraph, with_hints: S
 
 
 def _shortest_path(pairs: frozenset[StepPair], start: Step, end: Step) -> list[Step]:
-    """The shortest way through the pairs, by name of equal ones; none where there is none."""
+    """Find the shortest path through the pairs, by name among equals; empty if there is none."""
     ways = {start: [start]}
     for here in (queue := [start]):
         for _, there in sorted(pair for pair in pairs if pair[0] == here):

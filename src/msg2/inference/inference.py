@@ -1,21 +1,19 @@
-"""The one road from data to graphs: read, choose the method, learn, obey constraints, bootstrap, count the evidence.
+"""The one way from data to graphs: read, choose the method, learn, obey constraints, bootstrap, count the evidence.
 
-The library, the estimator, the command line and the app all take it. `run_inference_on_all` is the road;
-`run_inference`, `infer` and `infer_all` are shorter ways to write it.
+`run_inference_on_all` does it; `run_inference`, `infer` and `infer_all` are shorter ways to call it.
 """
-
-from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
+from msg2.formats.conversion import Demonstrations, to_task, to_tasks
 from msg2.graph import Formula, SubtaskGraph
 from msg2.graph.closure import reduce_order
 from msg2.inference.bootstrap import GraphFrequencies, LearnFunction, bootstrap, choose_samples, drop_uncertain_clauses
@@ -31,9 +29,7 @@ from msg2.progress import Progress, no_progress
 from msg2.sequences import Sequences
 from msg2.task import Step, Task
 from msg2.text import short_repr
-
-if TYPE_CHECKING:
-    from msg2.formats.conversion import Demonstrations
+from msg2.text_encoders import text_encoder
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +50,7 @@ class InferenceResult:
     """What a user should know before trusting the graph; logged as warnings, too."""
 
     def statistics(self) -> Iterator[Statistic]:
-        """Yield the purity of every ordered pair and the score of every candidate: what δ and α are chosen by.
-
-        Where there are bootstrap samples, the probability of every ancestor relation and of every clause follows.
-        """
+        """Yield purities, scores of candidates and, with bootstrap samples, probabilities of ancestors and clauses."""
         steps, before = self.sequences.steps, self.sequences.first_occurrences().before
         shares, together = purity(self.sequences.before), before + before.T
         for m, n in np.argwhere((together > 0) | (shares.T > 0)).tolist():
@@ -186,8 +179,6 @@ def run_inference(
     **settings: Any,
 ) -> InferenceResult:
     """Learn a graph as `infer` does, and keep what it was learned from."""
-    from msg2.formats.conversion import to_task
-
     chosen = data if isinstance(data, Sequences) else to_task(data, task)
     if constraints is not None:
         constraints.check(chosen.steps, chosen.name)
@@ -204,14 +195,9 @@ def run_inference_on_all(
     progress: Progress = no_progress,
     **settings: Any,
 ) -> Iterator[InferenceResult]:
-    """Learn the graphs of several tasks, in processes; a single task has the processes for its bootstrap samples.
-
-    Each task obeys the constraints about its own steps; `engine` is a name in `msg2.parallel.ENGINES`.
-    """
-    from msg2.formats.conversion import to_tasks
-
+    """Learn the graphs of several tasks in parallel; a single task uses the processes for its bootstrap samples."""
     is_read = isinstance(data, list) and any(isinstance(item, Sequences) for item in data)
-    tasks: Sequence[Task | Sequences] = cast(Any, data) if is_read else to_tasks(cast("Demonstrations", data))
+    tasks: Sequence[Task | Sequences] = cast(Any, data) if is_read else to_tasks(cast(Demonstrations, data))
     if len(tasks) == 1:
         results = iter([_learn(tasks[0], method, jobs=jobs, engine=engine, progress=progress, **settings)])
     else:
@@ -248,11 +234,8 @@ def _learn(
     chosen_method, chosen = find_method(method), make_options(method, options)
     facts: dict[str, object] = {}
     if names is not None:
-        if not chosen_method.reads_names:
-            raise InputError(f"the method {method!r} does not read the names of the steps")
+        require(chosen_method.reads_names, f"the method {method!r} does not read the names of the steps")
         if isinstance(names, str):
-            from msg2.text_encoders import text_encoder
-
             names = text_encoder(names)
         chosen_method = replace(chosen_method, learn=partial(chosen_method.learn, encoder=names))
         facts["names"] = str(getattr(names, "name", "an encoder"))
@@ -329,17 +312,13 @@ def sweep(
     >>> [(point.delta, point.edges) for point in points if point.delta in (0.6, 0.9)]
     [(0.6, 1), (0.9, 0)]
     """
-    from msg2.formats.conversion import to_task
-
     chosen_task = to_task(data, task)
     chosen_method, chosen = find_method(method), make_options(method, options)
-    if not hasattr(chosen, "delta"):
-        raise InputError(f"the method {method!r} has no delta to sweep over", hint=say_who_has_it("delta"))
-    learner = _learner_at_delta(chosen_method, chosen)
-    points = sweep_delta(Sequences.from_task(chosen_task), learner, seed, progress)
-    if not points:
-        fault = "has fewer than two videos with labels: there is nothing to hold out"
-        raise InputError(f"task {chosen_task.name!r} {fault}")
+    has_delta = hasattr(chosen, "delta")
+    require(has_delta, f"the method {method!r} has no delta to sweep over", hint=say_who_has_it("delta"))
+    points = sweep_delta(Sequences.from_task(chosen_task), _learner_at_delta(chosen_method, chosen), seed, progress)
+    fault = "has fewer than two videos with labels: there is nothing to hold out"
+    require(points, f"task {chosen_task.name!r} {fault}")
     return points
 
 

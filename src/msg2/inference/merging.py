@@ -1,8 +1,7 @@
-"""Several people's graphs of one task as one: what more than half of them say stays.
+"""Several people's graphs of one task as one: what more than half of them say stays, clause by clause (App. A).
 
-That is how the paper's ground truth was made (App. A), clause by clause. The order of two steps, exclusive pairs and
-optional steps are voted on likewise. Majorities may contradict each other (each of a<b, b<c, c<a can have one), so the
-clearest join first, and none that closes a circle or that makes a step impossible.
+Majorities may contradict each other (each of a<b, b<c, c<a can have one), so the clearest join first, and none that
+closes a cycle or makes a step impossible.
 """
 
 import math
@@ -13,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, all_of, any_of, disjunctive_normal_form, negation, step
 from msg2.graph.closure import clique_cover, transitive_closure
 from msg2.inference.result import clauses_of, has_clause
@@ -31,16 +30,12 @@ VoteKind: TypeAlias = Literal["needs", "after", "exclusive", "optional"]
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What graphs say of a step, the places (from 0) of those that do, of how many, and what became of it.
-
-    By `kind`, the step needs the clause, comes after the step in it where both are done, or is never done in the same
-    run as that; of an optional step, the clause is TRUE.
-    """
+    """A statement about a step, which graphs make it, and what became of it."""
 
     step: Step
-    clause: Formula
-    voters: tuple[int, ...]
-    of: int
+    clause: Formula  # what the step needs, comes after or excludes; TRUE for an optional step
+    voters: tuple[int, ...]  # indices of the graphs that say so
+    of: int  # number of graphs
     outcome: VoteOutcome
     kind: VoteKind = "needs"
 
@@ -84,14 +79,12 @@ def merge_graphs(graphs: Sequence[SubtaskGraph]) -> MergeResult:
     >>> merge_graphs([SubtaskGraph("t", "ab", {"b": a}), SubtaskGraph("t", "ab", {}, order=["ab"])]).graph.order
     (('a', 'b'),)
     """
-    if not graphs:
-        raise InputError("there are no graphs to merge")
+    require(graphs, "there are no graphs to merge")
     for number, graph in enumerate(graphs, start=1):
         for name, formula in graph.preconditions.items():
-            if _count_clauses(formula) > MAX_CLAUSES:
-                what = f"what {short_repr(name)} needs is more than {MAX_CLAUSES} statements that could be voted on"
-                hint = "write it with fewer alternatives of several steps"
-                raise InputError(what, where=f"graph {number}", hint=hint)
+            what = f"what {short_repr(name)} needs is more than {MAX_CLAUSES} statements that could be voted on"
+            hint = "write it with fewer alternatives of several steps"
+            require(_count_clauses(formula) <= MAX_CLAUSES, what, where=f"graph {number}", hint=hint)
     said = [_normalise(graph, graphs[0], number) for number, graph in enumerate(graphs, start=1)]
     votes = _resolve_contradictions(_collect_votes(said), said[0].steps)
     written = {statement for graph in said for statement in _written_statements(graph)}
@@ -153,9 +146,6 @@ def _written_statements(graph: SubtaskGraph) -> list[tuple[VoteKind, Step, Formu
     ]
 
 
-# -- votes ----------------------------------------------------------------------------------------------------------
-
-
 def _collect_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
     """The votes on everything that any graph says, also through the steps that a step needs."""
     votes: list[Vote] = []
@@ -188,14 +178,8 @@ def _collect_votes(said: Sequence[SubtaskGraph]) -> list[Vote]:
     return votes
 
 
-# -- from votes to a graph ------------------------------------------------------------------------------------------
-
-
 def _resolve_contradictions(votes: Sequence[Vote], steps: Sequence[Step]) -> list[Vote]:
-    """The votes; a majority that contradicts clearer ones, by a circle or by a NOT, is no longer kept.
-
-    Nor is an exclusive pair that leaves a step which can never be done, since it needs both.
-    """
+    """Drop majorities that contradict clearer ones: by a cycle, by a NOT, or by making a step impossible."""
     index = {name: place for place, name in enumerate(steps)}
     order = np.zeros((len(steps), len(steps)), dtype=np.bool_)
     formulas, apart, result = dict.fromkeys(steps, TRUE), list[tuple[Step, Step]](), list(votes)

@@ -10,7 +10,7 @@ the mean is over the videos in which the target has a completed predecessor, E_c
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,11 @@ from msg2.task import Step
 
 @dataclass(frozen=True)
 class Layers:
-    """`critical` (steps, steps): [n, m] when n is critical for m, acyclic. `depth` (steps,).
+    """The steps sorted into layers by which step is critical for which."""
 
-    `ignored` is 0, or the number of videos up to which the order of a pair was ignored to break cycles.
-    """
-
-    critical: NDArray[np.bool_]
-    depth: NDArray[np.int64]
-    ignored: int
+    critical: NDArray[np.bool_]  # (steps, steps), acyclic: [n, m] if n is critical for m
+    depth: NDArray[np.int64]  # (steps,)
+    ignored: int  # 0, or the number of videos up to which the order of a pair was ignored to break cycles
 
 
 def build_layers(before: NDArray[np.int64], delta: Delta) -> Layers:
@@ -65,9 +62,6 @@ def order_notes(critical: NDArray[np.bool_], ignored: int, before: NDArray[np.in
     return notes
 
 
-RecencyRule: TypeAlias = Literal["each", "satisfied"]
-
-
 @options_class
 class Msg2Options:
     """The paper's search (`msg2`); symbols as in App. B."""
@@ -78,7 +72,7 @@ class Msg2Options:
     """α: cost of one Boolean operation."""
     recency: Annotated[float, Field(gt=0, le=1)] = 0.7
     """λ: weight kept per completed step in between; 1 switches recency off."""
-    recency_rule: RecencyRule = "each"
+    recency_rule: Literal["each", "satisfied"] = "each"
     """Weight of a formula: from each literal's own recency (minimum for AND, maximum for OR), or from the moment the
     formula became satisfied (the paper's text)."""
     max_literals: Count | None = 2
@@ -135,11 +129,8 @@ class SearchTarget:
 
     @cached_property
     def levels(self) -> list[tuple[int, np.float64]]:
-        """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k].
-
-        Sums of weights over videos thus are counts of videos times drops: exact, whatever the order of summation.
-        There are only as many levels (k, drop_k) as w has values.
-        """
+        """The weight of a gap, w = max(0.1, λ^{gap−1}), as a sum of drops: w(gap) = Σ_k drop_k · [0 < gap ≤ k]."""
+        # Sums of weights over videos are counts of videos times drops: exact, whatever the order of summation.
         weight = np.maximum(_FLOOR, self.options.recency ** np.arange(self.gap.max(initial=1), dtype=np.float64))
         drop = -np.diff(weight, append=0.0)
         return [(int(k) + 1, drop[k]) for k in np.flatnonzero(drop)]
@@ -162,10 +153,8 @@ class SearchTarget:
 def _search_two_literals(
     target: SearchTarget, direct: NDArray[np.intp], barred: NDArray[np.bool_], kept: int
 ) -> list[list[Candidate]]:
-    """p; p & q and p | q for direct critical predecessors p and lower steps q: scores 2w, 4w − α, (4/3)w − α.
-
-    `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
-    """
+    """Score p, p & q and p | q (2w, 4w − α, (4/3)w − α) for direct critical predecessors p and lower steps q."""
+    # `smaller` sums the smaller weight of p and q over the videos that have both, `crossed` the sum of the two.
     lower, options, videos = target.lower, target.options, len(target.gap)
     first = np.searchsorted(lower, direct)  # places of the p among the lower steps
     gap = np.ascontiguousarray(target.gap[:, lower].T)  # (lower steps, videos)
@@ -202,10 +191,8 @@ def _best_indices(scores: NDArray[np.float64], kept: int) -> NDArray[np.intp]:
 
 
 def _search_greedily(target: SearchTarget, max_literals: Count | None) -> list[list[Candidate]]:
-    """The paper's search: from the null precondition, add the operation and step that raise J most, until none does.
-
-    A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
-    """
+    """The paper's search: from the null precondition, add the operation and step that raise J most, until none does."""
+    # A new step occurs nowhere else in the formula, so E_c[f & x] = E_c[f] / 2 and E_c[f | x] = (1 + E_c[f]) / 2.
     lower, steps = target.lower, target.steps
     columns = target.gap[:, lower]
     best, gap, chance = Candidate(TRUE, 1.0), np.ones(len(columns), dtype=np.int32), 1.0

@@ -1,8 +1,4 @@
-"""The methods that learn a graph, by name. A new one is one module with options and `learn`, and one line here.
-
-What a method takes is written once, in its options dataclass: the command line, the web form, the API's schema and the
-keyword arguments of `msg2.infer` follow from it (see `msg2.options`).
-"""
+"""The methods that learn a graph, by name. To add one, write a module with options and `learn`, and one line here."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.inference import baselines, msg2
 from msg2.inference.likelihood import LikelihoodOptions
 from msg2.inference.likelihood import learn as learn_by_likelihood
@@ -81,8 +77,7 @@ def register(name: str, method: Method) -> None:
     for spec in option_specs(method.options):
         if spec.name in RESERVED:
             raise InputError(f"the method {name!r} cannot have an option {spec.name!r}, which `msg2.infer` has itself")
-    if METHODS.setdefault(name, method) is not method:
-        raise InputError(f"there is a method {name!r} already")
+    require(METHODS.setdefault(name, method) is method, f"there is a method {name!r} already")
 
 
 def find_method(name: str) -> Method:

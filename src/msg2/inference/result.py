@@ -1,8 +1,6 @@
-"""What a method returns, the evidence of a graph file that is counted for it, and preconditions clause by clause.
+"""What a method returns, the evidence that is counted for a graph file, and preconditions clause by clause.
 
-A clause of a step is a condition that holds whenever the step is eligible, also through steps that it needs. A method
-that learns preconditions only is told which steps are optional (binomial test: more videos do without it than labels
-usually lack a step) and interchangeable (Fisher's exact test: nearly every video has exactly one of them).
+A clause of a step is a condition that holds whenever the step is eligible, also through steps that it needs.
 """
 
 from __future__ import annotations
@@ -45,13 +43,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class LearnedPreconditions:
-    """Preconditions by step; `candidates` the best alternatives (first the chosen one) where a method scores them.
-
-    The rest is what a method may say beyond preconditions, as in a graph file.
-    """
+    """What a method has learned; all but the preconditions is optional."""
 
     preconditions: Mapping[Step, Formula]
     candidates: Mapping[Step, Sequence[Candidate]] = field(default_factory=dict)
+    """The best alternatives where a method scores them, the chosen one first."""
     order: Sequence[tuple[Step, Step]] = ()
     """Pairs (a, b): where a run does both, a comes first; b does not need a."""
     exclusive: Sequence[tuple[Step, ...]] = ()
@@ -101,13 +97,9 @@ def rank_candidates(candidates: Sequence[Candidate], most: int) -> list[Candidat
     left = sorted({c.formula: c for c in candidates}.values(), key=lambda c: -c.score)
     result: list[Candidate] = []
     while left and len(result) < most:
-        tied = [c for c in left if left[0].score - c.score <= TIE_TOLERANCE]
-        result.append(min(tied, key=tie_break))
+        result.append(min((c for c in left if left[0].score - c.score <= TIE_TOLERANCE), key=tie_break))
         left.remove(result[-1])
     return result
-
-
-# -- evidence -------------------------------------------------------------------------------------------------------
 
 
 def step_evidence(
@@ -176,10 +168,7 @@ def step_evidence(
 
 
 def optional_steps(sequences: Sequences, graph: SubtaskGraph) -> dict[Step, int]:
-    """Find the steps that are left out more often than others and that no step needs; and how many videos lack each.
-
-    What labels usually lack is told by the half of the steps that they lack least; more than that must not be chance.
-    """
+    """Find steps that no step needs and that more videos lack than chance explains; and how many lack each."""
     from scipy.special import bdtrc
 
     shown = _step_presence(sequences)
@@ -239,9 +228,6 @@ def _hypergeometric_tail(first: NDArray[np.bool_], second: NDArray[np.bool_]) ->
     return float(np.exp(ways - log_choose(videos, theirs)).sum())
 
 
-# -- clauses --------------------------------------------------------------------------------------------------------
-
-
 def clauses_of(graph: SubtaskGraph, name: Step) -> list[Formula]:
     """All clauses of a step: the steps that it needs, the last ones first, then the ORs."""
     needed = [step(earlier) for earlier in reversed(graph.steps) if earlier in graph.necessary[name]]
@@ -276,15 +262,11 @@ def _alternatives(graph: SubtaskGraph, name: Step) -> list[Formula]:
 
 
 def keep_clauses(graph: SubtaskGraph, keep: Callable[[Step, Formula], bool]) -> dict[Step, Formula]:
-    """Keep only some clauses of the preconditions of a graph, each as a whole.
-
-    A clause that a step only had through another one, which is gone, is written out.
-    """
+    """Keep some clauses of every precondition, each as a whole; write out those implied by a clause that is gone."""
     result: dict[Step, Formula] = {}
     needed: dict[Step, frozenset[Step]] = {}
     for place, name in enumerate(graph.steps):  # a step comes after all that it needs
-        own = graph.precondition(name).clauses()
-        result[name] = all_of(clause for clause in own if keep(name, clause))
+        result[name] = all_of(clause for clause in graph.precondition(name).clauses() if keep(name, clause))
         # Also in a branch of an OR: what all branches need is needed.
         behind = compress(graph.steps, graph.ancestor_matrix[:, place])
         touched = any(result[earlier] != graph.precondition(earlier) for earlier in (name, *behind))

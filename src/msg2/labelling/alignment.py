@@ -92,8 +92,8 @@ def forward_backward(evidence: FloatArray, bins: NDArray[np.intp], transitions: 
         steps[:n, t] = forward[:n, t, :N] * backward[:n, :N]
         backward[:n, :N] *= np.exp(clipped[:n, t])
         backward[:n] /= scale[:n, t, None]
-        before = start[:n] if t == 0 else forward[:n, t - 1]
         if t > 0:
+            before = forward[:n, t - 1]
             entries[:n] += before[:, N:, None] * matrix[N:, :N] * backward[:n, None, :N]
             entries[:n, :N] += before[:, :N, None] * begin * backward[:n, None, :N]
             backward[:n] = backward[:n] @ matrix.T
@@ -178,20 +178,18 @@ def count_labels(grid: NarrationGrid, steps: Sequence[Step], labelled: Sequence[
 
 
 def _first_transitions(grid: NarrationGrid, counts: LabelCounts, options: AlignmentOptions) -> Transitions:
-    """Durations and pauses: those of the labels, drawn to their mean over steps; without labels, the usual ones."""
+    """Estimate durations and pauses from the labels, each drawn to the mean over steps with the weight of 5 labels."""
     steps = counts.order.shape[1]
+    order = np.full((steps + 1, steps), 1 / steps)
+    if counts.is_labelled.sum() >= options.duration_videos:
+        durations, pauses = (
+            (total + 5.0 * (total.sum() / number.sum())) / (number + 5.0)
+            for total, number in (counts.step_bins, counts.pause_bins)
+        )
+        return Transitions(order, durations, pauses, counts.adjacent)
     usual = options.step_seconds / SECONDS_PER_BIN
     pause = max(grid.bins.mean() / (options.presence * steps) - usual, 2.0)
-    pseudo, adjacent = 5.0, options.adjacent
-    if counts.is_labelled.sum() >= options.duration_videos:
-        adjacent = counts.adjacent
-        usual = counts.step_bins[0].sum() / counts.step_bins[1].sum()
-        pause = counts.pause_bins[0].sum() / counts.pause_bins[1].sum()
-        durations = (counts.step_bins[0] + pseudo * usual) / (counts.step_bins[1] + pseudo)
-        pauses = (counts.pause_bins[0] + pseudo * pause) / (counts.pause_bins[1] + pseudo)
-    else:
-        durations, pauses = np.full(steps, usual), np.full(steps + 1, pause)
-    return Transitions(np.full((steps + 1, steps), 1 / steps), durations, pauses, adjacent)
+    return Transitions(order, np.full(steps, usual), np.full(steps + 1, pause), options.adjacent)
 
 
 def _rank_order(ranks: Sequence[int] | NDArray[np.intp] | None, steps: int, options: AlignmentOptions) -> FloatArray:
@@ -347,8 +345,7 @@ class Aligner:
 
     def hits(self, drafts: Drafts, video: int) -> NDArray[np.bool_]:
         """Whether each drafted time of a labelled video lies in a segment of its step, shape (N,)."""
-        inside = self.grid.labelled_bins(self.steps, video)
-        return np.asarray(inside[drafts.bins[video], np.arange(len(self.steps))])
+        return np.asarray(self.grid.labelled_bins(self.steps, video)[drafts.bins[video], np.arange(len(self.steps))])
 
     def add_drafts(
         self, task: Task, drafts: Drafts, confidence: FloatArray, *, labelled: Sequence[int], presence: float
@@ -359,17 +356,15 @@ class Aligner:
             for number, video in enumerate(self.grid.videos)
             if number not in labelled
         }
-        return task.with_videos(
-            Video(video.id, drafted.get(video.id, video.segments), video.sentences) for video in task
-        )
+        videos = (Video(video.id, drafted.get(video.id, video.segments), video.sentences) for video in task)
+        return task.with_videos(videos)
 
     def _draft_segments(self, drafts: Drafts, video: int, confidence: FloatArray, presence: float) -> list[Segment]:
         """Segments around the drafted times of a video; neighbours are cut half way, so that none overlap."""
         wanted = np.flatnonzero(drafts.presence[video] >= presence).tolist()
         chosen = sorted(wanted, key=lambda step: (int(drafts.bins[video, step]), self.steps[step]))
         middles = [(float(drafts.bins[video, step]) + 0.5) * SECONDS_PER_BIN for step in chosen]
-        seconds = float(self.grid.bins[video]) * SECONDS_PER_BIN
-        borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), seconds]
+        borders = [0.0, *((a + b) / 2 for a, b in pairwise(middles)), float(self.grid.bins[video]) * SECONDS_PER_BIN]
         segments = []
         for step, middle, (left, right) in zip(chosen, middles, pairwise(borders), strict=False):
             half = max(drafts.durations[step] * SECONDS_PER_BIN, _SHORTEST) / 2

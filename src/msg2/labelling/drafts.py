@@ -1,10 +1,8 @@
 """Draft labels from narration: what `msg2 label` and `msg2.label` do.
 
 Steps are named by a list, by the labels of a few videos, or are discovered in what is said. Every video without labels
-gets a draft, with the probability that each of its labels is right.
-
-Isotonic regression of hits on the model's own confidence, over held-out labelled videos, turns it into a calibrated
-one: minimise Σ (hit_i − f(confidence_i))² over increasing f.
+gets a draft, with the probability that each of its labels is right: isotonic regression of hits on the model's own
+confidence, over held-out labelled videos, minimises Σ (hit_i − f(confidence_i))² over increasing f.
 
 Drafts count for the graph where they make held-out labels more probable. Graphs are learned from some of the labelled
 videos, without drafts and with those of at least some confidence, and compared on the labels of the other videos by a
@@ -21,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msg2.assist.sequence_likelihood import SequenceLikelihood
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.captions import name_finder
 from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
 from msg2.formats.feature_store import VideoFeatures, open_store
@@ -206,8 +204,7 @@ def draft_with(aligner: Aligner, task: Task, options: LabelOptions) -> LabelResu
         confidence = calibrate(drafts.confidence)
         least = choose_confidence(_held_out_parts(aligner, task, held_out, calibrate, options.presence))
     drafted = aligner.add_drafts(task, drafts, confidence, labelled=labelled, presence=options.presence)
-    way = "labels" if labelled else "step names"
-    return LabelResult(drafted, way, task.steps, tuple(notes), calibration, least)
+    return LabelResult(drafted, "labels" if labelled else "step names", task.steps, tuple(notes), calibration, least)
 
 
 def _held_out_parts(
@@ -325,8 +322,7 @@ def _read_frames(folder: Path, task: Task) -> dict[str, VideoFeatures]:
     store = open_store(folder)
     features = {video.id: store.features(task.name, video.id) for video in task}
     with_frames = {video: each for video, each in features.items() if each is not None and len(each.frames)}
-    if not with_frames:
-        raise InputError("has no frames of these videos", where=folder, hint="make it with: msg2 features")
+    require(with_frames, "has no frames of these videos", where=folder, hint="make it with: msg2 features")
     return with_frames
 
 

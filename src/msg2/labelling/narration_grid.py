@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.formats.feature_store import VideoFeatures
 from msg2.progress import Progress, no_progress
 from msg2.sequences import FloatArray
@@ -63,8 +63,7 @@ def prototype_evidence(whitened: FloatArray, weights: FloatArray, pseudo_count: 
     """Compare every cue with the means of the cues of the steps."""
     background = np.maximum(1 - weights.sum(axis=1), 0.0)
     centre = background @ whitened / max(background.sum(), 1e-9)
-    counts = weights.sum(axis=0)[:, None]
-    means = (weights.T @ whitened + pseudo_count * centre) / (counts + pseudo_count)
+    means = (weights.T @ whitened + pseudo_count * centre) / (weights.sum(axis=0)[:, None] + pseudo_count)
     offset = (means**2).sum(axis=1) - centre @ centre
     return np.asarray(whitened @ (means - centre).T - offset / 2)
 
@@ -133,8 +132,7 @@ def narration_grid(
 ) -> NarrationGrid:
     """Encode what is said in the videos of a task, and put it on a grid of seconds."""
     videos = [video for video in task if video.sentences]
-    if not videos:
-        raise InputError("none of the videos has narration")
+    require(videos, "none of the videos has narration")
     lengths = np.array([_seconds(video, seconds or {}) for video in videos])
     bins = np.maximum(np.ceil(lengths / SECONDS_PER_BIN), 1).astype(np.intp)
     cue_at = np.full((len(videos), bins.max()), SILENT)
@@ -148,8 +146,12 @@ def narration_grid(
         vectors.append(np.hstack([alone, near, _running_mean(alone)]))
         first += len(texts)
         progress(row + 1, len(videos), video.id)
+    # Videos without frames get the mean of the others, which says nothing.
     seen = [_frames_meanwhile(video, (frames or {}).get(video.id)) for video in videos]
-    told = np.hstack([np.vstack(vectors), _join_frames(seen)])
+    known = [rows for rows in seen if rows.shape[1]]
+    mean = np.vstack(known).mean(axis=0) if known else np.zeros(0)
+    filled = np.vstack([rows if rows.shape[1] else np.tile(mean, (len(rows), 1)) for rows in seen])
+    told = np.hstack([np.vstack(vectors), filled])
     return NarrationGrid(tuple(videos), bins, cue_at, np.vstack(spoken), told)
 
 
@@ -162,13 +164,6 @@ def _frames_meanwhile(video: Video, features: VideoFeatures | None) -> FloatArra
     first = np.minimum(np.searchsorted(features.frame_times, starts), len(features.frames) - 1)
     last = np.maximum(np.searchsorted(features.frame_times, ends), first + 1)
     return np.asarray((sums[last] - sums[first]) / (last - first)[:, None])
-
-
-def _join_frames(seen: Sequence[FloatArray]) -> FloatArray:
-    """Frames of all cues; those of videos without frames are the mean of the others, which says nothing."""
-    known = [rows for rows in seen if rows.shape[1]]
-    mean = np.vstack(known).mean(axis=0) if known else np.zeros(0)
-    return np.vstack([rows if rows.shape[1] else np.tile(mean, (len(rows), 1)) for rows in seen])
 
 
 def _seconds(video: Video, known: Mapping[str, float]) -> float:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.graph_reader import read_graph
 from msg2.formats.source import Source
 from msg2.labelling.narration_grid import EncodeTexts
@@ -40,15 +40,13 @@ def read_steps(path: str | Path | Sequence[Step]) -> StepList:
     listed = _read_step_file(path) if isinstance(path, str | Path) else StepList(tuple(path))
     if twice := [step for step, count in Counter(listed.steps).items() if count > 1]:
         raise InputError(f"the step {short_repr(twice[0])} is listed twice", where=where)
-    if not listed.steps:
-        raise InputError("lists no step", where=where, hint="write one step per line")
+    require(listed.steps, "lists no step", where=where, hint="write one step per line")
     return listed
 
 
 def _read_step_file(path: str | Path) -> StepList:
     source = Source.at(path)
-    if source.is_folder:
-        raise InputError("is a folder, not a list of steps", where=path)
+    require(not source.is_folder, "is a folder, not a list of steps", where=path)
     if source.kind.startswith("JSON"):
         return StepList(read_graph(path).steps, ("the steps and their order are those of a graph",))
     if {"video", "step"} <= {cell.strip().lower() for cell in re.split(r"[,;\t]", next(source.lines(), ""))}:
@@ -96,8 +94,7 @@ def discover_steps(said: Mapping[str, Sequence[Sentence]], encode: EncodeTexts, 
                 videos[text].add(video)
                 positions[text].append(phrase.start / last)
     common = sorted((text for text in videos if len(videos[text]) > 1), key=lambda text: (-len(videos[text]), text))
-    if len(common) < 2:
-        raise InputError("hardly any phrase is said in two videos", hint="name the steps in a file with --steps")
+    require(len(common) >= 2, "hardly any phrase is said in two videos", hint="name the steps in a file with --steps")
     common = common[:_MOST_PHRASES]
     vectors = np.asarray(encode(common), np.float64)
     cosines = np.clip(vectors @ vectors.T, -1, 1)

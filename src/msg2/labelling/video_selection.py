@@ -63,8 +63,7 @@ def rank_videos(unlabelled: Iterable[Video], labelled: Task, graphs: Sequence[Su
     shown = [{segment.step for segment in video.segments} for video in labelled]
     steps = sorted({*labelled.steps, *(segment.step for video in videos for segment in video.segments)})
     together = np.array([[sum({a, b} <= each for each in shown) for b in steps] for a in steps], dtype=np.float64)
-    shares = _outcome_shares(steps, graphs)
-    smoothed = (together[..., None] * shares + 1 / _OUTCOMES) / (together[..., None] + 1)
+    smoothed = (together[..., None] * _outcome_shares(steps, graphs) + 1 / _OUTCOMES) / (together[..., None] + 1)
     gain = (1 - (smoothed**2).sum(axis=2)) / (together + 2)
     average = {name: sum(name in each for each in shown) / max(len(shown), 1) for name in steps}
     choices = []
@@ -85,12 +84,10 @@ def graph_stability(graphs: Sequence[SubtaskGraph], videos: int) -> GraphStabili
         sentence = f"Too early to tell: label {more}." if missing > 0 else "Too early to tell: label more steps."
         return GraphStability(videos, None, False, sentence)
     movement = graph_movement(graphs)
-    percent = f"{100 * movement:.0f} % of the pairs of steps"
-    if movement <= ENOUGH:
-        sentence = f"Probably enough: with other videos of this kind, only {percent} would come out differently."
-    else:
-        sentence = f"Not yet: with other videos of this kind, {percent} would come out differently."
-    return GraphStability(videos, movement, movement <= ENOUGH, sentence)
+    enough = movement <= ENOUGH
+    answer, percent = "Probably enough" if enough else "Not yet", f"{'only ' * enough}{100 * movement:.0f} %"
+    sentence = f"{answer}: with other videos of this kind, {percent} of the pairs of steps would come out differently."
+    return GraphStability(videos, movement, enough, sentence)
 
 
 def graph_movement(graphs: Sequence[SubtaskGraph]) -> float:

@@ -109,11 +109,7 @@ def extract_features(
     engine: str = "local",
     progress: Progress = no_progress,
 ) -> list[ExtractionResult]:
-    """Make the features of videos into the store in `folder`, which will hold these and no others.
-
-    Videos whose files and encoders are as they were in an earlier run are not done again. The store is saved from time
-    to time, so that little is lost where the run is interrupted.
-    """
+    """Make the features of new and changed videos into the store in `folder`, which will hold these and no others."""
     if all(files.media is None for files in videos):
         options = replace(options, frame_encoder="none")
     progress(0, len(videos), "loading encoders")
@@ -126,17 +122,15 @@ def extract_features(
     saved, save_seconds = time.monotonic(), 0.0
     items = [(files, entries[files.video].source_sha256 if files.video in entries else None) for files in videos]
     for (files, _), result in ENGINES[engine](partial(_process_video, options), items, jobs):
-        outcome, messages = result if not isinstance(result, WorkerDied) else (
-            f"{files.path}: the program broke down over this file", []
-        )  # fmt: skip
+        if isinstance(result, WorkerDied):
+            result = f"{files.path}: the program broke down over this file", []
+        outcome, messages = result
         for level, message in messages:
             LOGGER.log(level, "%s: %s", short_repr(files.video), message)
         if outcome is not None:
             entries.pop(files.video, None)
         if isinstance(outcome, tuple):
-            features, sha256, narration = outcome
-            key = (None, files.video)
-            entries[files.video] = feature_store.write_features(folder, key, features, sha256, narration)
+            entries[files.video] = feature_store.write_features(folder, (None, files.video), *outcome)
         began = time.monotonic()
         if began - saved > 20 * save_seconds:  # what is quickly saved is saved after every video or so
             feature_store.write_manifest(folder, encoders, entries.values())
@@ -157,16 +151,12 @@ have not changed."""
 def _process_video(
     options: ExtractionOptions, item: tuple[VideoFiles, str | None]
 ) -> tuple[_Outcome, list[tuple[int, str]]]:
-    """Make the features of one video, in whatever process; also return what is logged meanwhile.
-
-    `item` has the hash of its files in an earlier run, too.
-    """
+    """Make the features of one video, unless its files have the hash of an earlier run; also return what is logged."""
     files, known_sha256 = item
     outcome: _Outcome = None
     with collect_logs() as log:
         try:
-            sha256 = files.sha256()
-            if sha256 != known_sha256:
+            if (sha256 := files.sha256()) != known_sha256:
                 features, narration = _extractor(options)(files)
                 outcome = features, sha256, narration
         except InputError as error:

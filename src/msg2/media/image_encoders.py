@@ -59,13 +59,14 @@ class ImageDescriptors:
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Vectors of shape (n, 512)."""
         small = np.array([_downsample(image) for image in images], np.float32).reshape(-1, _SIDE, _SIDE, 3)
-        blocks = _colour_block(small), _edge_block(small), _histogram_block(small)
-        shares = np.concatenate([_normalize_block(block) for block in blocks], axis=1)
-        return l2_normalize(np.sqrt(shares)).astype(np.float32)
+        cells = _split_cells(small)
+        colours = np.concatenate([cells.mean(axis=2), cells.std(axis=2)], axis=2)
+        blocks = [_to_shares(block) for block in (colours, _edge_block(small), _histogram_block(small))]
+        return l2_normalize(np.sqrt(np.concatenate(blocks, axis=1))).astype(np.float32)
 
 
 def _downsample(image: Image) -> NDArray[np.float32]:
-    """The means over 64 x 64 equal parts of the image (pixels repeated where it is smaller), from 0 to 1."""
+    """Average 64 x 64 equal parts of the image (pixels repeated where it is smaller), from 0 to 1."""
     rows, columns = (np.arange(_SIDE + 1) * length // _SIDE for length in image.shape[:2])
     sums = np.add.reduceat(image, rows[:-1], axis=0, dtype=np.uint32)
     sums = np.add.reduceat(sums, columns[:-1], axis=1)
@@ -73,7 +74,7 @@ def _downsample(image: Image) -> NDArray[np.float32]:
     return np.asarray(sums / (255 * areas[..., None]), np.float32)
 
 
-def _normalize_block(block: NDArray[np.float32]) -> NDArray[np.float64]:
+def _to_shares(block: NDArray[np.float32]) -> NDArray[np.float64]:
     """(n, ...) -> (n, k): the numbers of each image as shares of their sum, or 0 where that is 0."""
     flat = block.reshape(len(block), math.prod(block.shape[1:])).astype(np.float64)
     sums = flat.sum(axis=1, keepdims=True)
@@ -87,18 +88,12 @@ def _split_cells(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
     return split.reshape(n, _CELLS**2, side**2, channels)
 
 
-def _colour_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
-    cells = _split_cells(small)
-    return np.concatenate([cells.mean(axis=2), cells.std(axis=2)], axis=2)
-
-
 def _edge_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
     down, right = np.gradient(small.mean(axis=3), axis=(1, 2))
     angle = np.arctan2(down, right) * np.float32(_ANGLES / np.pi) % _ANGLES
     distance = np.abs(angle[..., None] - np.arange(_ANGLES, dtype=np.float32))
     shared = np.maximum(0, 1 - np.minimum(distance, _ANGLES - distance))  # the angles are a circle
-    weights = np.hypot(down, right)[..., None] * shared
-    return np.asarray(_split_cells(weights).sum(axis=2))
+    return np.asarray(_split_cells(np.hypot(down, right)[..., None] * shared).sum(axis=2))
 
 
 def _histogram_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -118,5 +113,5 @@ def _histogram_block(small: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _bin_index(share: NDArray[np.float32], bins: int) -> NDArray[np.intp]:
-    """Which of so many equal parts of 0 to 1 a number falls into."""
+    """Tell which of so many equal parts of 0 to 1 a number falls into."""
     return np.minimum((share * bins).astype(np.intp), bins - 1)

@@ -1,8 +1,5 @@
 """What is said in videos: captions (WebVTT, SRT) and transcripts (JSON) as they are, else recognised speech.
 
-`read_narration` is the one way from the files of a video to its sentences. `read_transcripts` does so for all videos of
-a folder, `add_narration` for those of labelled tasks, also from a feature store.
-
 A JSON transcript is that of Whisper ({"segments": [{"start", "end", "text"}, â€¦]}) or a list of such pieces, where
 "duration" may stand for "end".
 """
@@ -10,9 +7,10 @@ A JSON transcript is that of Whisper ({"segments": [{"start", "end", "text"}, â€
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import count
 from pathlib import Path
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.captions import caption_files, name_finder, read_fragments, read_sentences
 from msg2.formats.conversion import Demonstrations, to_tasks_with_repeats
 from msg2.formats.feature_store import FeatureStore, is_feature_store, open_store
@@ -36,11 +34,7 @@ def read_narration(
     *,
     exact: bool = False,
 ) -> tuple[tuple[Sentence, ...], str | None]:
-    """Read what is said in a video, and say where that comes from: "captions", "speech, en", or None.
-
-    Captions are preferred to speech. With `exact`, times are those of single words, where they are known. With
-    `phrases`, verb phrases replace the sentences.
-    """
+    """Read what is said in a video (`exact`: by word), and where that comes from: "captions", "speech, en", or None."""
     exact = exact or phrases is not None
     source: str | None = "captions"
     if files.captions is not None:
@@ -57,7 +51,7 @@ def read_narration(
 
 
 def _read_json_transcript(file: Source) -> tuple[Sentence, ...]:
-    """A transcript as Whisper and others write it."""
+    """Read a transcript as Whisper and others write it."""
     document: object = parse_json(file.read_text(), file)
     pieces = document.get("segments") if isinstance(document, Mapping) else document
     if not isinstance(pieces, list):
@@ -70,8 +64,7 @@ def _read_json_transcript(file: Source) -> tuple[Sentence, ...]:
         except (AttributeError, KeyError, TypeError, ValueError):
             start, end = 0.0, -1.0
         if not 0 <= start <= end:
-            what = f"piece {number} is not a text with times"
-            raise InputError(what, where=file.path, hint=_TRANSCRIPT_HINT)
+            raise InputError(f"piece {number} is not a text with times", where=file.path, hint=_TRANSCRIPT_HINT)
         sentences.append(Sentence(text, start, end))
     return tuple(sentences)
 
@@ -98,20 +91,19 @@ def read_transcripts(
         spoken[video.video] = sentences
         progress(len(spoken), len(videos), video.video)
     silent = [name for name, sentences in spoken.items() if not sentences]
-    if len(silent) == len(spoken):
-        hint = None if speech_model else "put captions beside the videos, or name a speech model with --speech"
-        raise InputError("none of the videos has narration", where=path, hint=hint)
+    hint = None if speech_model else "put captions beside the videos, or name a speech model with --speech"
+    require(len(silent) != len(spoken), "none of the videos has narration", where=path, hint=hint)
     if silent:
         _log.warning("%d of %d videos have no narration and get no draft", len(silent), len(spoken))
     return spoken
 
 
 def _transcript_files(source: Source) -> tuple[VideoFiles, ...]:
-    """The JSON transcripts in a folder without videos, or a single one."""
-    files = source.files if source.is_folder else (source,)
-    if any(file.path.suffix.lower() in MEDIA_SUFFIXES for file in files):
+    """Find the JSON transcripts in a folder without videos, or a single one."""
+    if any(file.path.suffix.lower() in MEDIA_SUFFIXES for file in source.files_or_self):
         return ()
-    return tuple(VideoFiles(file.stem, None, file.path) for file in files if file.path.suffix.lower() == ".json")
+    files = (file for file in source.files_or_self if file.path.suffix.lower() == ".json")
+    return tuple(VideoFiles(file.stem, None, file.path) for file in files)
 
 
 _recognizer = lru_cache(maxsize=1)(SpeechRecognizer)
@@ -130,34 +122,30 @@ def add_narration(
     tasks = to_tasks_with_repeats(data)
     stored = is_feature_store(source)
     read = partial(_read_stored, open_store(source)) if stored else _captions_reader(source, phrase_model)
-    total, done = sum(map(len, tasks)), 0
+    total, done = sum(map(len, tasks)), count(1)
     narrated = []
     for task in tasks:
         videos = []
         for video in task:
             videos.append(Video(video.id, video.segments, read(task.name, video.id)))
-            done += 1
-            progress(done, total, task.name)
+            progress(next(done), total, task.name)
         if any(video.sentences for video in videos):
             narrated.append(task.with_videos(videos))
-    if not narrated:
-        raise InputError("none of the labelled videos has narration here", where=source)
+    require(narrated, "none of the labelled videos has narration here", where=source)
     return narrated
 
 
 def _read_stored(store: FeatureStore, task: str, video: str) -> Sequence[Sentence]:
-    """What is said in a video, from a feature store."""
-    features = store.features(task, video)
-    if features is None:
+    """Read what is said in a video from a feature store."""
+    if (features := store.features(task, video)) is None:
         return ()
     if len(features.sentences) and not features.texts:
         raise InputError("keeps no texts", where=store.folder, hint="make the features again, from videos or captions")
-    times = features.sentence_times.tolist()
-    return [Sentence(text, start, end) for text, (start, end) in zip(features.texts, times, strict=True)]
+    return list(map(Sentence, features.texts, *features.sentence_times.T.tolist()))
 
 
 def _captions_reader(folder: Path, phrase_model: str | None) -> Callable[[str, str], Sequence[Sentence]]:
-    """A function that reads what is said in a video from a folder of captions."""
+    """Return a function that reads what is said in a video from a folder of captions."""
     files = caption_files(folder)
     find_name = name_finder(files)
     phrases = None if phrase_model is None else VerbPhraseExtractor(phrase_model)

@@ -50,11 +50,7 @@ class Transcript(NamedTuple):
 
 
 class SpeechRecognizer:
-    """Transcribes speech with a Whisper model: a folder in the format of CTranslate2, or a name such as "base".
-
-    A folder is never looked for on the network; a name is fetched from the Hugging Face hub once. It runs on a GPU
-    where there is one.
-    """
+    """Transcribes speech with a Whisper model: a folder in the format of CTranslate2, or a name such as "base"."""
 
     def __init__(self, model: str | Path, language: str | None = None) -> None:
         with optional_dependency("recognising speech", "video"):
@@ -96,14 +92,14 @@ class SpeechRecognizer:
 
 
 def _to_sentence(text: str, piece: Segment | Word, begin: float, last: float) -> Sentence:
-    """A piece with its time in the file, where it ends."""
+    """Make a sentence with the times of a piece in the file, which ends at `last`."""
     start, end = (min(begin + float(seconds), last) for seconds in (piece.start, piece.end))
     return Sentence(" ".join(text.split()), round(start, 3), round(max(start, end), 3))
 
 
 def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[np.float32]]]:
     """(second at which it begins, samples) of the sound in parts of at most `longest` seconds, cut in pauses."""
-    limit, search = int(longest * _RATE), int(_SEARCH_SECONDS * _RATE)
+    limit, search, width = (int(seconds * _RATE) for seconds in (longest, _SEARCH_SECONDS, _PAUSE_SECONDS))
     held: list[NDArray[np.float32]] = []
     begin, size = None, 0
     for second, samples in _read_samples(path):
@@ -115,18 +111,13 @@ def _audio_chunks(path: Path, longest: float) -> Iterator[tuple[float, NDArray[n
         size += len(samples)
         while size > limit:
             sound = np.concatenate(held)
-            cut = limit - search + _quietest_sample(sound[limit - search : limit])
+            # Cut in the middle of the quietest half second before the limit.
+            energy = np.cumsum(np.insert(np.square(sound[limit - search : limit], dtype=np.float64), 0, 0.0))
+            cut = limit - search + int(np.argmin(energy[width:] - energy[:-width])) + width // 2
             yield begin, sound[:cut]
             held, begin, size = [sound[cut:]], begin + cut / _RATE, size - cut
     if begin is not None:
         yield begin, np.concatenate(held)
-
-
-def _quietest_sample(sound: NDArray[np.float32]) -> int:
-    """The middle of the quietest half second."""
-    width = int(_PAUSE_SECONDS * _RATE)
-    energy = np.cumsum(np.concatenate([[0.0], np.square(sound, dtype=np.float64)]))
-    return int(np.argmin(energy[width:] - energy[:-width])) + width // 2
 
 
 def _read_samples(path: Path) -> Iterator[tuple[float, NDArray[np.float32]]]:

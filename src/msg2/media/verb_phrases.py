@@ -247,11 +247,7 @@ class VerbPhraseExtractor:
         self.versions: Mapping[str, str] = {package: version(package) for package in ("msg2", "spacy")}  # rules, model
 
     def extract_timed(self, pieces: Sequence[Sentence]) -> tuple[Sentence, ...]:
-        """Extract the verb phrases of narration in pieces (captions, or single words).
-
-        The time of a phrase goes from its first to its last word. If sentences are kept, those without a phrase come
-        as they are spoken.
-        """
+        """Extract the verb phrases of narration in pieces (captions or words), timed from first to last word."""
         text = RunningText.join(pieces)
         timed = []
         for doc, first in self._nlp.pipe(text.parts(CHUNK_CHARACTERS), as_tuples=True):
@@ -264,11 +260,7 @@ class VerbPhraseExtractor:
 
 
 class RunningText(NamedTuple):
-    """The texts of pieces, in the order of their starts and one space apart, and when their characters are spoken.
-
-    The characters of a piece share its time evenly. A piece that is still on the screen when the next one comes has
-    been spoken by then.
-    """
+    """The texts of pieces by start, one space apart, and when their characters are spoken: evenly within a piece."""
 
     text: str
     borders: list[int]  # the characters where a piece begins or ends

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from msg2.errors import InputError, optional_dependency
+from msg2.errors import InputError, optional_dependency, require
 from msg2.formats.source import Source
 from msg2.media.image_encoders import ImageEncoder
 from msg2.options import Count, options_class
@@ -59,10 +59,8 @@ def open_media(path: Path) -> Iterator[InputContainer]:
     import av
 
     source = Source.at(path)
-    if source.is_folder:
-        raise InputError("is a folder, not a video", where=path)
-    if not source.head:
-        raise InputError("is empty", where=path, hint="fetch or export the video again")
+    require(not source.is_folder, "is a folder, not a video", where=path)
+    require(source.head, "is empty", where=path, hint="fetch or export the video again")
     try:
         # As a file and nothing else: a name may look like an address, a playlist may point to one.
         with av.open(f"file:{path}", metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
@@ -79,10 +77,8 @@ def decode_frames(
 ) -> Iterator[tuple[float, VideoFrame | None]]:
     """Decode the frames of a stream, in the order in which they are shown.
 
-    A time that is missing, or the same again, is one frame's duration after the one before. One up to a second too
-    early counts as the one before. Where the clock goes back further, ahead by more than `LONGEST_FRAME` seconds, or
-    ahead by more than a second and beyond the length of the file, it was set anew: the frame comes one duration
-    after the one before, and all later ones are shifted alike. So no frame stays without end.
+    A time that is missing or repeated is one frame after the one before. Where the clock goes back by more than a
+    second, or ahead beyond `LONGEST_FRAME` or the end of the file, later frames are shifted to follow those before.
     """
     start, length = start_seconds(container), _duration(container) or math.inf
     step = 1 / float(stream.average_rate or stream.guessed_rate or _DEFAULT_FRAME_RATE)  # seconds, as a rule
@@ -103,8 +99,7 @@ def decode_frames(
         before, after = stamp, seconds + step
         yield seconds, frame
     if frame is not None:
-        lasts = (frame.duration or 0) * tick or step
-        yield seconds + min(lasts, LONGEST_FRAME, max(step, length - seconds)), None
+        yield seconds + min((frame.duration or 0) * tick or step, LONGEST_FRAME, max(step, length - seconds)), None
     if resets:
         _log.warning("%s: its clock jumps (%d times); pictures after a jump follow those before it", path, resets)
 
@@ -182,19 +177,13 @@ class SampledFrame:
 
 
 def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iterator[SampledFrame]:
-    """Sample a video at regular times.
-
-    A frame that spans several of these times comes several times, as the same array. The first one also stands for
-    the time before it; the last one stays as long as the file says. Of a file that breaks off, the frames before
-    that come, and a warning says at which second it was.
-    """
+    """Sample a video at regular times; a frame that spans several of them comes several times, as the same array."""
     options, path = options or FrameOptions(), Path(path)
     with open_media(path) as container:
         from av.stream import Disposition
 
         no_covers = (video for video in container.streams.video if not video.disposition & Disposition.attached_pic)
-        stream = next(no_covers, None)
-        if stream is None:
+        if (stream := next(no_covers, None)) is None:
             return
         convert = _frame_converter(stream, options.size)
         held: VideoFrame | None = None
@@ -213,10 +202,7 @@ def sample_frames(path: str | Path, options: FrameOptions | None = None) -> Iter
 def encode_frames(
     path: str | Path, encoder: ImageEncoder, options: FrameOptions | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Sample a video at regular times and encode what is on the screen then.
-
-    A frame that stands for many times is encoded once. A thread encodes while the next frames are decoded.
-    """
+    """Sample a video at regular times and encode what is on the screen then; a thread encodes as frames are decoded."""
     times: list[float] = []
     image_indices: list[int] = []
 

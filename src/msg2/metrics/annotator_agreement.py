@@ -1,8 +1,7 @@
 """How far two people agree on the labels of the same videos: Cohen's kappa, κ = (p_o − p_e) / (1 − p_e).
 
-p_o is the share on which they agree, p_e the share on which they would by chance, each labelling as often as they do.
-*Presence*: does a video show a step? Every video counts once. *Time*: is a step going on at this moment? Every second
-counts, from 0 to the last label of either in that video; it is computed exactly, not on a grid.
+*Presence*: does a video show a step? Every video counts once. *Time*: is a step going on? Every second counts, from 0
+to the last label of either person in that video, exactly and not on a grid.
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ ECE = Σ_b n_b / n · |accuracy_b − confidence_b|, and the log loss −1/n Σ 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 LEAST_PROBABILITY = 1e-9
 """A step that was thought impossible counts as this probable: one mistake does not make the loss infinite."""
@@ -73,8 +74,8 @@ def score_calibration(predictions: Sequence[NextStepPrediction], bins: int = 10)
             number / bins,
             (number + 1) / bins,
             len(inside),
-            math.fsum(prediction.confidence for prediction in inside) / len(inside),
-            math.fsum(prediction.correct for prediction in inside) / len(inside),
+            fmean(prediction.confidence for prediction in inside),
+            fmean(prediction.correct for prediction in inside),
         )
         for number, inside in sorted(members.items())
     )

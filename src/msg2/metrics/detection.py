@@ -1,8 +1,6 @@
 """How well mistakes, completed steps and missing labels are found, and the area under the ROC curve.
 
-Every step is scored for mistakes. In the protocol of online mistake detection a sequence ends with its first mistake,
-since what comes after it can no longer be called right or wrong for itself; the score is the macro mean of the F1 of
-"correct" and the F1 of "mistake", F1 = 2 TP / (2 TP + FP + FN).
+In online mistake detection a sequence ends with its first mistake, since you cannot judge what comes after it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.task import PREDICTED, Task, Video
 from msg2.text import short_repr
 
@@ -39,11 +37,11 @@ def roc_auc(scores: ArrayLike, positive: ArrayLike) -> float | None:
     >>> roc_auc([0.1, 0.4, 0.4, 0.8], [False, False, True, True])
     0.875
     """
-    given, true = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_)
+    true = np.asarray(positive, dtype=np.bool_)
     positives, negatives = int(true.sum()), int((~true).sum())
     if not positives or not negatives:
         return None
-    _, level, count = np.unique(given, return_inverse=True, return_counts=True)
+    _, level, count = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True, return_counts=True)
     rank = np.cumsum(count) - (count - 1) / 2  # from 1 up; the mean of the ranks of equal scores
     return float((rank[level][true].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
@@ -127,9 +125,6 @@ def detection_auc(steps: Iterable[ScoredStep]) -> float | None:
     return roc_auc([step.probability for step in scored], [step.mistake for step in scored])
 
 
-# -- completed steps and added labels ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Completion:
     """How well scores tell completed steps from others; None where there is nothing to divide by."""
@@ -190,6 +185,5 @@ def additions(filled: Iterable[Video], performed: Task) -> Additions:
 
 def performed_video(performed: Mapping[str, Video], video: str) -> Video:
     """Find what was really performed in a video."""
-    if video not in performed:
-        raise InputError(f"the truth does not say what was performed in video {short_repr(video)}")
+    require(video in performed, f"the truth does not say what was performed in video {short_repr(video)}")
     return performed[video]

@@ -1,7 +1,4 @@
-"""What two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions.
-
-Neither is the truth: both are only views of a task. A third graph may be given as that.
-"""
+"""What two graphs agree and differ in: the kind of every pair of steps, optional steps, preconditions."""
 
 from collections import Counter
 from collections.abc import Mapping

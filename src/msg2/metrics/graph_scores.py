@@ -1,9 +1,7 @@
 """Scores of a graph: accuracy, SPOC and edge F1 against the true graph, compatibility with videos; violation rate.
 
-Scores are plain floats in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and compatibility judge the
-preconditions as they stand, edge scores the transitive reduction of all edges, needs and after-if-done alike. Two
-graphs are compared by the names of their steps, see `match_step_names`. The violation rate says how noisy labels are:
-the share of them that violate the true graph (Sec. 3).
+Scores are in 0 … 1, and None stands for "not applicable". Accuracy, SPOC and compatibility judge the preconditions as
+they stand, edge scores the transitive reduction of all edges. The violation rate says how noisy labels are (Sec. 3).
 """
 
 import math

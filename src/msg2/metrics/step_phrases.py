@@ -28,10 +28,7 @@ class PhraseStatistics:
 
 
 def phrases_around_steps(task: Task, seconds: float = AROUND_SECONDS) -> dict[Step, list[PhraseStatistics]]:
-    """Find the phrases that are said more often around a step than elsewhere.
-
-    They are ranked by G² = 2 Σ O ln(O / E) over the four cells, around or not and this phrase or another.
-    """
+    """Find the phrases that are said more often around a step than elsewhere, ranked by G² = 2 Σ O ln(O / E)."""
     times: Counter[str] = Counter()
     near: Mapping[Step, Counter[str]] = defaultdict(Counter)
     videos: Mapping[Step, Counter[str]] = defaultdict(Counter)

@@ -1,7 +1,6 @@
 """Functions on datasets and their labels: describe, read, draft, export. They run in the sandbox and return JSON.
 
-An upload lies in a file that is named after its id. Where that name shows up as the name of a task, the name of the
-upload takes its place.
+An upload lies in a file named after its id; a task that would be called so gets the name of the upload.
 """
 
 import zipfile
@@ -16,7 +15,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from msg2 import drawing, formats, labelling, simulation
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import safe_names, write_whole
 from msg2.formats.archives import extract_zip
 from msg2.formats.captions import CAPTION_SUFFIXES, name_finder, read_cues
@@ -114,8 +113,8 @@ def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequen
     paths = sorted(source.path.rglob("*")) if source.is_folder else []
     if not any(path.name.lower().endswith((*MEDIA_SUFFIXES, *CAPTION_SUFFIXES)) for path in paths):
         return ()
-    found, missing = find_video_files(source.path, wanted=wanted)
-    taken, stems = {video.captions for video in found}, {Source.at(video.path).stem for video in found}
+    videos, missing = find_video_files(source.path, wanted=wanted)
+    taken, stems = {video.captions for video in videos}, {Source.at(video.path).stem for video in videos}
     others = [path for path in paths if path.name.lower().endswith(CAPTION_SUFFIXES) and path not in taken]
     spoken = {Source.at(path).stem: path for path in others}
     if wanted is None:  # captions in another language belong to a video that is there
@@ -123,15 +122,14 @@ def folder_videos(source: Source, wanted: Iterable[str] | None = None) -> Sequen
     else:
         find = name_finder(spoken)
         names = [(video, name) for video in missing if (name := find(video)) is not None]
-    return (*found, *(VideoFiles(video, None, spoken[name]) for video, name in names))
+    return (*videos, *(VideoFiles(video, None, spoken[name]) for video, name in names))
 
 
 def holds_labels(source: Source) -> bool:
     """Tell whether a folder of videos also holds labels that msg2 reads."""
-    try:
+    with suppress(InputError):
         return find_reader(source) is not None
-    except InputError:
-        return False
+    return False
 
 
 def read_labels(data: Dataset, task: str | None) -> JsonObject:
@@ -219,8 +217,7 @@ def read_drafts(data: Dataset, videos: Sequence[str]) -> list[JsonObject]:
     """Read the labels of a dataset as drafts of videos that are named like its own."""
     tasks = read_tasks(data, repeats="keep")
     drafts = _drafts_by_video(((video.id, video.segments) for task in tasks for video in task), videos)
-    if not drafts:
-        raise InputError("has labels of none of these videos", where=data.record.name)
+    require(drafts, "has labels of none of these videos", where=data.record.name)
     return drafts
 
 
@@ -239,8 +236,7 @@ def _drafts_by_video(segments: Iterable[tuple[str, Sequence[Segment]]], videos: 
     for video, own in segments:
         name = find(video)
         if name is not None and own:
-            marked = [replace(segment, source=segment.source or DRAFT) for segment in own]
-            drafts.append(_video_labels(name, marked))
+            drafts.append(_video_labels(name, [replace(segment, source=segment.source or DRAFT) for segment in own]))
     return drafts
 
 

@@ -1,8 +1,4 @@
-"""What the server of forks imports, and nobody else: every task, and silence for a process that loses its parent.
-
-Where the app is killed while a process starts, the standard library finds nothing to read (`EOFError`). It would print
-a traceback into the terminal of somebody who has just ended the app.
-"""
+"""What the fork server preloads: all functions, and silence (no `EOFError`) for a process that loses its parent."""
 
 import sys
 from types import TracebackType

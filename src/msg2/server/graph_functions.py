@@ -1,7 +1,4 @@
-"""Functions on graphs: learn, save, export, draw, question and follow them. They run in the sandbox and return JSON.
-
-Learning, checking and drawing are the functions that the command line calls.
-"""
+"""Functions on graphs: learn, save, export, draw, question and follow them. They run in the sandbox and return JSON."""
 
 import json
 from collections import OrderedDict
@@ -12,7 +9,7 @@ from typing import TypeAlias, TypedDict, cast
 
 from msg2 import assist, drawing, formats, inference, metrics
 from msg2.assist.events import answer_event
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import safe_names, write_together
 from msg2.formats.reading import choose_task
 from msg2.formats.source import Source
@@ -184,7 +181,8 @@ def answer_run(data: Dataset | None, path: Path, overlap: str | None, run: str, 
     assistant = _runs.pop(run, None)  # it is remembered again only once it has answered
     if assistant is None or assistant.to_json() != saved:
         assistant = _prepare_runs(data, path, overlap).new_run()
-        _replay(assistant, saved, run)
+        if saved is not None:
+            _replay(assistant, saved, run)
     answer = answer_event(assistant, event)
     _runs[run] = assistant
     if len(_runs) > _MAX_REMEMBERED:
@@ -199,11 +197,9 @@ def answer_run(data: Dataset | None, path: Path, overlap: str | None, run: str, 
     }
 
 
-def _replay(assistant: assist.Assistant, saved: JsonObject | None, run: str) -> None:
-    if saved is None:
-        return
-    if saved.get("graph") != assistant.to_json()["graph"]:
-        raise InputError("the graph has changed since the run began", hint="open another run")
+def _replay(assistant: assist.Assistant, saved: JsonObject, run: str) -> None:
+    same_graph = saved.get("graph") == assistant.to_json()["graph"]
+    require(same_graph, "the graph has changed since the run began", hint="open another run")
     try:
         assistant.replay(cast(Sequence[JsonObject], saved["events"]))
     except (KeyError, TypeError, AttributeError):

@@ -1,7 +1,6 @@
-"""The job queue: graphs that are to be learned wait here, and are learned in the background.
+"""The job queue: graphs to learn wait here, and are learned in the background.
 
-A job's record is written before it begins and after it has ended, so whatever happens in between, it begins again at
-the next start. Results are written whole, by the process that made them, before the record says that they are there.
+The record of a job is written before it begins and after it has ended, so an interrupted job begins again.
 """
 
 import logging

@@ -1,7 +1,6 @@
-"""Datasets and graphs over HTTP: uploaded, learned, drawn by hand, merged, downloaded; and questions of programs.
+"""Datasets and graphs over HTTP: upload, learn, draw by hand, merge, download; and questions of programs.
 
-The name of a file that is uploaded never becomes a path; one that is downloaded is made of plain letters and digits.
-Nothing is kept of a question.
+The name of an uploaded file never becomes a path. Nothing is kept of a question.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -16,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from msg2.drawing import SUFFIXES
 from msg2.drawing.dot import DOT_RENDERERS
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.formats.registry import WRITE_SUFFIXES
 from msg2.inference import METHODS
 from msg2.inference.registry import DEFAULT_METHOD
@@ -180,16 +179,14 @@ def add_job(request: schemas.JobRequest, jobs: JobQueueDep) -> GraphRecord:
 @graphs.post("/given", status_code=201, openapi_extra=UPLOAD_SCHEMA)
 def upload_graph(file: UploadedFile, name: schemas.FileName, workspace: WorkspaceDep) -> GraphRecord:
     """Keep a graph file, which is the body of the request."""
-    graph = new_graph("given", name=name)
-    return workspace.add_graph(graph, graph_functions.save_graph_file, NamedFile(file, name))
+    return workspace.add_graph(new_graph("given", name=name), graph_functions.save_graph_file, NamedFile(file, name))
 
 
 @graphs.post("/drawn", status_code=201)
 def save_drawn_graph(request: schemas.DrawRequest, workspace: WorkspaceDep) -> GraphRecord:
     """Keep a graph that was drawn by hand, in the place of an earlier one where it replaces that."""
     record = new_graph("drawn") if request.replaces is None else workspace.graphs.get(request.replaces)
-    if record.kind != "drawn":
-        raise InputError("only a graph that was drawn by hand can be replaced", hint="keep it as a new one")
+    require(record.kind == "drawn", "only a graph that was drawn by hand can be replaced", hint="keep it as a new one")
     return workspace.add_graph(record, graph_functions.save_drawn_graph, request.graph)
 
 

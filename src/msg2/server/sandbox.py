@@ -1,8 +1,6 @@
 """The sandbox: whatever a visitor sends is worked on in a process of its own, with limits of time and memory.
 
-A process calls a function of a module, with arguments that can be pickled. Only JSON comes back, so a process that its
-input has taken over can lie, but cannot run anything here. Functions whose process is kept find again what they have
-cached. `dataset_functions` and `graph_functions` are what is called.
+Only JSON comes back, so a process that its input has taken over can lie, but cannot run anything here.
 """
 
 import errno

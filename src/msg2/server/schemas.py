@@ -1,8 +1,4 @@
-"""Requests, responses and stored records as types: the schema of the JSON API and of the files `record.json`.
-
-Whatever does not fit is refused. The options of a method are not written here: their schema is generated from the
-dataclass of the method, see `msg2.options`.
-"""
+"""Requests, responses and stored records as types: the schema of the JSON API and of the files `record.json`."""
 
 import json
 from contextlib import suppress
@@ -52,11 +48,6 @@ def _limit_plans(event: JsonObject) -> JsonObject:
     if isinstance(k, int | float) and k > _MAX_PLANS:
         raise ValueError(f"k is more than {_MAX_PLANS}")
     return event
-
-
-def _list_methods(schema: JsonObject) -> None:
-    """Name the methods that are registered when the schema is asked for."""
-    schema["enum"] = list(METHODS)
 
 
 def _list_method_options(schema: JsonObject) -> None:
@@ -124,7 +115,7 @@ class LearnSettings(StrictModel):
     """How a graph is learned: as the options of `msg2 infer`."""
 
     task: Annotated[Name | None, Field(description="Which task, where there are several.")] = None
-    method: Annotated[str, Field(json_schema_extra=_list_methods)] = DEFAULT_METHOD
+    method: Annotated[str, Field(json_schema_extra=lambda schema: schema.update(enum=list(METHODS)))] = DEFAULT_METHOD
     options: OptionValues = {}
     seed: Annotated[int, Field(ge=0, le=2**53), WHOLE] = 0
     samples: Annotated[int, Field(ge=1, le=10_000), WHOLE] | None = None
@@ -149,12 +140,12 @@ class LearnSettings(StrictModel):
         return self.model_dump(include={"repeats", "overlap", "draft_confidence"}, exclude_none=True)
 
     def _constraints(self) -> Constraints:
-        """Return the rules as constraints; those that contradict each other are named in sentences."""
+        """Return the rules as constraints; an error names those that contradict each other in sentences."""
         rules = [(kind, before, after) for kind in RELATIONS for before, after in getattr(self, kind)]
         try:
             return _make_constraints(rules)
         except InputError:
-            for rule in list(rules):  # what contradicts without it as well is not about it
+            for rule in list(rules):  # a rule is not to blame if the others contradict each other without it
                 with suppress(InputError):
                     _make_constraints([other for other in rules if other != rule])
                     continue
@@ -294,8 +285,7 @@ def error_response(error: InputError) -> ErrorResponse:
     """Return the error as it goes over the wire, each part on one line of a sensible length."""
     parts = {"error": error.what, "where": error.where, "hint": error.hint}
     lines = {name: " ".join(text.split())[:1000] for name, text in parts.items() if text is not None}
-    storable = {name: line.encode("utf-8", "backslashreplace").decode() for name, line in lines.items()}
-    return ErrorResponse(**storable)
+    return ErrorResponse(**{name: line.encode("utf-8", "backslashreplace").decode() for name, line in lines.items()})
 
 
 class NextStepEntry(TypedDict):

@@ -1,11 +1,8 @@
 """Who may use the app: which host, origin and token a request must have, and how many bytes it may send.
 
-Whoever knows the token gets in; a browser trades it for a session cookie at once. A session is a random number with its
-HMAC under a secret of the folder, so it outlives a restart of the server, whose token is another one every time.
-Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s.
-
-A web page from elsewhere can make a browser send requests to this address, also under a name of its own (DNS
-rebinding). So the Host header must name this machine, and what browsers say of a request's origin must be this app.
+A browser trades the token for a session cookie: a random number with its HMAC under a secret of the folder, so it
+outlives a restart. Whoever guesses waits: 0.02 s · 2ⁿ after n wrong guesses, at most 5 s. Against DNS rebinding and
+requests from other sites, the Host header must name this machine, and the origin must be this app.
 """
 
 import asyncio
@@ -28,15 +25,12 @@ from msg2.errors import InputError
 from msg2.files import write_whole
 from msg2.server.settings import LOOPBACK_HOSTS, ServerSettings
 
-_SECRET_FILE = ".secret"
-_TOKEN_BYTES = 24
 _FIRST_DELAY, _LONGEST_DELAY = 0.02, 5.0
 _FORGET_SECONDS = 60.0
 """Wrong guesses are forgotten after so long without another one."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
 _THIS_MACHINE = frozenset(f"[{name}]" if ":" in name else name for name in LOOPBACK_HOSTS)
 _UPLOAD_PATHS = ("/api/data", "/api/preview")
-_MAX_DIGITS = 15
 _PATIENCE_SECONDS, _SLOWEST_BYTES_PER_SECOND = 30.0, 1000
 """How long a body may take: so long, and longer by what has come."""
 _TOKEN_PAGE = resources.files("msg2.server").joinpath("static", "token.html").read_text("utf-8")
@@ -57,7 +51,7 @@ _HEADERS = {
 
 def new_token() -> str:
     """Make a token that nobody guesses."""
-    return secrets.token_urlsafe(_TOKEN_BYTES)
+    return secrets.token_urlsafe(24)
 
 
 def read_token(path: Path) -> str:
@@ -73,7 +67,7 @@ class Authenticator:
 
     def __init__(self, token: str, folder: Path) -> None:
         self._token = token
-        file = folder / _SECRET_FILE
+        file = folder / ".secret"
         if not file.is_file():
             write_whole(file, secrets.token_bytes(32))
         self._secret = file.read_bytes()
@@ -83,7 +77,8 @@ class Authenticator:
 
     async def refuse(self, request: Request) -> Response | None:
         """Answer a request without the token or a session, or one that trades the token for a session."""
-        has_session = self._has_session(request)
+        number, _, signature = request.cookies.get(self._cookie, "").partition(".")
+        has_session = hmac.compare_digest(signature.encode(), self._sign(number).encode())
         in_address = request.query_params.get("token") if request.method == "GET" else None
         if in_address is not None and (has_session or self._is_token(in_address)):
             return self._welcome(request, is_new=self._is_token(in_address))  # or an old address, maybe a bookmark
@@ -110,10 +105,6 @@ class Authenticator:
     def _is_token(self, text: str) -> bool:
         """Tell whether a text is the token, in a time that does not depend on the text."""
         return hmac.compare_digest(text.encode(), self._token.encode())
-
-    def _has_session(self, request: Request) -> bool:
-        number, _, signature = request.cookies.get(self._cookie, "").partition(".")
-        return hmac.compare_digest(signature.encode(), self._sign(number).encode())
 
     def _sign(self, number: str) -> str:
         return hmac.new(self._secret, number.encode(), hashlib.sha256).hexdigest()
@@ -158,7 +149,7 @@ class SecurityMiddleware:
         if self._authenticator is not None and (refusal := await self._authenticator.refuse(request)) is not None:
             return refusal
         length = request.headers.get("content-length", "0")
-        if length.isdecimal() and len(length) <= _MAX_DIGITS and int(length) <= limit << 20:
+        if length.isdecimal() and len(length) <= 15 and int(length) <= limit << 20:
             return None
         return _refusal(413, f"more than {limit} MB are not taken", "the command line takes files of any size")
 
@@ -170,10 +161,9 @@ class SecurityMiddleware:
             return "the Host header names another machine"
         is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
         is_link = request.method == "GET" and headers.get("sec-fetch-dest") == "document"
-        if not is_own and not (is_link and request.scope["path"] == "/"):  # a link may lead to the front door
-            return "the request comes from another site"
+        allowed = is_own or (is_link and request.scope["path"] == "/")  # a link may lead to the front door
         known = headers.get("origin", f"http://{host}") in (f"http://{host}", f"https://{host}")
-        return None if known else "the request comes from another site"
+        return None if allowed and known else "the request comes from another site"
 
 
 def _limit_body(receive: Receive, megabytes: int) -> Receive:

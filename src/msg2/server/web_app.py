@@ -29,7 +29,6 @@ from msg2.server.settings import ServerSettings
 from msg2.server.workspace import NotFoundError, Workspace, WorkspaceDep
 
 _log = logging.getLogger(__name__)
-_BACKLOG = 128
 HEAD_SECONDS = 15.0
 """How long the head of a request may take to arrive."""
 _THREADS = 200
@@ -136,10 +135,7 @@ class PatientProtocol(H11Protocol):
 
 
 class AppServer(uvicorn.Server):
-    """The app as a server. What ends it is captured by `capture_signals` around `run`, so that it ends in good order.
-
-    A signal that raised an error instead could do so anywhere, such as where the event loop is half made.
-    """
+    """The app as a server; wrap `run` in `capture_signals`, so that a signal ends it in good order."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._app = create_app(workspace)
@@ -168,7 +164,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
             opened = undo.enter_context(socket.socket(family, kind, proto))
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             opened.bind(address)
-            opened.listen(_BACKLOG)
+            opened.listen(128)
         except OSError as error:
             where, hint = f"{settings.host}:{settings.port}", "choose another --host or --port; 0 takes a free port"
             raise InputError(f"cannot listen there ({error.strerror})", where=where, hint=hint) from None
@@ -204,7 +200,6 @@ def _handle_error(request: Request, error: Exception) -> JSONResponse:
 
 def _allowed_methods(request: Request) -> set[str]:
     """Collect the HTTP methods of all routes that have this path."""
-    same_path = (
-        route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path)
-    )
+    every_route = [route for route in request.app.routes if isinstance(route, Route)]
+    same_path = [route for route in every_route if route.path_regex.match(request.url.path)]
     return {method for route in same_path for method in route.methods or ()}

@@ -1,9 +1,8 @@
 """The workbench over HTTP: the labels that people make of videos, with drafts, captions and the graph so far.
 
-Labels are plain files in `data/ID/labelling/TASK/`, so that nothing that was acknowledged is lost: `base.json` is what
-the data say (read again whenever the workbench is opened), `drafts.json` drafts and `steps.json` steps that were added,
-`people/PERSON/VIDEO.json` all labels of one video by one person, `graphs/PERSON.json` how the graph moved. TASK, PERSON
-and VIDEO are hashes of the names, which are in the files. Everything is written whole.
+Labels are plain files in `data/ID/labelling/TASK/`: `base.json` is what the data say, `drafts.json` and `steps.json`
+what was added, `people/PERSON/VIDEO.json` the labels of one video by one person, and `graphs/PERSON.json` how the graph
+changed. TASK, PERSON and VIDEO are hashes of the names.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field, ValidationError
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import write_whole
 from msg2.formats.captions import CAPTION_SUFFIXES
 from msg2.formats.step_table import to_csv
@@ -112,7 +111,7 @@ class LabelStore:
 
     def people(self) -> list[str]:
         """Everybody who has saved something, by name."""
-        firsts = (next(iter(sorted(folder.glob("*.json"))), None) for folder in (self._folder / "people").glob("*"))
+        firsts = (min(folder.glob("*.json"), default=None) for folder in (self._folder / "people").glob("*"))
         saved = (_read(path, SaveLabelsRequest) for path in firsts if path is not None)
         return sorted({each.person for each in saved if each is not None})
 
@@ -124,8 +123,7 @@ class LabelStore:
 
     def save(self, request: SaveLabelsRequest) -> int:
         """Write all labels of one video by one person, and return their version."""
-        if request.video not in {each.video for each in self.base.videos}:
-            raise InputError("the task has no such video", where=request.video)
+        require(request.video in self.given_labels(), "the task has no such video", where=request.video)
         to_video(request.video, request.labels)
         path = self._person_folder(request.person) / f"{_hashed(request.video)}.json"
         with _saving:
@@ -249,8 +247,7 @@ def learn_live_graph(
 def make_table(id: RecordId, request: schemas.PersonRequest, workspace: WorkspaceDep) -> DatasetRecord:
     """A dataset of a person's labels, to learn graphs from and to download; it is brought up to date every time."""
     labelled = open_store(workspace, id, request.task).labelled_task(request.person)
-    if not len(labelled):
-        raise InputError("there is no label yet", hint="accept a draft, or make a label")
+    require(len(labelled), "there is no label yet", hint="accept a draft, or make a label")
     record = _corrected(workspace, id, f"labels of {request.person}", request.task, request.person)
     write_whole(workspace.dataset(record).path, to_csv([labelled]))
     return workspace.describe(record)

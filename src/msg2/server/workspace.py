@@ -1,10 +1,7 @@
 """The folder of the app: datasets, graphs and live runs as plain files, one folder per record, named by its id.
 
-`data/ID/` has an upload with its `record.json`, `work/ID/` a graph with its page and its record, or the record of the
-job that is to make it, `runs/ID/` the record of a live run. Whatever a visitor sends is read in the sandbox.
-
-At the start, uploads and removals that never came to their end are deleted. A record that cannot be read, written by
-another version or edited by a person, is named in the log and left alone.
+`data/ID/` has an upload, `work/ID/` a graph with its page or the job that makes it, `runs/ID/` a live run; each has a
+`record.json`. At the start, unfinished uploads and removals are deleted; an unreadable record is logged and left alone.
 """
 
 from __future__ import annotations
@@ -130,7 +127,7 @@ class RecordStore(Generic[Record]):
 
 
 def delete_leftovers(root: Path) -> None:
-    """Delete what this app left unfinished in `root`: folders of its ids without a record. All else is somebody's."""
+    """Delete what this app left unfinished in `root`: folders named by an id, without a record."""
     for folder in root.iterdir() if root.is_dir() else ():
         removed = folder.name.startswith(_REMOVED_PREFIX)
         ours = _ID.fullmatch(folder.name.removeprefix(_REMOVED_PREFIX)) and folder.is_dir() and not folder.is_symlink()
@@ -209,7 +206,7 @@ class Workspace:
         return self.datasets.put(update_record(dataset, **result.value, remarks=[*remarks, *result.messages]))
 
     def read_again(self, id: str, reading: ReadSettings) -> DatasetRecord:
-        """Read a dataset in another way; what cannot be read so stays as it was."""
+        """Read a dataset in another way; if that fails, it stays as it was."""
         dataset = self.datasets.get(id)
         settings = {**dataset.reading.model_dump(), **reading.model_dump(exclude_unset=True)}
         return self.describe(update_record(dataset, reading=settings))

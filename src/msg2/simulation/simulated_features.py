@@ -1,11 +1,9 @@
 """Simulated videos: their storyboard (what they show and say, and when), their features, and all of it as files.
 
-What was performed is seen and spoken of whether or not anybody labelled it; what was skipped is not. Some shots and
-sentences are about what is performed at another time, and mislead. Rates are those of `StoryboardOptions`.
-
-Simulated features are what an encoder might make of it, with a difficulty that is known. Every step has a prototype per
-modality, the same in all videos of its world. A frame is what it shows by its storyboard, what completed steps left
-behind, and clutter c, scaled to length 1 (a sentence likewise, without trace):
+Videos show and mention what was performed, labelled or not, and never what was skipped. Some shots and sentences are
+about what is performed at another time, and mislead. Every step has a prototype per modality, the same in all videos of
+its world. A frame is the sum of what it shows, what completed steps left behind, and clutter c, scaled to length 1 (a
+sentence likewise, without trace):
 
     x ∝ Σ_n shown_n · p_n + trace · Σ_n done_n · d_n + clutter · c
     c = √scene · (of the video) + √shot · (of the shot) + √(1 − scene − shot) · (of the frame)
@@ -81,10 +79,7 @@ class Storyboard:
 
 
 def _draw_distractors(rate: float, count: int, which: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Shape (count, N): with probability `rate` a row has one of the performed occurrences, any of them.
-
-    What is never done is neither shown nor spoken of: nothing else would tell a skipped step from an unlabelled one.
-    """
+    """Draw rows, shape (count, N): with probability `rate` one has any of the performed occurrences, else nothing."""
     places = np.floor(len(which) * rng.random(count)).astype(np.int64)
     chosen = rng.random((count, 1)) < rate
     return np.where(chosen, which[places], 0.0) if len(which) else np.zeros((count, which.shape[1]))
@@ -217,12 +212,9 @@ def video_storyboard(
 
 
 def draw_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) -> Prototypes:
-    """Draw the prototypes of the steps.
-
-    A prototype is √shared · (the mean direction of the words that the step has in common with others) +
-    √(1 − shared) · (a direction of its own), so that "disconnect battery" looks a little like "insert new battery".
-    What a step leaves behind, when it is done, is its own alone.
-    """
+    """Draw the prototypes of the steps; "disconnect battery" looks a little like "insert new battery"."""
+    # √shared · (the mean direction of the words in common with other steps) + √(1 − shared) · (a direction of its own);
+    # what a step leaves behind, when it is done, is its own alone.
     steps, name = simulation.graph.steps, simulation.task.name
     drawn = [_draw_directions(random_stream(seed, name, "step", step), options.width) for step in steps]
     own = np.array(drawn).reshape(-1, 3, options.width).swapaxes(0, 1)
@@ -230,10 +222,11 @@ def draw_prototypes(simulation: Simulation, options: FeatureOptions, seed: int) 
     words = sorted(frozenset().union(*common))
     objects = {word: _draw_directions(random_stream(seed, name, "word", word), options.width)[:2] for word in words}
     looks = own[:2].copy()
-    for n, shared in enumerate(common):
+    for number, shared in enumerate(common):
         if shared:
             mean = l2_normalize(np.sum([objects[word] for word in sorted(shared)], axis=0))
-            looks[:, n] = l2_normalize(np.sqrt(options.shared) * mean + np.sqrt(1 - options.shared) * own[:2, n])
+            mixed = np.sqrt(options.shared) * mean + np.sqrt(1 - options.shared) * own[:2, number]
+            looks[:, number] = l2_normalize(mixed)
     return Prototypes(looks[0], looks[1], own[2])
 
 
@@ -281,8 +274,7 @@ def _draw_directions(rng: np.random.Generator, width: int) -> FloatArray:
 def write_simulation(folder: Path, simulation: Simulation, seed: int, *, features: bool = False) -> list[Path]:
     """Write a simulation to a folder, where `msg2.run` finds everything."""
     store, videos = folder / "features", folder / "videos"
-    if videos.exists():
-        raise InputError("holds the videos of another simulation", where=videos, hint="remove it")
+    require(not videos.exists(), "holds the videos of another simulation", where=videos, hint="remove it")
     if features:
         options = FeatureOptions()
         versions = {package: version(package) for package in ("msg2", "numpy")}

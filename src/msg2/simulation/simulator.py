@@ -193,8 +193,7 @@ def _draw_intended_steps(world: World, both_branches: Probability, rng: np.rando
 
     needed = set(world.goals)
     for name in reversed(world.graph.steps):  # sorted by layer: a step comes before all that it needs
-        formula = world.graph.preconditions.get(name)
-        if formula is not None and name in needed:
+        if name in needed and (formula := world.graph.preconditions.get(name)) is not None:
             needed |= draw_branch(formula)
     return frozenset(needed)
 
@@ -245,8 +244,7 @@ def _draw_labels(
     wrong = rng.random(len(performed)) < noise.mislabelled
     labels = list(performed)
     for i in np.flatnonzero(wrong).tolist():
-        others = [name for name in steps if name != performed[i]]
-        if others:
+        if others := [name for name in steps if name != performed[i]]:
             labels[i] = others[rng.integers(len(others))]
     return tuple(None if absent else label for label, absent in zip(labels, missing.tolist(), strict=True))
 

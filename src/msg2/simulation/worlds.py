@@ -3,12 +3,10 @@
 The household worlds, such as "Make Coffee", are the twelve tasks of the paper's ProceL experiments. Their names and
 numbers of steps are the paper's (a–l). Steps and preconditions (household_worlds.json) are ours, because the paper's
 graphs were never published: a precondition says what must be done for the step to be possible or safe, not what people
-happen to do first. At an OR, a demonstration takes one of the ways; that of "Tie Tie" is the choice of knot (straight
-across: four-in-hand; over the neck loop: half Windsor). The worlds never change to suit a method.
+happen to do first. The worlds never change to suit a method.
 
-Random worlds of any size are for tests of scale and of what can be recovered at all. Their steps are spread over layers
-0 … depth. A step needs one step of the layer below, which makes it as deep as it should be, and maybe more from any
-lower layer. The steps it needs never need one another, so the graph is in reduced form.
+Random worlds of any size are for tests of scale. Their steps are spread over layers 0 … depth. A step needs one step of
+the layer below and maybe more from any lower layer; these never need one another, so the graph is in reduced form.
 """
 
 import json
@@ -168,15 +166,13 @@ def _draw_layers(options: RandomWorldOptions, rng: np.random.Generator) -> list[
     sizes = least + rng.multinomial(options.steps - least * count, np.full(count, 1 / count))
     width = len(str(options.steps))
     names = [f"step {number:0{width}d}" for number in (1 + rng.permutation(options.steps)).tolist()]
-    ends = np.cumsum(sizes).tolist()
-    return [names[end - size : end] for size, end in zip(sizes.tolist(), ends, strict=True)]
+    return [layer.tolist() for layer in np.split(np.array(names), np.cumsum(sizes)[:-1])]
 
 
 def _draw_steps_with_or(layers: Sequence[Sequence[Step]], or_rate: float, rng: np.random.Generator) -> frozenset[Step]:
     """The steps whose precondition is to have an OR: the share `or_rate` of those with a precondition."""
     able = [name for below, layer in pairwise(layers) if len(below) > 1 for name in layer]
     wanted = round(or_rate * sum(map(len, layers[1:])))
-    if wanted > len(able):
-        what = f"{wanted} preconditions are to have an OR, but only {len(able)} have two steps to choose from"
-        raise InputError(what, hint="take more steps, less depth or a lower OR rate")
+    what = f"{wanted} preconditions are to have an OR, but only {len(able)} have two steps to choose from"
+    require(wanted <= len(able), what, hint="take more steps, less depth or a lower OR rate")
     return frozenset(rng.permutation(able).tolist()[:wanted])

@@ -4,8 +4,6 @@ The functions here need PyTorch and are imported when they are first used. The o
 `msg2.states.configuration` need no PyTorch.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

@@ -25,7 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import write_together, write_whole
 from msg2.options import from_json
 from msg2.states.configuration import SamplingOptions, StateModelOptions, TrainingOptions
@@ -70,8 +70,7 @@ class ModelCard:
     def __post_init__(self) -> None:
         if self.epoch > self.training.epochs or (self.epoch == self.training.epochs and not self.finished):
             raise InputError(f"epoch is {self.epoch} of {self.training.epochs} in an unfinished training")
-        if len(self.videos) != 2:
-            raise InputError("videos must be for training and validation")
+        require(len(self.videos) == 2, "videos must be for training and validation")
 
     @property
     def last_file(self) -> str:
@@ -141,9 +140,8 @@ def serialize_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 def read_card(folder: Path) -> ModelCard:
     """Read and check the card of the checkpoint in `folder`."""
     path = folder / "model.json"
-    if not path.exists():
-        hint = "make one with `msg2 states train`"
-        raise InputError("is no trained model: it has no model.json", where=folder, hint=hint)
+    hint = "make one with `msg2 states train`"
+    require(path.exists(), "is no trained model: it has no model.json", where=folder, hint=hint)
     with damage_at(path):
         return from_json(ModelCard, path.read_bytes(), "the card")
 

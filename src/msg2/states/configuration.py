@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from msg2.errors import InputError, require
+from msg2.errors import require
 from msg2.options import Count, NonNegativeInteger, Positive, Probability, ShareBelowOne, from_json, make, options_class
 from msg2.text import short_repr
 
@@ -139,7 +139,7 @@ class FillOptions:
         return replace(
             self,
             threshold=threshold if self.threshold is None else self.threshold,
-            read_at=read_at if self.read_at is None else self.read_at,  # type: ignore[arg-type]
+            read_at=self.read_at or read_at,  # type: ignore[arg-type]
         )
 
 
@@ -169,6 +169,5 @@ VARIANTS: Mapping[str, Variant] = from_json(
 
 def get_variant(name: str) -> Variant:
     """Return the variant of this name."""
-    if name not in VARIANTS:
-        raise InputError(f"there is no variant {short_repr(name)}", hint=f"the variants are {', '.join(VARIANTS)}")
+    require(name in VARIANTS, f"there is no variant {short_repr(name)}", hint=f"the variants are {', '.join(VARIANTS)}")
     return VARIANTS[name]

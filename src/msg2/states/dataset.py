@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from msg2.errors import InputError
+from msg2.errors import require
 from msg2.formats.feature_store import VideoFeatures
 from msg2.sequences import FloatArray, IntArray
 from msg2.states.configuration import SamplingOptions
@@ -58,19 +58,14 @@ class LabelledVideo:
 def labelled_video(
     video: Video, steps: tuple[Step, ...], features: VideoFeatures, *first_rows: int, text_only: bool = False
 ) -> LabelledVideo:
-    """Prepare a video for sampling; of repeated labels the first counts.
-
-    `first_rows` are where its frames, and its sentences, begin among those of all videos.
-    """
+    """Prepare a video for sampling; `first_rows`: where its frames and sentences begin among those of all videos."""
     segments = video.with_first_labels().segments
-    if not video.is_timed:
-        hint = "state prediction needs start and end of every label"
-        raise InputError(f"video {short_repr(video.id)} has no times", hint=hint)
+    hint = "state prediction needs start and end of every label"
+    require(video.is_timed, f"video {short_repr(video.id)} has no times", hint=hint)
     middles = features.sentence_times.mean(axis=1)
     frames = np.sort(middles) if text_only else features.frame_times
-    if not len(frames):
-        what = "sentences" if text_only else "frames"
-        raise InputError(f"the features of video {short_repr(video.id)} hold no {what}")
+    what = "sentences" if text_only else "frames"
+    require(len(frames), f"the features of video {short_repr(video.id)} hold no {what}")
     numbers = np.array([steps.index(segment.step) for segment in segments], dtype=np.int64)
     times = np.array([(segment.start, segment.end) for segment in segments], dtype=np.float64).reshape(-1, 2)
     starts, ends = np.ascontiguousarray(times.T)
@@ -98,14 +93,11 @@ class Tokens:
 def sample_tokens(
     video: LabelledVideo, steps: int, options: SamplingOptions, rng: np.random.Generator | None = None
 ) -> Tokens:
-    """Sample the tokens of a video: at random for training, without an `rng` as for testing.
-
-    Of two labels or more, one may always be dropped, even where that is more than the share `options.dropped`: videos
-    with two or three labels would otherwise never teach anything about hidden steps.
-    """
+    """Sample the tokens of a video: at random for training, without an `rng` as for testing."""
     count = len(video.steps)
     visible = np.arange(count)
     if rng is not None and count > 1:
+        # At least one label may go, or videos with two or three would never teach anything about hidden steps.
         most = max(1, int(options.dropped * count)) if options.dropped else 0
         visible = np.sort(rng.permutation(count)[most if options.always else rng.integers(most + 1) :])
     shown = video.keep(visible)
@@ -162,11 +154,10 @@ def _frame_times(video: LabelledVideo, options: SamplingOptions, rng: np.random.
 
 def nearest_index(times: FloatArray, wanted: FloatArray) -> IntArray:
     """For every wanted moment the index of the nearest time; the earlier of two."""
-    after = np.clip(np.searchsorted(times, wanted), 1, max(1, len(times) - 1))
-    before = after - 1
     if len(times) == 1:
         return np.zeros(len(wanted), dtype=np.int64)
-    return np.where(wanted - times[before] <= times[after] - wanted, before, after)
+    after = np.clip(np.searchsorted(times, wanted), 1, max(1, len(times) - 1))
+    return np.where(wanted - times[after - 1] <= times[after] - wanted, after - 1, after)
 
 
 def time_order(times: FloatArray) -> IntArray:
@@ -252,12 +243,9 @@ class StateDataset:
         return zlib.crc32(video.encode()) % FOLDS if video in self.training_videos else -1
 
     def longest(self, options: SamplingOptions) -> int:
-        """Tokens that no video can have more of, a multiple of 8 as GPU kernels like it.
-
-        A row of this length wastes least: longer ones fill no better and cost more attention, by the square.
-        """
-        frames = options.most_frames  # labels bring an own start and end each
-        return -(-max(frames + 2 * len(video.steps) for video in self.videos) // 8) * 8
+        """Return the most tokens of a video, a multiple of 8 as GPU kernels like it; longer rows would only cost."""
+        most = max(options.most_frames + 2 * len(video.steps) for video in self.videos)  # labels have two borders
+        return -(-most // 8) * 8
 
     def tokens(self, number: int, options: SamplingOptions, seed: Sequence[int] | None = None) -> Tokens:
         """Sample the tokens of one video."""
@@ -271,9 +259,8 @@ def build_dataset(
     """Put together the videos of a task that have labels and features."""
     every = [(video, features(video.id)) for video in task if video.segments]
     known = [(video, held) for video, held in every if held is not None]
-    if not known:
-        what = f"no video of task {short_repr(task.name)} has features"
-        raise InputError(what, hint="make them with `msg2 features`")
+    what = f"no video of task {short_repr(task.name)} has features"
+    require(known, what, hint="make them with `msg2 features`")
     sentences = [held.sentences for _, held in known]
     frames = [held.frames for _, held in known]
     if text_only:  # sentences as frames: in the order of their middles, as `labelled_video` has them
@@ -364,9 +351,8 @@ def _pack_rows(lengths: Sequence[int], row: int) -> list[list[int]]:
         limit = row - lengths[member]
         fitting = next((members for members in rows if sum(lengths[other] for other in members) <= limit), None)
         if fitting is None:
-            rows.append([member])
-        else:
-            fitting.append(member)
+            rows.append(fitting := [])
+        fitting.append(member)
     return rows
 
 

@@ -141,8 +141,7 @@ def fit_calibration(scores: HeldOutScores, absent_rate: float) -> FillCalibratio
             checked.append([np.interp(part, knots, by_others) for part in (asked.hidden, asked.unlabelled)])
     hidden, unlabelled = (np.concatenate([np.zeros(0), *part]) for part in zip(*checked, strict=True))
     error = _calibration_error(hidden, unlabelled, ratio)
-    levels = tuple(knots.tolist()), tuple(confidence.tolist())
-    return FillCalibration(*levels, labels, videos, error, least_slope > 0)
+    return FillCalibration(tuple(knots.tolist()), tuple(confidence.tolist()), labels, videos, error, least_slope > 0)
 
 
 def _posterior(scores: HeldOutScores, absent_rate: float, knots: FloatArray) -> tuple[FloatArray, float, float]:
@@ -168,11 +167,9 @@ def _posterior(scores: HeldOutScores, absent_rate: float, knots: FloatArray) -> 
 
 
 def _calibration_error(hidden: FloatArray, unlabelled: FloatArray, ratio: float) -> float:
-    """Of the unlabelled: how many were done, by bins of confidence, is `ratio` times the hidden labels there.
-
-    Bins have equally many unlabelled steps. What the counts are off by chance, their variance, is taken off the squared
-    distance: few items would otherwise always look badly calibrated (Kumar et al., 2019).
-    """
+    """Compare confidences with how many unlabelled steps were done: in each bin, `ratio` times the hidden labels."""
+    # Bins have equally many unlabelled steps. The variance of the counts is taken off the squared distance: few items
+    # would otherwise always look badly calibrated (Kumar et al., 2019).
     edges = np.quantile(unlabelled, np.linspace(0, 1, _BINS + 1)[1:-1])
     bins = [np.searchsorted(edges, confidences, side="right") for confidences in (hidden, unlabelled)]
     of_hidden, counts = (np.bincount(numbers, minlength=_BINS) for numbers in bins)
@@ -197,8 +194,7 @@ def calibrate_model(
     task: Task, dataset: StateDataset, folder: Path, card: ModelCard, progress: Progress = no_progress
 ) -> FillCalibration:
     """Calibrate the model in a folder, and keep the calibration there; one that is already there is read."""
-    known = read_calibration(folder)
-    if known is not None:
+    if (known := read_calibration(folder)) is not None:
         return known
     folds = extra_trainings(dataset, card.model)
     parts = [_score_fold(dataset, folder, card, fold, progress) for fold in range(folds)]
@@ -222,10 +218,8 @@ def _score_fold(dataset: StateDataset, folder: Path, card: ModelCard, fold: int,
     """The scores of the videos of a fold by a model that was trained on the others."""
     order = np.random.default_rng(card.training.seed).permutation(len(dataset)).tolist()
     asked = sorted(order[fold::TRAINING_FOLDS])
-    others = sorted(set(order) - set(asked))
-    part = replace(dataset, videos=tuple(dataset.videos[number] for number in others))
-    prefix = f"calibration {fold + 1} of {TRAINING_FOLDS}: "
-    show = progress_part(progress, fold + 1, TRAINING_FOLDS + 1, prefix)
+    part = replace(dataset, videos=tuple(dataset.videos[number] for number in sorted(set(order) - set(asked))))
+    show = progress_part(progress, fold + 1, TRAINING_FOLDS + 1, f"calibration {fold + 1} of {TRAINING_FOLDS}: ")
     inside = folder / "folds" / str(fold)
     train_model(part, inside, model=card.model, sampling=card.sampling, training=card.training, progress=show)
     return _held_out_scores(*load_checkpoint(inside), dataset, asked)

@@ -2,9 +2,8 @@
 
 Scores are read at the borders of the labelled segments. Annotated labels never change; a step that the labels of a
 video lack is added at its first predicted completion. The paper reads the state at a step where the next one stands,
-since labels tend to end early; the last step has no next one. With an evidence model, a step can also be added where
-there is most evidence of it, each step at a moment of its own. `fill_calibration` says which steps are added and how
-sure that is; the paper adds all whose score reaches a threshold.
+since labels tend to end early. With an evidence model, a step can also be added where there is most evidence of it.
+`fill_calibration` says which steps are added; the paper adds all whose score reaches a threshold.
 """
 
 from __future__ import annotations
@@ -39,24 +38,16 @@ class StatePrediction:
     """The M borders of one video's labels in the order of time, and the score of each of N steps there."""
 
     video: str
-    kind: IntArray
-    """Shape (M,): START or END."""
-    time: FloatArray
-    """Shape (M,), seconds."""
-    step: IntArray
-    """Shape (M,): whose border it is."""
-    scores: FloatArray
-    """Shape (M, N): ŝ."""
-    state: IntArray
-    """Shape (M, N): the states by the labels."""
-    labelled: NDArray[np.bool_]
-    """Shape (N,): the steps that the labels hold, hidden ones included."""
+    kind: IntArray  # shape (M,): START or END
+    time: FloatArray  # shape (M,), seconds
+    step: IntArray  # shape (M,): whose border it is
+    scores: FloatArray  # shape (M, N): ŝ
+    state: IntArray  # shape (M, N): the states by the labels
+    labelled: NDArray[np.bool_]  # shape (N,): the steps that the labels hold, hidden ones included
     seen: tuple[FloatArray, FloatArray] | None
     """Shapes (L,) and (L, N): moments in seconds, and the evidence of each step there; with an evidence model."""
-    presence: FloatArray | None
-    """Shape (N,): the log-odds that a step is in the video at all; with a co-occurrence model."""
-    hidden: NDArray[np.bool_]
-    """Shape (N,): the labelled steps whose labels were hidden from the model."""
+    presence: FloatArray | None  # shape (N,): log-odds that a step is in the video; with a co-occurrence model
+    hidden: NDArray[np.bool_]  # shape (N,): the labelled steps whose labels were hidden from the model
 
 
 def predict_states(
@@ -128,28 +119,22 @@ def fill_video(
     if not len(prediction.time):
         return video
     annotated, scores = set(video.sequence()), fill_scores(prediction, options)
-    if calibration is None:
-        confidences, wanted = expit(scores), scores >= 0
-    else:
-        confidences = calibration.confidence(scores)
-        wanted = confidences >= options.confidence
+    confidences = expit(scores) if calibration is None else calibration.confidence(scores)
+    wanted = scores >= 0 if calibration is None else confidences >= options.confidence
     borders = [first_completion(prediction.scores[:, number], prediction.kind, options) for number in range(len(steps))]
     if calibration is None and prediction.presence is None:  # the highest score may not count where states are read
         wanted &= np.array([border is not None for border in borders])
     chosen = [number for number, name in enumerate(steps) if wanted[number] and name not in annotated]
-    spans = _moments(prediction, chosen) if options.read_at == "seen" else {
-        number: _stretch(prediction, borders[number]) for number in chosen
-    }  # fmt: skip
+    if options.read_at == "seen":
+        spans = _moments(prediction, chosen)
+    else:
+        spans = {number: _stretch(prediction, borders[number]) for number in chosen}
     added = [Segment(steps[number], *span, float(confidences[number]), PREDICTED) for number, span in spans.items()]
     return Video(video.id, [*video.segments, *added], video.sentences)
 
 
 def _stretch(prediction: StatePrediction, border: int | None) -> tuple[float, float]:
-    """Start and end, in seconds, of a step whose completion is first seen at a border; None: not before the last.
-
-    It lasts from the border before that one: what lies there, labelled or not, overlaps with it, and so nothing more is
-    said about order than is known.
-    """
+    """Start and end of a step, from the border before its completion: what overlaps has no known order."""
     last = len(prediction.time) - 1 if border is None else border
     return float(prediction.time[last - 1]) if last else 0.0, float(prediction.time[last])
 
@@ -157,8 +142,7 @@ def _stretch(prediction: StatePrediction, border: int | None) -> tuple[float, fl
 def _moments(prediction: StatePrediction, steps: Sequence[int]) -> dict[int, tuple[float, float]]:
     """A moment of its own for each of these steps, in seconds, such that there is most evidence in all."""
     if prediction.seen is None:
-        what = "the model has no evidence model: it cannot say when a step was seen"
-        raise InputError(what, hint="use read-at next")
+        raise InputError("the model has no evidence model: it cannot say when a step was seen", hint="use read-at next")
     time, evidence = prediction.seen
     moments, row = np.unique(time, return_inverse=True)
     most = np.full((len(moments), len(steps)), -np.inf)
@@ -169,16 +153,11 @@ def _moments(prediction: StatePrediction, steps: Sequence[int]) -> dict[int, tup
 
 def first_completion(scores: FloatArray, kind: IntArray, options: FillOptions) -> int | None:
     """Find the first border where a step is completed."""
-    if options.read_at == "next":
-        scores = scores[_next_borders(kind)]
+    if options.read_at == "next":  # at a start where the next step starts, at an end where it ends; or at the last one
+        later = np.full(len(kind), len(kind) - 1)
+        for each in np.unique(kind):
+            borders = np.flatnonzero(kind == each)
+            later[borders[:-1]] = borders[1:]
+        scores = scores[later]
     completed = np.flatnonzero(scores >= (options.threshold or 0.0))
     return int(completed[0]) if len(completed) else None
-
-
-def _next_borders(kind: IntArray) -> IntArray:
-    """Shape (M,): for every start the next step's start, for every end the next step's end; for the last, the end."""
-    later = np.full(len(kind), len(kind) - 1)
-    for each in np.unique(kind):
-        borders = np.flatnonzero(kind == each)
-        later[borders[:-1]] = borders[1:]
-    return later

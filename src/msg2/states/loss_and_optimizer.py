@@ -2,10 +2,8 @@
 
 The ordinal loss of the paper (Eq. 4):   L = BCE(σ(ŝ + b), state ≠ not started) + BCE(σ(ŝ - b), state = completed)
 
-On a GPU, a whole step (loss, gradient, clipping, Adam) is launched at once, as a CUDA graph. A step of a large encoder
-is some two thousand kernels, which may take longer to launch one by one than to run. A graph holds the kernels for one
-shape of batch, with the addresses of all they read and write: every batch of that shape is copied to the same memory,
-and so is the learning rate.
+On a GPU, a whole step is launched at once as a CUDA graph: its two thousand kernels may take longer to launch one by
+one than to run. A graph is for one shape of batch, and all batches of that shape are copied to the same memory.
 """
 
 import math
@@ -73,15 +71,12 @@ def ordinal_loss(scores: Tensor, state: Tensor, weight: Tensor, threshold: float
 
 
 def build_optimizer(model: StateModel, options: TrainingOptions) -> torch.optim.Adam:
-    """Build Adam over the parameters in groups, each with a "rate_factor": its multiple of the learning rate.
-
-    The evidence and co-occurrence models have few weights and start at zero; the single numbers that scale them learn
-    faster still.
-    """
+    """Build Adam over the parameters in groups, each with a "rate_factor": its multiple of the learning rate."""
     fast = options.evidence_rate / options.learning_rate
     groups: dict[float, list[Tensor]] = {}
     for name, parameter in model.named_parameters():
         factor = 1.0
+        # These models have few weights and start at zero; the single numbers that scale them learn faster still.
         if name == "bias" or name.startswith(("evidence_models.", "cooccurrence.", "presence_scale.")):
             factor = 4 * fast if parameter.numel() == 1 else fast
         groups.setdefault(factor, []).append(parameter)
@@ -156,7 +151,6 @@ class TrainStep:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable[[Batch], Tensor], clip: float,
         *, captured: bool,
     ) -> None:  # fmt: skip
-        """Prepare the step."""
         self.parameters = list(model.parameters())
         self.optimizer, self.loss, self.clip = optimizer, loss, clip
         self.graphs: dict[torch.Size, tuple[torch.cuda.CUDAGraph, Batch, Tensor]] = {}
@@ -165,14 +159,11 @@ class TrainStep:
         self.known_shapes: set[torch.Size] = set()
 
     def __call__(self, batch: Batch) -> Tensor:
-        """Learn from the batch and return its loss.
-
-        The first batch of a new shape goes without a graph: libraries get ready then.
-        """
+        """Learn from the batch and return its loss."""
         shape = batch.kind.shape
         if shape not in self.graphs:
             if shape not in self.known_shapes or len(self.graphs) == self.max_graphs:
-                self.known_shapes.add(shape)
+                self.known_shapes.add(shape)  # without a graph the first time, when libraries get ready
                 return self._learn(batch)
             # One graph runs at a time, so all share their memory.
             graph, pool = torch.cuda.CUDAGraph(), next((other.pool() for other, *_ in self.graphs.values()), None)

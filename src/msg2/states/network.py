@@ -15,8 +15,6 @@ occur together.
     co-occurrence:  a logistic regression per step on the labels of the other steps
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,13 +32,9 @@ if TYPE_CHECKING:
 
 
 def transform_rows(function: Callable[[Tensor], Tensor], vectors: Tensor, rows: Tensor) -> Tensor:
-    """Apply a function to chosen rows of a matrix.
-
-    Many tokens have the same sentence or frame, which a CPU transforms once, with one draw of dropout. A GPU would have
-    to wait for how many there are: there every token transforms its own.
-    """
+    """Apply a function to chosen rows of a matrix; on a CPU once to each distinct row, with one draw of dropout."""
     rows = rows.clamp(min=0)
-    if rows.is_cuda:
+    if rows.is_cuda:  # which would have to wait for how many distinct rows there are
         return function(F.embedding(rows, vectors))
     distinct, rows = torch.unique(rows, return_inverse=True)
     return F.embedding(rows, function(F.embedding(distinct, vectors)))
@@ -181,14 +175,10 @@ class StateModel(nn.Module):
             middle = batch.sentence[..., batch.sentence.shape[-1] // 2]
             texts = (transform_rows(self.text_projection, sentences, middle),)
             queries, keys = torch.cat([queries] * 2, 1), torch.cat([keys * (middle >= 0), keys], 1)
-        mask = _attention_mask(queries, keys, hidden.dtype)
+        # (B, 1, L, L), added to attention: 0 within a video, `_MASKED` to other videos; padding sees padding.
+        others = (queries[:, :, None] != keys[:, None, :])[:, None]
+        mask = torch.zeros_like(others, dtype=hidden.dtype).masked_fill(others, _MASKED)
         return self.head(self.transformer(hidden, mask, batch.position, *texts))  # type: ignore[no-any-return]
-
-
-def _attention_mask(queries: Tensor, keys: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, 1, L, L), to be added to attention: 0 within a video, `_MASKED` to other videos; padding sees padding."""
-    within = queries[:, :, None] == keys[:, None, :]
-    return torch.zeros_like(within, dtype=dtype).masked_fill(~within, _MASKED)[:, None]
 
 
 _MASKED = -1e4
@@ -203,11 +193,8 @@ class EvidenceModel(nn.Module):
 
     z = Linear(x) recognises one of N steps or background in every token, trained by cross-entropy on what the labels
     say. e_t[n] is the highest smoothed z[n] - z[background] up to token t; tokens that are labelled as another step do
-    not count. It can tell a step that nobody labelled from one that nobody did: the paper's loss has no example
-    of the latter, and calls every step completed in the end.
-
-    There are `FOLDS` linear layers. Each learns from the videos of all folds but its own, and scores those of its own
-    fold: what is known by heart is no evidence. A video that none has seen is scored by the mean of all of them.
+    not count. There are `FOLDS` linear layers. Each learns from the videos of all folds but its own, and scores those
+    of its own fold. A video that none has seen is scored by the mean of all of them.
     """
 
     def __init__(self, steps: int, width: int, dropout: float) -> None:
@@ -219,14 +206,11 @@ class EvidenceModel(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def step_logits(self, vectors: Tensor, rows: Tensor, batch: Batch) -> Tensor:
-        """How much each token looks like each step, and like background.
-
-        It is the mean over the W vectors of a token, less the mean over its video, since what is there all the time
-        says nothing about a step.
-        """
+        """Tell how much each token looks like each step, and like background: the mean over its W vectors."""
         exists = rows >= 0
         share = exists / exists.sum(-1, keepdim=True).clamp(min=1)
         each = (transform_rows(self._project, vectors, rows) * share[..., None]).sum(-2)
+        # The mean over the video is taken off: what is there all the time says nothing about a step.
         video = batch.video.flatten()
         sums = each.new_zeros(int(video.max()) + 1, each.shape[-1]).index_add(0, video, each.flatten(0, 1))
         means = sums / video.bincount(minlength=len(sums)).clamp(min=1)[:, None]
@@ -243,8 +227,7 @@ class EvidenceModel(nn.Module):
         own = F.one_hot(batch.fold.clamp(min=0), FOLDS).to(odds.dtype)
         fold_weight = torch.where((batch.fold < 0)[..., None], 1 / FOLDS, own)
         odds = (odds * fold_weight[..., None]).sum(-2)
-        other_step = batch.inside.any(-1, keepdim=True) & ~batch.inside
-        odds = odds.masked_fill(other_step, _NO_EVIDENCE)
+        odds = odds.masked_fill(batch.inside.any(-1, keepdim=True) & ~batch.inside, _NO_EVIDENCE)  # of another step
         exists = batch.video > 0
         videos, longest = int(batch.video.max()), int(batch.position.max()) + 1
         each = odds.new_full((videos, longest, odds.shape[-1]), _NO_EVIDENCE)
@@ -258,9 +241,8 @@ class EvidenceModel(nn.Module):
 class CooccurrenceModel(nn.Module):
     """Which labels usually go along with which, and when; not in the paper.
 
-    A logistic regression per step on the features of the other labels: one for ŝ, when it is completed, and one for
-    whether it is there at all. The latter learns from dropped labels (there) and from steps without a label (taken as
-    not there).
+    It has two logistic regressions per step on the features of the other labels: one for ŝ, and one for whether the
+    step is there at all, which learns from dropped labels (there) and from steps without a label (not there).
     """
 
     def __init__(self, steps: int) -> None:

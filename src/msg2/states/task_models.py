@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.files import safe_names
 from msg2.formats.conversion import Demonstrations, to_task, to_tasks_with_repeats
 from msg2.formats.feature_store import FeatureStore, open_store
@@ -151,10 +151,7 @@ def train_task(
 
 
 def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) -> list[tuple[Task, Path]]:
-    """Choose the tasks with two videos or more that have labels and features; others are named in a warning.
-
-    With each comes where its results go: of a single task into the folder, of several into a folder each.
-    """
+    """Choose the tasks with two videos or more that have labels and features, each with a folder for its results."""
     folders = [folder] if len(tasks) == 1 else [folder / name for name in safe_names([task.name for task in tasks])]
     chosen, left_out = [], []
     for task, task_folder in zip(tasks, folders, strict=True):
@@ -163,9 +160,8 @@ def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) ->
             chosen.append((task, task_folder))
         else:
             left_out.append(task.name)
-    if not chosen:
-        what = "no task has two videos with labels and features"
-        raise InputError(what, where=store.folder, hint="are these the features of this data?")
+    hint = "are these the features of this data?"
+    require(chosen, "no task has two videos with labels and features", where=store.folder, hint=hint)
     for name in left_out:
         _log.warning("%s: left out, it has fewer than two videos with labels and features", name)
     return chosen
@@ -174,8 +170,7 @@ def trainable_tasks(tasks: Sequence[Task], store: FeatureStore, folder: Path) ->
 def load_dataset(task: Task, store: FeatureStore, model: StateModelOptions) -> StateDataset:
     """Load the videos of a task with their features, as a model with these options reads them."""
     dataset = build_dataset(task, lambda video: store.features(task.name, video), text_only=model.inputs == "text")
-    missing = sum(bool(video.segments) for video in task) - len(dataset)
-    if missing:
+    if missing := sum(bool(video.segments) for video in task) - len(dataset):
         _log.warning("%s: %d of its %d videos have no features", task.name, missing, missing + len(dataset))
     return dataset
 
@@ -208,11 +203,10 @@ class TrainedStateModel:
 
     def fill(self, options: FillOptions) -> Task:
         """Return the task with the predicted labels added, or as it is where there is a `note`."""
-        resolved = options.for_model(self.card.model)
-        if not resolved.uncalibrated and self.note:
+        if not options.uncalibrated and self.note:
             return self.task
-        calibration = None if resolved.uncalibrated else self.calibration
-        return fill_labels(self.task, self.predict(), resolved, calibration)
+        calibration = None if options.uncalibrated else self.calibration
+        return fill_labels(self.task, self.predict(), options.for_model(self.card.model), calibration)
 
     def held_out(self) -> list[int]:
         """The numbers of the videos that the model was not trained on."""
@@ -223,8 +217,7 @@ class TrainedStateModel:
         """Measure how well completed steps are predicted, and what the added labels are worth."""
         threshold, numbers = self.card.model.threshold, self.held_out()
         if performed is None:
-            if not numbers:
-                raise InputError("every video was trained on", hint="give videos of the same task that were not")
+            require(numbers, "every video was trained on", hint="give videos of the same task that were not")
             draws = [each for seed in range(EVALUATION_DRAWS) for each in self.predict(numbers, [seed])]
             return {"hidden steps": hidden_completion(draws, threshold).to_json()}
         filled = {video.id: video for video in self.fill(options)}
@@ -288,8 +281,7 @@ def load_trained_model(folder: str | Path, task: Demonstrations, store: str | Pa
     folder, store = Path(folder), open_store(store)
     task = to_task(to_tasks_with_repeats(task))
     card, model = load_checkpoint(folder)
-    unknown = sorted(set(task.steps) - set(card.steps))
-    if unknown:
+    if unknown := sorted(set(task.steps) - set(card.steps)):
         what = f"the model does not know the step {short_repr(unknown[0])} of task {short_repr(task.name)}"
         raise InputError(what, where=folder, hint="train a model on labels that have all steps")
     whole = Task(task.name, card.steps, task.videos, task.absent)
@@ -345,8 +337,7 @@ def _find_models(folder: Path) -> dict[str, Path]:
     inside = [] if (folder / "model.json").exists() else sorted(path.parent for path in folder.glob("*/model.json"))
     models: dict[str, Path] = {}
     for each in inside or [folder]:
-        task = read_card(each).task
-        if task in models:
+        if (task := read_card(each).task) in models:
             raise InputError(f"holds two models of task {short_repr(task)}", where=folder, hint="name one of them")
         models[task] = each
     return models
@@ -383,6 +374,5 @@ def fill_tasks(
     for name, model in load_trained_models(folder, data, store):
         filled[name] = model.fill(options)
         if not options.uncalibrated:
-            level = logging.WARNING if model.note else logging.INFO
-            _log.log(level, "%s: %s", name, model.note or model.calibration)
+            _log.log(logging.WARNING if model.note else logging.INFO, "%s: %s", name, model.note or model.calibration)
     return filled

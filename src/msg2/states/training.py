@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.progress import Progress, no_progress
 from msg2.states import checkpoint, loss_and_optimizer
 from msg2.states.checkpoint import ModelCard, SplitName
@@ -82,14 +82,12 @@ def train_model(
 
 def _read_matching_card(folder: Path, card: ModelCard) -> ModelCard | None:
     """The card of the training in `folder`, which must be that of `card`; None where there is none."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("is a file, a folder is to be made there", where=folder)
+    require(folder.is_dir() or not folder.exists(), "is a file, a folder is to be made there", where=folder)
     if not (folder / "model.json").exists():
         return None
     earlier = checkpoint.read_card(folder)
-    if not card.same_training(earlier):
-        what = "holds another training (other labels, features or options)"
-        raise InputError(what, where=folder, hint="choose another folder, or remove this one")
+    what = "holds another training (other labels, features or options)"
+    require(card.same_training(earlier), what, where=folder, hint="choose another folder, or remove this one")
     return replace(earlier, training=card.training)
 
 
@@ -105,9 +103,8 @@ def _split_videos(dataset: StateDataset, training: TrainingOptions) -> dict[Spli
     """The ids of the videos for training and validation; all are for training where none is to be kept."""
     held_out = round(training.validation * len(dataset))
     if training.validation > 0:
-        if len(dataset) < 2:
-            what = f"task {short_repr(dataset.task)} has {len(dataset)} video(s) with labels and features"
-            raise InputError(what, hint="two are needed, one of them for validation")
+        what = f"task {short_repr(dataset.task)} has {len(dataset)} video(s) with labels and features"
+        require(len(dataset) >= 2, what, hint="two are needed, one of them for validation")
         held_out = min(max(1, held_out), len(dataset) - 1)
     chosen = np.random.default_rng(training.seed).permutation(len(dataset))[:held_out]
     return {
@@ -120,8 +117,7 @@ def progress_part(progress: Progress, number: int, parts: int, prefix: str = "")
     """Show the progress of a training as a part of several that are equally long."""
 
     def show(done: int, total: int | None, message: str) -> None:
-        epochs = total or 0
-        progress(number * epochs + done, parts * epochs, prefix + message)
+        progress(number * (total or 0) + done, parts * (total or 0), prefix + message)
 
     return show
 
@@ -188,8 +184,7 @@ class _TrainingRun:
                 self.save()
                 raise
             # What is quickly saved is saved after every epoch or so.
-            interval = min(options.save_seconds, 20 * self.cost)
-            if self.card.finished or time.monotonic() - self.saved > interval:
+            if self.card.finished or time.monotonic() - self.saved > min(options.save_seconds, 20 * self.cost):
                 self.save()
 
     def training_batches(self, epoch: int) -> list[Batch]:
@@ -244,8 +239,7 @@ class _TrainingRun:
     def validate(self, epoch: int, loss: float) -> ModelCard:
         """The card after a validation, which is logged: where it is the best one, these weights are kept."""
         scores = self._validation_scores() if self.numbers["validation"] else {"loss": loss}
-        line = {"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scores.items()}}
-        self.log.append(line)
+        self.log.append({"epoch": epoch, "training_loss": loss, **{f"validation_{k}": v for k, v in scores.items()}})
         checkpoint.write_log(self.folder, self.log)
         card = replace(self.card, accuracy=scores.get("accuracy"))
         if self.numbers["validation"] and not scores["loss"] < card.best.get("loss", math.inf):

@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from transformers import AutoConfig, T5EncoderModel, VisualBertModel, ViTModel
 from transformers.activations import NewGELUActivation
 
-from msg2.errors import InputError
+from msg2.errors import InputError, require
 from msg2.text import short_repr
 from msg2.text_encoders import Model, find_checkpoint
 
@@ -40,10 +40,7 @@ class T5(nn.Module):
         return self.core(inputs_embeds=vectors, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
 
     def forward_fused(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Encode with fused kernels: the same up to rounding, for a GPU, which mostly waits for memory.
-
-        Attention, norms and GELU are one kernel each, and nothing is taken back to single precision on the way.
-        """
+        """Encode with fused kernels, without going back to single precision: the same up to rounding, for a GPU."""
         drop, length = self.core.dropout, vectors.shape[1]
         bias = self.core.block[0].layer[0].SelfAttention.compute_bias(length, length) + mask
         mixed = torch.is_autocast_enabled(vectors.device.type)
@@ -79,8 +76,7 @@ def _feed_forward(layer: Model, hidden: Tensor) -> Tensor:
     gated = hasattr(layer, "wi_0")
     inner = (layer.wi_0 if gated else layer.wi)(hidden)
     inner = F.gelu(inner, approximate="tanh") if isinstance(layer.act, NewGELUActivation) else layer.act(inner)
-    inner = inner * layer.wi_1(hidden) if gated else inner
-    return layer.wo(layer.dropout(inner))  # type: ignore[no-any-return]
+    return layer.wo(layer.dropout(inner * layer.wi_1(hidden) if gated else inner))  # type: ignore[no-any-return]
 
 
 class ViT(nn.Module):
@@ -122,8 +118,7 @@ class VisualBert(nn.Module):
         inputs = {"inputs_embeds": vectors}
         if texts is not None:  # frames have no positions of their own: each gets that of the text beside it
             inputs = {"inputs_embeds": texts, "visual_embeds": vectors, "image_text_alignment": position[..., None]}
-        embedded = self.core.embeddings(position_ids=position, **inputs)
-        hidden = self.core.encoder(embedded, attention_mask=mask)[0]
+        hidden = self.core.encoder(self.core.embeddings(position_ids=position, **inputs), attention_mask=mask)[0]
         return hidden[:, -vectors.shape[1] :]  # type: ignore[no-any-return]
 
 
@@ -164,8 +159,7 @@ def load_encoder(name: str) -> SequenceEncoder:
             return wrapper(loader(loader.config_class.from_dict(config)))
         folder = find_checkpoint(name, "transformer").folder
         kind = AutoConfig.from_pretrained(folder, local_files_only=True).model_type
-        if kind not in _KINDS:
-            raise InputError(f"is a {kind!r}, not a T5, ViT or VisualBERT")
+        require(kind in _KINDS, f"is a {kind!r}, not a T5, ViT or VisualBERT")
         loader, wrapper = _KINDS[kind]
         whole = {"dtype": torch.float32, "output_loading_info": True, "ignore_mismatched_sizes": True}
         model, loading = loader.from_pretrained(folder, local_files_only=True, **whole)

@@ -1,19 +1,20 @@
-"""The model of order: a video is a sequence of choices. Which step is begun next, of those that are still to come?
+"""The model of order: a video is a sequence of choices. Which step begins next, of those that are still to come?
 
 It is one of the *eligible* steps, all alike; with a small probability ε it is disorderly, any *open* step:
 
     p(s)         = (1 − ε) · [s eligible] / |eligible| + ε / |open|
     log p(video) = log Σ_j share_j · Π_choices p(choice | ε_j)
 
-A step is eligible when none of those that must come before it is open. What the video never shows keeps nobody waiting,
-nor does a step that is late: one whose successor has begun. Of steps that overlap, neither is open or done when the
-other is begun. What holds of a step is a set of choices, the bits of a Python integer, which is fast to compare.
+A step is eligible if no step that must come before it is open; a step that is late (its successor has begun) or never
+shown keeps nobody waiting. Of steps that overlap, neither is open or done when the other begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 import numpy as np
@@ -38,29 +39,21 @@ def to_flags(sets: Sequence[BitSet], size: int) -> NDArray[np.uint8]:
 
 def union(sets: Sequence[BitSet], members: Iterable[int]) -> BitSet:
     """Join some of the sets."""
-    joined = 0
-    for member in members:
-        joined |= sets[member]
-    return joined
+    return reduce(or_, map(sets.__getitem__, members), 0)
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceEvents:
-    """E choices in V variants of runs of N steps, ordered by variant; the last step of a run is no choice.
+    """E choices in V variants of runs of N steps, ordered by variant; the last step of a run is no choice."""
 
-    `video`, `step`, `open_count` (E,): whose choice it is, what is begun, and among how many. `first` (V,): where the
-    choices of each variant begin, `weight` (V,): its videos. The choices, of each step, at which it is `now` begun, is
-    `open` (begun now or later, and after this one has ended), and was `begun`, and ended, earlier.
-    """
-
-    video: NDArray[np.intp]
-    step: NDArray[np.intp]
-    open_count: NDArray[np.int16]
-    first: NDArray[np.intp]
-    weight: NDArray[np.int64]
-    now: tuple[BitSet, ...]
-    open: tuple[BitSet, ...]
-    begun: tuple[BitSet, ...]
+    video: NDArray[np.intp]  # (E,): the variant of each choice
+    step: NDArray[np.intp]  # (E,): the step that begins
+    open_count: NDArray[np.int16]  # (E,): the number of steps to choose from
+    first: NDArray[np.intp]  # (V,): the first choice of each variant
+    weight: NDArray[np.int64]  # (V,): the videos of each variant
+    now: tuple[BitSet, ...]  # for each step, the choices at which it begins
+    open: tuple[BitSet, ...]  # the choices at which it begins, or begins later, after this one has ended
+    begun: tuple[BitSet, ...]  # the choices at which it has begun and ended
 
     @staticmethod
     def from_variants(variants: Variants) -> ChoiceEvents:
@@ -111,18 +104,14 @@ class ChoiceEvents:
 
 @dataclass(frozen=True, eq=False)
 class EligibleSteps:
-    """What is eligible under a `relation` and under the `disjunctions`, the ORs that steps wait for.
-
-    The choices, of each step, at which it is eligible, `steps`, and keeps others waiting, `blocking`; those at which
-    what was begun is eligible, `hit`; and how many are eligible, `count` (E,).
-    """
+    """The steps that are eligible under an order of pairs and ORs."""
 
     relation: Relation
     disjunctions: frozenset[Disjunction]
-    blocking: tuple[BitSet, ...]
-    steps: tuple[BitSet, ...]
-    hit: BitSet
-    count: NDArray[np.int16]
+    blocking: tuple[BitSet, ...]  # for each step, the choices at which it keeps others waiting
+    steps: tuple[BitSet, ...]  # for each step, the choices at which it is eligible
+    hit: BitSet  # the choices at which the step that begins is eligible
+    count: NDArray[np.int16]  # (E,): the number of eligible steps
 
 
 def log_sum_exp(logs: FloatArray) -> FloatArray:

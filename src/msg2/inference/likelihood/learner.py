@@ -105,22 +105,21 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
         },
         "repetitions": count_repetitions(sequences) if variants.repeated.any() else {},
     }
-    notes = []
-    if variants.before.any() and not (order.relation.any() or order.disjunctions):
-        notes.append("no order was found: the videos do the steps in any order, or are too few to tell")
+    has_order = order.relation.any() or order.disjunctions
+    note = "no order was found: the videos do the steps in any order, or are too few to tell"
     return replace(
         learned,
         candidates=candidates,
         model=model,
         gains={(steps[a], steps[b]): gain for (a, b), gain in gains.items()},
         any_gains=any_gains,
-        notes=notes,
+        notes=[note] if variants.before.any() and not has_order else [],
         relearn=partial(_relearn, options=options, similarity=similarity),
     )
 
 
 def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None) -> LearnedPreconditions:
-    """What is learned from a sample of the videos, by a quicker search and without evidence."""
+    """Learn from a sample of the videos, by a quicker search and without evidence."""
     variants = Variants.from_sequences(sequences)
     order = find_order_quickly(variants, options, similarity)
     presence = PresenceModel.fit(variants, options.absent)
@@ -128,7 +127,7 @@ def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: Float
 
 
 def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure) -> LearnedPreconditions:
-    """What the graph says, and the rates of labels that are missing and of those that are one too many."""
+    """Write the structure as preconditions, with the rates of missing and of surplus labels."""
     steps, once, again = variants.steps, variants.weight @ variants.shown, variants.repeated
     return LearnedPreconditions(
         {name: _formula(clauses, steps) for name, clauses in zip(steps, structure.clauses, strict=True)},
@@ -141,7 +140,7 @@ def _to_graph(variants: Variants, presence: PresenceModel, structure: Structure)
 
 
 def _formula(clauses: Iterable[frozenset[int]], steps: tuple[Step, ...]) -> Formula:
-    """All clauses are needed, one step of each is enough."""
+    """Make the formula of clauses: all of them are needed, and one step of each is enough."""
     return all_of(any_of(step(steps[index]) for index in clause) for clause in clauses)
 
 

@@ -22,15 +22,12 @@ _SEEDS = 12
 
 
 class _ClauseRows(NamedTuple):
-    """The rows of the steps of a clause, and the choices, shape (E,), at which it holds that …"""
+    """The rows of the steps of a clause, and what holds at the E choices; shape (E,) each."""
 
     places: list[int]
-    none: Gains
-    """… none of its steps is begun,"""
-    never: Gains
-    """… none ever will be either,"""
-    waits: Gains
-    """… and the step waits, since one of them is to come; for a single step not where that is late."""
+    none: Gains  # 1 where none of its steps has begun
+    never: Gains  # 1 where none of them ever will either
+    waits: Gains  # 1 where the step waits, since one of them is to come; for a single step not where that is late
 
 
 class ClauseSearch:
@@ -52,8 +49,7 @@ class ClauseSearch:
         # Those that were begun before this step in many videos, and are still to come where waiting gains.
         most, places = scorer.options.alternatives, np.arange(len(self._possible))
         if len(places) > most:
-            worth = gains.worth[self._possible, step]
-            places = np.sort(np.argsort(-worth, kind="stable")[:most])
+            places = np.sort(np.argsort(-gains.worth[self._possible, step], kind="stable")[:most])
         self._alternatives = self._possible[places]
         self._alternatives_not_begun, self._alternatives_absent = self._not_begun[places], self._absent[places]
         # Of each possible step, that step and those that come before it.
@@ -109,8 +105,6 @@ class ClauseSearch:
                 if not any(before[[*group]].any() for group in clauses_then if len(group) > 1):
                     yield self._value(clauses_then, np.maximum(waiting, self._rows(other).waits)), clauses_then
 
-    # -- what is gained and what it costs ------------------------------------------------------------------------
-
     def _value(self, clauses: Sequence[Clause], waiting: Gains) -> float:
         """What is gained by waiting for these clauses, less what they cost."""
         ors = sum(or_cost(len(clause), self._size) for clause in clauses if len(clause) > 1)
@@ -142,8 +136,6 @@ class ClauseSearch:
             cost = self._prior.pair_cost((before & self._usual).sum(), before.sum(), self._step)
             self._known_predecessors[singles] = before, float(cost)
         return self._known_predecessors[singles]
-
-    # -- one more clause, one more alternative -------------------------------------------------------------------
 
     def _best_clause(self, clauses: Sequence[Clause]) -> tuple[Clause, float]:
         """The clause that gains most where the step does not wait yet, and what it gains."""

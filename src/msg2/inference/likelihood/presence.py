@@ -52,20 +52,15 @@ _PATTERNS = 4000
 
 @dataclass(frozen=True, eq=False)
 class PresenceModel:
-    """What was estimated of N steps.
+    """What was estimated for N steps."""
 
-    `shown` (P, N): the sets of steps that labelled videos show, `weight` (P,) the videos of each. `absent_rate` is ρ
-    and `extra_rate` c. `required` (N,): done in every faultless run. `implied` (N, N): [a, b] where a run with b has a.
-    `exclusive` (N, N): never both.
-    """
-
-    shown: NDArray[np.bool_]
-    weight: NDArray[np.int64]
-    absent_rate: float
-    extra_rate: float
-    required: NDArray[np.bool_]
-    implied: Relation
-    exclusive: Relation
+    shown: NDArray[np.bool_]  # (P, N): the sets of steps that labelled videos show
+    weight: NDArray[np.int64]  # (P,): the videos that show each set
+    absent_rate: float  # ρ
+    extra_rate: float  # c
+    required: NDArray[np.bool_]  # (N,): steps of every faultless run
+    implied: Relation  # (N, N): [a, b] if a run with b has a
+    exclusive: Relation  # (N, N): pairs of which a run never has both
 
     @staticmethod
     def fit(variants: Variants, absent: str) -> PresenceModel:
@@ -141,9 +136,6 @@ def _fit_rates(
     return rate, extra, shares
 
 
-# -- how probable the counts are ------------------------------------------------------------------------------------
-
-
 def _required(absences: _Counts, videos: int, rate: _Rate, shares: Shares) -> _Odds:
     """Each step is required, else optional; so many of the videos lack it."""
     required = np.log(shares.required) + log_binomial(absences, videos, rate)
@@ -153,16 +145,13 @@ def _required(absences: _Counts, videos: int, rate: _Rate, shares: Shares) -> _O
 
 
 class PairCounts:
-    """Of P pairs of steps a and b, how many of so many videos show one of them, or both; shape (P,) each.
-
-    `lacking` have b and lack a, `either` have a or b, and `chance` is the share of these with both by chance.
-    """
+    """How many videos show a, b or both, for P pairs of steps a and b; shape (P,) each."""
 
     def __init__(self, first: _Counts, second: _Counts, both: _Counts, videos: int) -> None:
         self.first, self.second, self.both, self.videos = first, second, both, videos
-        self.lacking, self.either = second - both, first + second - both
+        self.lacking, self.either = second - both, first + second - both  # videos with b but not a, and with a or b
         a, b = first / videos, second / videos
-        self.chance = a * b / np.maximum(a + b - a * b, 1e-12)
+        self.chance = a * b / np.maximum(a + b - a * b, 1e-12)  # share of `either` that has both by chance
         by_chance = log_binomial(both, self.either, np.clip(self.chance, 1e-12, 1 - 1e-9))
         self._not_exclusive = np.logaddexp(by_chance, log_any_rate(both, self.either)) - np.log(2)
 
@@ -198,7 +187,7 @@ def log_any_rate(times: _Counts, chances: _Counts | int) -> FloatArray:
 
 
 def log_rate_above(times: _Counts, chances: _Counts | int, least: _Rate) -> FloatArray:
-    """The same from the rate `least` on; by the large deviation of what is seen less often than that."""
+    """Compute the same for rates above `least`, approximated by a large deviation where it is seen less often."""
     usual = np.asarray(np.clip(times / np.maximum(chances, 1), 1e-12, 1 - 1e-12))
     rarer = log_binomial(times, chances, least) - log_binomial(times, chances, usual)
     return np.asarray(log_any_rate(times, chances) + np.where(usual < least, rarer, 0.0) - np.log1p(-np.asarray(least)))
@@ -206,9 +195,6 @@ def log_rate_above(times: _Counts, chances: _Counts | int, least: _Rate) -> Floa
 
 def _sigmoid(odds: FloatArray) -> FloatArray:
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
-
-
-# -- whole sets -----------------------------------------------------------------------------------------------------
 
 
 def fit_presence_network(

@@ -37,8 +37,6 @@ MIN_GAIN = 1e-6
 _NOISE_ROUNDS = 50
 """Rounds in which the noise is estimated, at most."""
 
-# -- the prior ------------------------------------------------------------------------------------------------------
-
 
 def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.float64]:
     """Measure how alike the names of two steps are, in standard deviations from the mean; shape (N, N)."""
@@ -53,17 +51,12 @@ def name_similarity(steps: Sequence[Step], encoder: NameEncoder) -> NDArray[np.f
 
 @dataclass(frozen=True, eq=False)
 class OrderPrior:
-    """The prior of partial orders of N steps.
+    """The prior of partial orders of N steps."""
 
-    `usual` (N, N) is [a, b] where a precedes b in most videos that order them; `similarity` (N, N) how much the names
-    speak for needing a of them; `cost` (N, N + 1) what it costs to say which r of them b needs, all sets being alike
-    but for their names; `unusual_cost` what a pair against the usual order costs besides.
-    """
-
-    usual: NDArray[np.bool_]
-    similarity: FloatArray | None
-    cost: FloatArray
-    unusual_cost: float
+    usual: NDArray[np.bool_]  # (N, N): [a, b] if a precedes b in most videos that order them
+    similarity: FloatArray | None  # (N, N): how much the names suggest that b needs a
+    cost: FloatArray  # (N, N + 1): cost of saying which r of its usual predecessors a step needs, names left aside
+    unusual_cost: float  # extra cost of a pair against the usual order
 
     @staticmethod
     def from_counts(before: NDArray[np.int64], similarity: FloatArray | None = None) -> OrderPrior:
@@ -100,34 +93,23 @@ def or_cost(count: int, steps: int) -> float:
     return log(2 * steps * comb(steps - 1, count)) if count < steps else inf
 
 
-# -- the score ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredOrder:
-    """A partial order of pairs (N, N), its ORs, its noise and its score.
-
-    `table_row` (E,) is the row of the scorer's table of log-probabilities for each of the E choices; `noise` (J,) the
-    share of videos at each level of ε; `video_log_likelihoods` (V, J) are log p of each variant at each level, `weight`
-    (V,) its videos; `prior` is log p(order).
-    """
+    """A partial order of N steps, its ORs, its noise and its score."""
 
     relation: Relation
     disjunctions: frozenset[Disjunction]
     eligible: EligibleSteps
-    table_row: NDArray[np.intp]
-    noise: FloatArray
-    video_log_likelihoods: FloatArray
-    weight: NDArray[np.int64]
-    prior: float
+    table_row: NDArray[np.intp]  # (E,): the row of each choice in the scorer's table of log-probabilities
+    noise: FloatArray  # (J,): the share of videos at each level of ε
+    video_log_likelihoods: FloatArray  # (V, J): log p of each variant at each level
+    weight: NDArray[np.int64]  # (V,): the videos of each variant
+    prior: float  # log p(order)
 
     @cached_property
     def score(self) -> float:
-        """log p(choices | order, noise) + log p(order), in nats; higher is better.
-
-        Σ_v weight_v · log Σ_j share_j · p_j(v), and the priors: of the shares a Dirichlet, worth one video in all.
-        """
-        logs = np.log(self.noise)
+        """log p(choices | order, noise) + log p(order), in nats; higher is better."""
+        logs = np.log(self.noise)  # the Dirichlet prior of the shares is worth one video in all
         videos = float(self.weight @ log_sum_exp(self.video_log_likelihoods + logs))
         return videos + float(logs.sum() / len(logs)) + self.prior
 
@@ -199,10 +181,7 @@ class OrderScorer:
     def score(
         self, relation: Relation, disjunctions: frozenset[Disjunction] = frozenset(), near: ScoredOrder | None = None
     ) -> ScoredOrder:
-        """Score an order while nothing is known about the noise, all levels alike; or with the noise of a `near` order.
-
-        Then only the choices are looked at whose probability is another one.
-        """
+        """Score an order by what differs from a `near` order, with its noise; without one, all levels are alike."""
         events, logs = self.events, self.log_probabilities
         eligible = events.eligible_under(relation, disjunctions, None if near is None else near.eligible)
         # The row of each choice; as if none was eligible at disorderly ones.
@@ -253,25 +232,17 @@ class OrderScorer:
         return candidate if is_higher and not candidate.reachable.diagonal().any() else None
 
 
-# -- estimates ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class ChoiceSample:
-    """E choices of N steps that speak for all: whole videos, evenly spread, as numbers.
+    """E choices of N steps that stand for all: whole videos, evenly spread."""
 
-    `chosen` says which of all choices they are; `video`, `step` and `weight` (E,) whose each is, what is begun and for
-    how many videos it stands. Shape (N, E): where a step is `open`, is `not_begun`, and where it is `absent`, not begun
-    and never will be.
-    """
-
-    chosen: NDArray[np.intp] | slice
-    video: NDArray[np.intp]
-    step: NDArray[np.intp]
-    weight: Gains
-    open: Gains
-    not_begun: Gains
-    absent: Gains
+    chosen: NDArray[np.intp] | slice  # which of all choices they are
+    video: NDArray[np.intp]  # (E,): the variant of each choice
+    step: NDArray[np.intp]  # (E,): the step that begins
+    weight: Gains  # (E,): how many videos each choice stands for
+    open: Gains  # (N, E): 1 where a step is open
+    not_begun: Gains  # (N, E): 1 where it has not begun
+    absent: Gains  # (N, E): 1 where it has not begun and never will
 
     @staticmethod
     def draw(events: ChoiceEvents, most: int) -> ChoiceSample:
@@ -294,18 +265,13 @@ class ChoiceSample:
 
 @dataclass(frozen=True, eq=False)
 class BlockingGains:
-    """What N steps would gain by waiting, at the E choices of a sample; shape (N, E) each, as numbers.
-
-    `blocking`: where a step keeps others waiting; `eligible`: where it is eligible; `gain`: the nats gained if it is
-    kept waiting, 0 where it is not open. Another orderly choice then is one of fewer, so log p rises; the choice of the
-    step itself is disorderly, and it falls. What a step may wait for is compared by sums of these, without scoring.
-    """
+    """What N steps would gain by waiting, at the E choices of a sample; moves are compared by sums of these."""
 
     choices: ChoiceSample
     relation: Relation
-    blocking: Gains
-    eligible: Gains
-    gain: Gains
+    blocking: Gains  # (N, E): 1 where a step keeps others waiting
+    eligible: Gains  # (N, E): 1 where it is eligible
+    gain: Gains  # (N, E): nats gained if it has to wait, 0 where it is not open; negative if it begins here
 
     @staticmethod
     def estimate(scorer: OrderScorer, order: ScoredOrder, choices: ChoiceSample) -> BlockingGains:

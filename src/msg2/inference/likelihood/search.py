@@ -1,9 +1,8 @@
 """Hill climbing to the order under which demonstrations are most probable; nothing is drawn at random.
 
-From several starts, pairs are added, removed or reversed while the score rises. From the highest ends, these moves take
-turns with finding anew what a step waits for, ORs included (`ors`); from the highest of these, with moves that promise
-a little less. Where none helps, the noise is estimated again. `BlockingGains` tell which moves are worth trying, the
-score which are made. A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives.
+From several starts, pairs are added, removed or reversed while the score rises. From the best ends, these moves take
+turns with finding anew what a step waits for, ORs included (`ors`). Where none helps, the noise is estimated again.
+A round takes O(E N²) for pairs and O(E N K²) for preconditions with K alternatives.
 """
 
 from __future__ import annotations
@@ -98,8 +97,7 @@ def climb(scorer: OrderScorer, order: ScoredOrder, moves: Sequence[Moves]) -> Sc
     for _ in range(scorer.options.rounds):
         gains = BlockingGains.estimate(scorer, order, choices)
         least = order.score + scorer.options.tolerance
-        tried = (move(scorer, order, gains) for move in moves)
-        better = next((moved for moved in tried if moved.score > least), None)
+        better = next((moved for move in moves if (moved := move(scorer, order, gains)).score > least), None)
         if better is None and labels > scorer.options.scout_labels:
             every_choice = BlockingGains.estimate(scorer, order, ChoiceSample.draw(scorer.events, labels))
             better = move_pairs(scorer, order, every_choice, -_ERROR)
@@ -121,9 +119,6 @@ def _choose_end(scorer: OrderScorer, ends: Sequence[ScoredOrder]) -> ScoredOrder
     return best
 
 
-# -- moves on pairs -------------------------------------------------------------------------------------------------
-
-
 def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, least: float = 0.0) -> ScoredOrder:
     """Make the moves on pairs that promise to gain more than `least`, and that do raise the score."""
     moved: set[int] = set()
@@ -132,8 +127,7 @@ def move_pairs(scorer: OrderScorer, order: ScoredOrder, gains: BlockingGains, le
         # What concerns the steps of a move that was made promises something else now: it waits for the next round.
         if moved & {before, after} or not possible[before, after]:
             continue
-        relation = order.move_pairs(kind, [before], [after])[0]
-        if better := scorer.improve(order, relation, order.disjunctions):
+        if better := scorer.improve(order, order.move_pairs(kind, [before], [after])[0], order.disjunctions):
             order = better
             moved |= {before, after}
     return order
@@ -162,9 +156,6 @@ def _promising_moves(
             rises = (gain[promising][chosen] + prior - order.prior).tolist()
             moves += [move for move in zip(rises, repeat(kind), before, after, strict=False) if move[0] > least]
     return [(kind, before, after) for _, kind, before, after in sorted(moves, key=lambda move: -move[0])]
-
-
-# -- moves on whole preconditions -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

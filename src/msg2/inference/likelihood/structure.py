@@ -27,18 +27,12 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What a graph of N steps says.
+    """What a graph of N steps says."""
 
-    `needs` (N, N): [a, b] where b needs a, without what follows from others. `alternatives`: of each step, the groups
-    of steps of which it needs one each, and the nats that each gains where presence tells, None where the order does.
-    `clauses`: of each step, all that it needs, one step of each. `order` (N, N): [a, b] where b comes after a if both
-    are done, without what follows from others. `exclusive`: groups. `optional` (N,).
-    """
-
-    needs: Relation
-    alternatives: list[dict[frozenset[int], float | None]]
-    clauses: list[list[frozenset[int]]]
-    order: Relation
+    needs: Relation  # [a, b] if b needs a, without what follows from others
+    alternatives: list[dict[frozenset[int], float | None]]  # the ORs of each step, and the nats that presence gains
+    clauses: list[list[frozenset[int]]]  # all that each step needs: one step of each clause
+    order: Relation  # [a, b] if b comes after a where both are done, without what follows from others
     exclusive: tuple[tuple[int, ...], ...]
     optional: NDArray[np.bool_]
 
@@ -96,10 +90,7 @@ def _is_always_there(
 def group_alternatives(
     parents: Sequence[int], shown: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
 ) -> tuple[list[frozenset[int]], float]:
-    """Find groups of earlier steps of which a step needs one, and the nats that they gain together.
-
-    The two groups for which an OR explains most are joined, again and again; the stage that explains most is taken.
-    """
+    """Find groups of earlier steps of which a step needs one, by joining the best two again and again; and the gain."""
     groups: dict[frozenset[int], float] = {}
     for parent in parents:
         present = int(weight[shown[:, parent]].sum())
@@ -126,7 +117,7 @@ def group_alternatives(
 def _log_probability_together(
     one: NDArray[np.bool_], other: NDArray[np.bool_], weight: NDArray[np.int64], rate: float
 ) -> tuple[float, float]:
-    """log p that one of the two is there, which is enough, and left out at a rate; and of who it is."""
+    """Compute log p that one of the two steps is there, left out at a rate, and log p of which one it is."""
     both, first, second = (int(weight[flags].sum()) for flags in (one & other, one & ~other, ~one & other))
     neither = int(weight.sum()) - both - first - second
     if both * neither >= first * second:
