@@ -24,7 +24,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ class ServerProcess:
             self.port = free.getsockname()[1]
         self.folder, self._log = folder, log
         self.down: list[tuple[float, float]] = []
-        """From a kill until the server listened again."""
+        """From a kill until the server answered again."""
         self.process = self._start()
         self._wait()
 
@@ -81,13 +81,14 @@ class ServerProcess:
             )
 
     def _wait(self) -> bool:
-        """Wait until the server listens; False where it has ended instead."""
+        """Wait until the server answers; False where it has ended instead, maybe after it had begun to listen."""
         while self.process.poll() is None:
-            try:
-                socket.create_connection((_HERE, self.port), timeout=1).close()
+            connection = http.client.HTTPConnection(_HERE, self.port, timeout=PATIENCE)
+            with closing(connection), suppress(OSError, http.client.HTTPException):
+                connection.request("GET", "/")
+                connection.getresponse()
                 return True
-            except OSError:
-                time.sleep(0.1)
+            time.sleep(0.1)
         return False
 
     def kill(self) -> str | None:
@@ -104,10 +105,10 @@ class ServerProcess:
     def start(self) -> bool:
         """Start the server again; False where it has ended at once."""
         self.process = self._start()
-        listening = self._wait()
-        if listening and self.down:
+        answering = self._wait()
+        if answering and self.down:
             self.down[-1] = (self.down[-1][0], time.monotonic())
-        return listening
+        return answering
 
     def stop(self) -> int:
         """End the server in good order, and give its exit status."""
@@ -347,14 +348,17 @@ def disturb(server: ServerProcess, disk: Path, seconds: float) -> Iterator[str]:
 def judge(server: ServerProcess, seen: Seen) -> Iterator[str]:
     """What is not there in the end though it was accepted, and jobs that are not done."""
     client, end = RoughClient(server, Seen(), "judge"), time.monotonic() + PATIENCE
-    states: dict[str, str] = {}
+    works: dict[str, dict[str, Any]] = {}
     while time.monotonic() < end:
-        states = {work["id"]: work["state"] for work in client.ask("", "GET", "/api/work")["work"]}
-        if not {"waiting", "running"} & set(states.values()):
+        works = {work["id"]: work for work in client.ask("", "GET", "/api/work")["work"]}
+        if not {"waiting", "running"} & {work["state"] for work in works.values()}:
             break
         time.sleep(0.5)
-    yield from (f"job {job}: {states.get(job, 'gone')}" for job in seen.jobs if states.get(job) != "done")
-    yield from (f"graph {graph}: gone" for graph in seen.graphs - {*states})
+    for job in seen.jobs:
+        work = works.get(job, {"state": "gone"})
+        if work["state"] != "done":
+            yield f"job {job}: {work['state']}, {work.get('problem')}"
+    yield from (f"graph {graph}: gone" for graph in seen.graphs - {*works})
     kept = {data["id"] for data in client.ask("", "GET", "/api/data")["data"]}
     yield from (f"dataset {data}: gone" for data in seen.datasets - kept)
     runs = {run["id"]: run["events"] for run in client.ask("", "GET", "/api/runs")["runs"]}

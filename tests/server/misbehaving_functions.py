@@ -35,6 +35,12 @@ def echo() -> str:
     return "echo"
 
 
+def outlive_signals() -> str:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.raise_signal(number)
+    return "still here"
+
+
 def refuse() -> None:
     raise InputError("no such thing")
 

@@ -16,7 +16,7 @@ from msg2.server import jobs
 from msg2.server.sandbox import disk_full_error
 from msg2.server.schemas import GraphRecord, JobRequest
 from msg2.server.settings import ServerSettings
-from msg2.server.workspace import Workspace, new_id
+from msg2.server.workspace import Workspace, new_graph, new_id
 from tests.server.conftest import Open, finished, learnt, refused, until, uploaded
 
 
@@ -40,10 +40,24 @@ def test_jobs_that_were_under_way_are_taken_up_again(open_app: Open, tmp_path: P
     (removed / "record.json").write_text("{}")
     workspace.close()
     second = open_app()
-    assert [finished(second, id)["state"] for id in ids] == ["done", "done", "failed"]
-    assert "ended 3 times" in second.get(f"/api/work/{ids[2]}").json()["problem"]["error"]
+    assert [(work["state"], work["attempts"]) for work in (finished(second, id) for id in ids)] == [
+        ("done", 1),
+        ("done", 2),
+        ("done", 4),
+    ]
     assert not remains.exists()
     assert not removed.exists()
+
+
+def test_jobs_that_may_have_ended_the_server_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_up: list[GraphRecord] = []
+    with Workspace(ServerSettings(folder=tmp_path / "work")) as workspace:
+        for attempts, made in [(3, 1), (0, 4), (1, 3), (0, 2)]:
+            workspace.graphs.put(new_graph("learnt", state="running", attempts=attempts, made=made))
+        queue = jobs.JobQueue(workspace)
+        monkeypatch.setattr(queue, "_enqueue", taken_up.append)
+        queue.start()
+    assert [(record.attempts, record.made) for record in taken_up] == [(0, 2), (0, 4), (1, 3), (3, 1)]
 
 
 def test_a_job_that_is_stopped_in_good_order_waits_for_the_next_start(open_app: Open, tmp_path: Path) -> None:

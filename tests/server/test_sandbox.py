@@ -40,6 +40,12 @@ def test_memory_and_crashes_stay_in_their_process(client: TestClient) -> None:
     assert client.get("/api/data").status_code == 200
 
 
+def test_signals_that_end_the_server_do_not_make_its_work_fail() -> None:
+    """A terminal, or a manager of services, sends them to all processes at the same time."""
+    with closing(Worker(2000, threading.Event())) as worker:
+        assert worker.call(misbehaving_functions.outlive_signals, seconds=20).value == "still here"
+
+
 def test_processes_are_kept_and_those_that_break_are_replaced() -> None:
     sandbox = Sandbox(ServerSettings(answer_seconds=0.5, megabytes=2000, models=1))
 

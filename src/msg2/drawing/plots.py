@@ -7,7 +7,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from msg2.drawing import style
 from msg2.errors import optional_dependency, require
@@ -86,21 +89,37 @@ def sweep_plot(tasks: Sequence[Sequence[SweepPoint]], title: str) -> bytes:
 _LABELLED_BAR, _INFERRED_BAR, _SEGMENT, _ABSENT = "#b9dcd8", "#ee8f7b", "#00786c", "#9aa1ab"
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "marker": "o", "markersize": 3.5}
 _LONGEST_NAME = 40
+_WIDTH, _ROW, _FRAMES = 9.0, 0.27, 0.95
+"""Inches: of the figure, of a step, of the row of frames."""
+
+TimedImage: TypeAlias = tuple[float, NDArray[np.uint8]]
+"""A moment in seconds, and what is seen then: shape (height, width, 3)."""
 
 
 def timeline(
-    video: Video, steps: Sequence[Step], seconds: float, *, performed: Video | None = None, suffix: str = ".svg"
+    video: Video,
+    steps: Sequence[Step],
+    seconds: float,
+    *,
+    performed: Video | None = None,
+    frames: Sequence[TimedImage] = (),
+    suffix: str = ".svg",
 ) -> bytes:
-    """Draw when one video completes each step: labelled steps in green, inferred ones in red."""
+    """Draw when one video completes each step: labelled steps in green, inferred ones in red; above them, frames."""
     hint = f"use {' or '.join(FIGURE_SUFFIXES)}"
     require(suffix in FIGURE_SUFFIXES, f"the suffix {suffix!r} is no format for a timeline", hint=hint)
     hint = "a timeline needs start and end of its labels"
     require(video.is_timed, f"video {short_repr(video.id)} has no times", hint=hint)
-    inches = (9.0, 0.27 * max(1, len(steps)) + 1.15)
+    rows, above = _ROW * max(1, len(steps)), _FRAMES if frames else 0.0
+    inches = (_WIDTH, rows + above + 1.15)
     settings = {"svg.fonttype": "none", "font.size": 9}
     with new_figure("drawing a timeline", inches, suffix=suffix, settings=settings, dots_per_inch=150) as new:
         figure, stream = new
-        axes = figure.subplots()
+        if frames:
+            frame_axes, axes = figure.subplots(2, 1, sharex=True, height_ratios=(above, rows))
+            _draw_frames(frame_axes, frames, seconds)
+        else:
+            axes = figure.subplots()
         _draw_bars(axes, video, steps, seconds)
         ends = {} if performed is None else _completion_times(performed)
         for row, step in enumerate(steps):
@@ -109,6 +128,21 @@ def timeline(
         _draw_legend(figure, video, performed is not None)
         figure.suptitle(truncate(one_line(video.id), 80), fontsize=11)
     return stream.getvalue()
+
+
+def _draw_frames(axes: Axes, frames: Sequence[TimedImage], seconds: float) -> None:
+    """Draw the images side by side in the order of time, each with a line to its moment."""
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    axes.set(xlim=(0, seconds), ylim=(0, 1))
+    axes.set_axis_off()
+    room = 0.6 * _WIDTH / len(frames)  # inches; names and margins take the rest
+    for place, (moment, image) in enumerate(sorted(frames, key=lambda frame: frame[0])):
+        height, width = image.shape[:2]
+        zoom = 72 * min(room / width, 0.7 * _FRAMES / height)  # points per pixel
+        middle = (place + 0.5) / len(frames) * seconds
+        axes.plot([middle, moment], [0.22, 0], color=_ABSENT, linewidth=0.8, clip_on=False)
+        axes.add_artist(AnnotationBbox(OffsetImage(image, zoom=zoom), (middle, 0.6), frameon=False, pad=0))
 
 
 def _draw_bars(axes: Axes, video: Video, steps: Sequence[Step], seconds: float) -> None:

@@ -40,10 +40,14 @@ class JobQueue:
         """Id of a running job -> the fields of its record that say how far it is."""
 
     def start(self) -> None:
-        """Take up all jobs that were waiting or running when the server ended, the oldest first."""
-        for record in reversed(self._workspace.graphs.records()):
-            if record.state in ("waiting", "running"):
-                self._enqueue(record)
+        """Take up all jobs that were waiting or running when the server ended.
+
+        None is given up for that. Should one of them be what ends the server, the others are done before it: those that
+        were begun least often come first, and of these the oldest.
+        """
+        unfinished = [record for record in self._workspace.graphs.records() if record.state in ("waiting", "running")]
+        for record in sorted(unfinished, key=lambda record: (record.attempts, record.made)):
+            self._enqueue(record)
 
     def stop(self) -> None:
         """Stop all that is running; it begins again at the next start."""
@@ -106,8 +110,6 @@ class JobQueue:
     def _run_attempt(self, record: GraphRecord, cancelled: threading.Event) -> None:
         graphs, running = self._workspace.graphs, record
         try:
-            if record.attempts >= self._settings.attempts:
-                raise InputError(f"the server ended {record.attempts} times in the middle of this job")
             running = graphs.put(update_record(record, state="running", attempts=record.attempts + 1))
             ended = self._learn(running, cancelled)
         except (InputError, RuntimeError) as error:  # the log says how a process has failed

@@ -223,7 +223,8 @@ def disk_full_error() -> InputError:
 def _serve_calls(connection: Connection, megabytes: int) -> None:
     """Make one call after the other, until nobody is left to work for."""
     exit_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are for the server
+    for number in (signal.SIGINT, signal.SIGTERM):  # these are for the server, which ends its processes itself
+        signal.signal(number, signal.SIG_IGN)
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limits; or a stricter one is set already
         import resource
 

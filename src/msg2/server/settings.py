@@ -50,8 +50,6 @@ class ServerSettings:
     """Graphs, each with its data, that live runs are followed with at the same time; each has a process of its own."""
     listeners: int = 100
     """Streams of answers at the same time."""
-    attempts: int = 3
-    """Times that a job is begun, where the server is stopped in the middle of it."""
 
     def __post_init__(self) -> None:
         token = self.token

@@ -153,6 +153,9 @@ class AppServer(uvicorn.Server):
         """End the streams of live runs, which would go on for ever, then everything else."""
         self._app.state.runs.end_streams()
         await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):  # which came while the others were being closed
+            connection.transport.abort()
+        await asyncio.sleep(0)  # now they are closed
 
 
 def listening_socket(settings: ServerSettings) -> socket.socket:
