@@ -149,6 +149,10 @@ def read_labels(table: Table, mapping: ColumnMapping, task: str, video: str | No
 def read_names(role: str, column: Column) -> Names:
     """The names in a column, where only a source may be empty; errors are about the last row (see `Table.convert`)."""
     coded = code_column(column)
+    texts = [name for name in coded.values if isinstance(name, str)]
+    plain = all(texts) and all(map(str.isprintable, texts)) and not any(map(str.isspace, texts))
+    if plain and len(texts) == len(coded.values):  # as nearly all tables have them
+        return CodedColumn(texts, coded.code)
     names: list[str] = []
     for name in coded.values:
         if not isinstance(name, str | None):
@@ -175,15 +179,17 @@ def _to_labels(
     numbers, assumptions = parse_numbers(numeric, separator, milliseconds)
     start, end, confidence = (numbers.get(role, np.broadcast_to(np.nan, rows)) for role in _NUMBER_COLUMNS)
     is_timed, is_open = ~np.isnan(start), np.isnan(end)
-    end = np.where(is_open, start, end)
-    wrong = (start < 0) | (end < start) | (~is_open & ~is_timed) | (confidence < 0) | (confidence > 1)
+    end = np.where(is_open, start, end) if is_open.any() else end
+    wrong = (start < 0) | (end < start) | (~is_open & ~is_timed)
+    if "confidence" in numbers:
+        wrong |= (confidence < 0) | (confidence > 1)
     if wrong.any() or (is_timed.any() and not is_timed.all()):
         last = [None if np.isnan(values[-1]) else float(values[-1]) for values in (start, end, confidence)]
         Segment(step.values[step.code[-1]], last[0], last[1], last[2])  # which says what is wrong with it
         here, above = ("times", "none") if is_timed[-1] else ("no times", "some")
         hint = "give start and end on every row, or on none"
         raise InputError(f"the row has {here}, the rows above have {above}", hint=hint)
-    sureness = None if np.isnan(confidence).all() else confidence
+    sureness = None if "confidence" not in numbers or np.isnan(confidence).all() else confidence
     labels = LabelArrays(task, video, step, None, None, sureness, source if source and any(source.values) else None)
     labels = replace(labels, start=start, end=end) if is_timed.any() else labels
     return labels, [*assumptions, *[INSTANTS] * bool((is_timed & is_open).any())]
@@ -218,12 +224,15 @@ def join_tasks(parts: Sequence[LabelArrays], absent: Absent = "unknown", since_s
         names = sorted({name for column in columns for name in column.values})
         rank = {name: index for index, name in enumerate(names)}
         codes = [np.array([rank[name] for name in column.values], np.int32)[column.code] for column in columns]
-        joined.append(CodedColumn(names, np.concatenate(codes)))
+        joined.append(CodedColumn(names, np.concatenate(codes) if len(codes) > 1 else codes[0]))
     task, video, step = joined
     starts = [part.start for part in parts if part.start is not None and len(part.step)]
     ends = [part.end for part in parts if part.end is not None and len(part.step)]
     is_timed = bool(starts)
-    start, end = (np.concatenate(times) if times else np.zeros(len(step.code)) for times in (starts, ends))
+    start, end = (
+        times[0] if len(times) == 1 else np.concatenate([*times, np.zeros(0 if times else len(step.code))])
+        for times in (starts, ends)
+    )
     order = _order(task.code, video.code, *((start, end, step.code) if is_timed else ()))
     task, video, step = (CodedColumn(names.values, names.code[order]) for names in (task, video, step))
     start, end = start[order], end[order]

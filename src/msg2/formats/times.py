@@ -74,7 +74,7 @@ def parse_numbers(
         else:
             values, missing = column.data.astype(np.float64), np.ma.getmaskarray(column)
             written = {unit} if values.any() else set()
-        if not np.isfinite(values[~missing]).all():
+        if not np.isfinite(values[~missing] if missing.any() else values).all():
             raise InputError(f"the {role} {values[code][-1]} is not a finite number")
         if role != "confidence":
             notations |= written
