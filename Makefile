@@ -77,7 +77,7 @@ benchmark-gpu: .venv/.test  ## the state predictor at the paper's scale, on a GP
 # interrupted. They find the annotation sets in MSG2_DATA.
 export MSG2_DATA ?= ../shared/data
 MINUTES := next-step time-left planning transfer captaincook4d accusations mistakes trial-mistakes figures names scale calibration recovery
-LONG := ors noise kinds contest graphs video-next-step rendered narration annotator states
+LONG := live ors noise kinds contest graphs video-next-step rendered narration annotator states
 experiments: .venv/.test  ## the tables and figures of the docs: all of them
 	for name in $(MINUTES); do $(BIN)/python -m experiments $$name -o docs/results || exit 1; done
 	for name in $(LONG); do $(BIN)/python -m experiments $$name --jobs 2 -o docs/results || exit 1; done

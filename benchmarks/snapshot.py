@@ -125,8 +125,7 @@ def world(snapshot: Snapshot, name: str, *made: str) -> None:
         snapshot.run(
             f"{name}/compare-{method}", "show", f"{name}/{method}.json", "-o", f"{name}/{method}-c.svg", *compared
         )
-        snapshot.run(f"{name}/online-{method}", "check", f"{name}/{method}.json", data, "--online", "--json",
-                     "--data", data)  # fmt: skip
+        snapshot.run(f"{name}/online-{method}", "check", f"{name}/{method}.json", data, "--online", "--json")
     snapshot.run(f"{name}/marked", "check", f"{name}/msg2.json", data, "-o", f"{name}/marked.svg")
     snapshot.run(
         f"{name}/merge", "merge", *(f"{name}/{one}.json" for one in FEW), "-o", f"{name}/merged.json", "--json"

@@ -90,6 +90,12 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "captaincook4d",
         _lazy_run("mistake_detection.accusations"),
     ),
+    "live": Experiment(
+        "runs followed live behind a recogniser that errs",
+        "captaincook4d",
+        _lazy_run("mistake_detection.live"),
+        resumable=True,
+    ),
     "graphs": Experiment(
         "twelve worlds with known graphs (Table 1)",
         None,

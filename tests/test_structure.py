@@ -18,15 +18,14 @@ from benchmarks.code_figures import (
 
 MODULES = read_modules(PACKAGE)
 BOUNDS = {
-    "lines": 32_000,
-    "lines of code": 21_000,
-    "modules": 190,
+    "lines": 39_000,
+    "lines of code": 26_000,
+    "modules": 225,
     "modules imported by one other only": 40,
     'functions in infer("steps.csv")': 200,
     "Any": 200,
     "private functions with a Parameters section": 0,
 }
-"""What is new may add up to 39,000 lines, 26,000 lines of code and 225 modules in all, no more."""
 OLD_WORDS = (
     "desk", "shelf", "chore", "witness", "habits", "kinship", "remarks", "oddity", "oddities", "footage", "foretell",
 )  # fmt: skip

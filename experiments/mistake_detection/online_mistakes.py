@@ -14,8 +14,7 @@ from experiments.mistake_detection.annotated_mistakes import Recipe, read_recipe
 from experiments.result_tables import Result, Table, Value
 from msg2.assist import check
 from msg2.assist.following import MistakeKind, Run
-from msg2.assist.mistakes import ACCUSED
-from msg2.assist.monitoring import THRESHOLD, fit_monitor
+from msg2.assist.mistakes import ACCUSED, ALARM, Judge, StepAssessment
 from msg2.graph import SubtaskGraph
 from msg2.inference import METHODS, infer
 from msg2.metrics.detection import DetectionScores, ScoredStep, detection_auc, detection_scores
@@ -93,7 +92,7 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         tables.append(_detection_table(setting, sequences, cut, whole))
         counted[setting.title] = {row: {"cut": _counts(cut[row]), "whole": _counts(whole[row])} for row in sequences}
     tables.append(_annotation_table(recipes))
-    facts = {"threshold": THRESHOLD, "mistakes": _mistake_positions(recipes), "steps": counted}
+    facts = {"threshold": ALARM, "mistakes": _mistake_positions(recipes), "steps": counted}
     chart = {f"{table.title}: {column}": table.dots(column) for table in tables[:2] for column in ("F1", "AUC")}
     return Result("mistakes", tables, facts, chart)
 
@@ -152,8 +151,8 @@ def mistake_detectors(
         return detect
 
     def online_detector(graph: SubtaskGraph) -> MistakeDetector:
-        monitor = fit_monitor(graph, training, absent="skipped")
-        return lambda video: [verdict.probability_of(*kinds) for verdict in monitor.video(video)]
+        judge = Judge(graph, "skipped")
+        return lambda video: [probability_of(kinds, assessed) for assessed in judge.follow(video, ALARM)]
 
     yield "all correct", lambda video: [0.0] * len(video.segments)
     yield "never seen = mistake", lambda video: [float(segment.step not in shown) for segment in video.segments]
@@ -164,6 +163,11 @@ def mistake_detectors(
         yield f"{name}, check", check_detector(graph)
         yield f"{name}, every deviation", deviation_detector(graph)
         yield f"{name}, online", online_detector(graph)
+
+
+def probability_of(kinds: Sequence[MistakeKind], assessed: StepAssessment) -> float:
+    """How probable the surest mistake of these kinds is; 0 without any."""
+    return max((mistake.probability for mistake in assessed.mistakes if mistake.kind in kinds), default=0.0)
 
 
 def always_before_pairs(training: Task) -> frozenset[tuple[Step, Step]]:
@@ -224,7 +228,7 @@ def _counts(scores: DetectionScores) -> dict[str, int]:
 
 
 def _pooled_scores(sequences: Iterable[Sequence[ScoredStep]]) -> DetectionScores:
-    return detection_scores(chain.from_iterable(sequences), THRESHOLD)
+    return detection_scores(chain.from_iterable(sequences), ALARM)
 
 
 def _detection_table(

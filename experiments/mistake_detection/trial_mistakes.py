@@ -1,6 +1,6 @@
 """Mistakes in whole trials of Assembly101: how probably each action is one, when it begins, participants left out.
 
-Every participant is scored with what those of the other folds teach: controls, the monitor of `msg2.assist` on graphs
+Every participant is scored with what those of the other folds teach: controls, the judge of `msg2.assist` on graphs
 of the toy's other trials, and regressions over the run so far (`trial_mistake_model`).
 """
 
@@ -37,7 +37,7 @@ from experiments.mistake_detection.trial_mistake_model import (
     feature_names,
     fit_trial_mistakes,
 )
-from experiments.mistake_detection.trial_scorers import ASSISTANT, MODEL, MONITOR, control_scorers, monitor_scorer
+from experiments.mistake_detection.trial_scorers import KNOWN_ONLY, MODEL, ONLINE, control_scorers, online_scorer
 from experiments.result_tables import Dot, Result, Table, Value
 from msg2.metrics.calibration import CalibrationScores, NextStepPrediction, score_calibration
 from msg2.progress import Progress
@@ -61,11 +61,11 @@ NOTES = (
     "it; only the offline control knows how long the video is. Where a start goes back in time, another recording of "
     "the same participant and toy begins (26 of the 145 videos have two): it is scored as a trial of its own. "
     "Intervals are over videos, both recordings of one together.",
-    "Eight folds of participants. Controls: later, or a higher number, counts as more probably a mistake. The monitor "
-    "is `fit_monitor(graph, task)` with a graph that `msg2.infer` learns from the correct actions of the toy's other "
-    "videos; of a toy without any it scores 0. Equal scores are one step of average precision, and share the false "
-    "alarms that are allowed. In the rows with a choice of weights or a penalty, it is made by cross-validation over "
-    "the training participants.",
+    "Eight folds of participants. Controls: later, or a higher number, counts as more probably a mistake. The rows of "
+    "msg2 judge each action as `check_online` does, by a graph that `msg2.infer` learns from the correct actions of "
+    "the toy's other videos; an action that none of these shows scores 1 or 0, and of a toy without any all do 0. "
+    "Equal scores are one step of average precision, and share the false alarms that are allowed. In the rows with a "
+    "choice of weights or a penalty, it is made by cross-validation over the training participants.",
     "More than half of the mistakes are detachments. To the annotators it is a mistake to take apart what was rightly "
     "attached, and a correction to take apart what was not, with hardly an exception: at a detachment the question is "
     "whether attaching was right. Corrections are negatives with many alarms, which costs precision where a cause of "
@@ -106,8 +106,8 @@ def run(data: Path, options: ExperimentOptions, progress: Progress) -> Result:
         models.append(fit_trial_mistakes(training, evidence))
         rows = {
             **control_scorers(training),
-            MONITOR: monitor_scorer(training),
-            ASSISTANT: monitor_scorer(training, live=True),
+            ONLINE: online_scorer(training),
+            KNOWN_ONLY: online_scorer(training, unknown=0.0),
             MODEL: models[-1].probabilities,
         }
         for trial in (one for one in trials if fold[one.participant] == held_out):

@@ -1,4 +1,4 @@
-"""What the model of mistakes in trials is measured against: trivial scores, and the monitor of `msg2.assist`.
+"""What the model of mistakes in trials is measured against: trivial scores, and the judge of `msg2.assist`.
 
 Every scorer takes a trial and gives one number for each of its actions, higher for what is more probably a mistake.
 """
@@ -17,13 +17,14 @@ from experiments.logistic_regression import Numbers, RegressionData, fit_cross_v
 from experiments.mistake_detection.assembly_experience import EvidenceWeights, Experience
 from experiments.mistake_detection.assembly_trials import Trial
 from experiments.mistake_detection.trial_mistake_model import EVIDENCE, OPTIONS
-from msg2.assist.monitoring import OnlineMonitor, fit_monitor
+from msg2.assist.following import absent_meaning
+from msg2.assist.mistakes import ACCUSED, Judge
 from msg2.inference import infer
 from msg2.task import Step, Task
 
 MODEL = "regressions over the run so far"
-MONITOR = "msg2's monitor, graph of right actions"
-ASSISTANT = "the same as an assistant has it: mistakes do not count as progress"
+ONLINE = "msg2 online, graph of right actions"
+KNOWN_ONLY = "the same, actions that the graph does not have score 0"
 OFFLINE = "position relative to the length, offline"
 TrialScorer: TypeAlias = Callable[[Trial], Sequence[float] | Numbers]
 
@@ -79,24 +80,24 @@ def single_scorers(training: Sequence[Trial]) -> Mapping[str, TrialScorer]:
     }
 
 
-def monitor_scorer(training: Sequence[Trial], live: bool = False) -> TrialScorer:
-    """The monitor of `msg2.assist`, with a graph of the right actions of the toy's other trials.
+def online_scorer(training: Sequence[Trial], unknown: float = 1.0) -> TrialScorer:
+    """The judge of `msg2.assist`, with a graph of the right actions of the toy's other trials.
 
     Parameters
     ----------
     training : sequence of Trial
         Of other participants. Their mistakes and corrections are left out.
-    live : bool
-        Whether it is used as `msg2.Assistant` does: what nobody told was not done, and mistakes are rejected.
+    unknown : float
+        Score of an action that the graph does not have.
 
     Returns
     -------
     TrialScorer
-        Of a toy that no other trial shows, every action has the score 0.
+        Of a toy that no other trial shows, every action scores 0.
     """
 
     @cache
-    def monitor_of(toy: str) -> OnlineMonitor | None:
+    def judge_of(toy: str) -> Judge | None:
         right = [
             one.to_video(action for action in one.actions if action.label == "correct")
             for one in training
@@ -106,19 +107,16 @@ def monitor_scorer(training: Sequence[Trial], live: bool = False) -> TrialScorer
             return None
         steps = sorted({segment.step for video in right for segment in video.segments})
         task = Task(toy, steps, right)
-        return fit_monitor(infer(task.with_first_labels()), task, absent="skipped" if live else None)
+        graph = infer(task)
+        return Judge(graph, absent_meaning(graph, task))
 
     def score(trial: Trial) -> list[float]:
-        monitor = monitor_of(trial.toy)
-        if monitor is None:
+        judge = judge_of(trial.toy)
+        if judge is None:
             return [0.0] * len(trial.actions)
-        segments, watched, scores = trial.to_video().segments, monitor.copy(), []
-        for segment in segments:
-            assessment = watched.step(segment.step, segment.start, segment.end)
-            scores.append(assessment.probability)
-            if live and assessment.mistake:
-                watched.reject(assessment)
-        return scores
+        known = [action for action in trial.actions if action.step in judge.graph.index]
+        judged = iter(judge.follow(trial.to_video(known), ACCUSED))
+        return [next(judged).probability if action.step in judge.graph.index else unknown for action in trial.actions]
 
     return score
 

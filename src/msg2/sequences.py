@@ -192,6 +192,11 @@ class Sequences:
         counts.flags.writeable = False
         return counts
 
+    @cached_property
+    def variants(self) -> Variants:
+        """The distinct orders of the first occurrences, with counts."""
+        return Variants.from_sequences(self)
+
     def folds(self, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Shuffle the videos and split them into folds; yields the indices of training and of held-out videos."""
         shuffled = np.random.default_rng(seed).permutation(len(self.videos))

@@ -69,7 +69,7 @@ def draw_faultless_run(graph: SubtaskGraph, data: st.DataObject) -> tuple[str, .
     return data.draw(st.sampled_from(runs))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs_of_all_kinds(SMALL), st.data())
 def test_nobody_is_accused_of_a_label_that_may_only_be_missing(graph: SubtaskGraph, data: st.DataObject) -> None:
     run = draw_faultless_run(graph, data)
@@ -81,7 +81,7 @@ def test_nobody_is_accused_of_a_label_that_may_only_be_missing(graph: SubtaskGra
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs_of_all_kinds(SMALL), st.data())
 def test_overlapping_segments_accuse_nobody(graph: SubtaskGraph, data: st.DataObject) -> None:
     """Some order of the steps that overlap is allowed."""
@@ -93,7 +93,7 @@ def test_overlapping_segments_accuse_nobody(graph: SubtaskGraph, data: st.DataOb
         assert (report.mistakes, report.not_seen) == ((), ())
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs_of_all_kinds(SMALL, ors=False), st.data())
 def test_one_skipped_step_is_reported_once(graph: SubtaskGraph, data: st.DataObject) -> None:
     runs = [run for run in faultless_runs(graph) if len(run) > 1]
@@ -109,7 +109,7 @@ def test_one_skipped_step_is_reported_once(graph: SubtaskGraph, data: st.DataObj
     assert not_seen(graph, rest) == found
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs_of_all_kinds(SMALL), st.permutations(SMALL))
 def test_of_a_reversed_pair_the_step_is_the_late_one(graph: SubtaskGraph, order: list[str]) -> None:
     video = untimed(order)
@@ -117,9 +117,9 @@ def test_of_a_reversed_pair_the_step_is_the_late_one(graph: SubtaskGraph, order:
     for one in report.mistakes:
         assert order[(one.position or 0) - 1] == one.step
         if one.kind == "order":
-            (clause,) = one.unmet
-            assert graph.kind(one.step, clause.name) in ("needs", "after")
-            assert order.index(clause.name) < order.index(one.step)
+            for clause in one.unmet:
+                assert graph.kind(one.step, clause.name) in ("needs", "after")
+                assert order.index(clause.name) < order.index(one.step)
     assert [one.position for one in report.mistakes] == sorted(one.position or 0 for one in report.mistakes)
 
 
@@ -237,8 +237,8 @@ def test_words() -> None:
     found = check(TEA, untimed(["boil", "pour", "leaves", "bag", "stir", "sugar", "boil"]), "skipped").mistakes
     assert [one.to_english() for one in found] == [
         "'leaves' after 'pour'",
-        "'bag' after 'pour'",
         "'bag' as well as 'leaves'",
+        "'bag' after 'pour'",
         "'sugar' after 'stir'",
         "'boil' again",
     ]
@@ -252,7 +252,7 @@ def test_words() -> None:
 
 # -- probabilities and fit ----------------------------------------------------------------------------------------
 
-USUAL = [list(order) for order in ("abcd", "abdc") for _ in range(10)]
+USUAL = [list(order) for order in ("abcd", "abdc") for _ in range(20)]
 
 
 def learned(absent: Absent, *more: str) -> tuple[SubtaskGraph, Task]:
@@ -265,7 +265,7 @@ def test_what_nobody_does_is_a_mistake_and_what_many_do_is_not() -> None:
     for order, kind in (("bacd", "order"), ("acd", "left out")):
         (mistake,) = check(graph, untimed(order, "new")).mistakes
         assert (mistake.kind, mistake.probability > 0.7) == (kind, True)
-    often, _ = learned("skipped", *["bacd"] * 7)
+    often, _ = learned("skipped", *["bacd"] * 14)
     assert check(often, untimed("bacd", "new")).accused == ()
 
 
@@ -275,7 +275,7 @@ def test_a_video_that_the_graph_was_learned_from_counts_once() -> None:
     own, new = check(graph, seen.videos[-1]), check(graph, replace_id(seen.videos[-1], "new"))
     assert told(own.mistakes) == told(new.mistakes) == [("order", "a", ["b"])]
     assert own.mistakes[0].probability > new.mistakes[0].probability
-    assert own.fit["v020"] == new.fit["new"]
+    assert own.fit["v040"] == new.fit["new"]
 
 
 def replace_id(video: Video, id: str) -> Video:
@@ -371,7 +371,7 @@ def test_marks_are_short_notes_on_what_went_wrong() -> None:
 
 def test_what_a_graph_asks_for_twice_is_reported_once() -> None:
     redundant = SubtaskGraph("t", "abc", {"b": step("a"), "c": all_of([step("a"), step("b")])})
-    assert mistakes(redundant, "bca") == [("order", "a", ["b"])]
+    assert mistakes(redundant, "bca") == [("order", "a", ["b", "c"])]
     assert mistakes(redundant, "bc") == [("left out", "a", [])]
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from msg2.assist.following import first_spans
 from msg2.assist.sequence_likelihood import SequenceLikelihood
 from msg2.graph import SubtaskGraph, all_of, any_of, step
 from msg2.inference import infer
@@ -37,6 +38,10 @@ IMPOSSIBLE = SubtaskGraph(
 )  # fmt: skip
 """c and d in an order, though c needs what d excludes."""
 NOISY_GRAPHS = graphs_of_all_kinds(SMALL).map(with_noise)
+
+
+def spans(order: Sequence[str]) -> dict[str, Segment]:
+    return first_spans(untimed(order).segments)
 
 
 def chance_of_order(
@@ -143,9 +148,9 @@ def test_what_broken_pairs_cost(graph: SubtaskGraph, order: list[str]) -> None:
         for late in order[place + 1 :]
         if graph.kind(late, early) in ("needs", "after")
     )
-    cost = SequenceLikelihood(graph).violation_cost(untimed(order), broken)
+    cost = SequenceLikelihood(graph).violation_cost(spans(order), broken)
     assert cost == pytest.approx(log(chance_of_order(graph, order) / chance_of_order(graph, order, broken)), abs=1e-9)
-    assert SequenceLikelihood(graph).violation_cost(untimed(order), []) == 0
+    assert SequenceLikelihood(graph).violation_cost(spans(order), []) == 0
 
 
 @settings(max_examples=25)
@@ -157,7 +162,7 @@ def test_a_reversed_pair_costs_unless_the_rule_explains_more_of_a_disorderly_vid
     early, late = order[place : place + 2]
     noise = {"model": {"disorder": {"levels": [level], "shares": [1.0]}}}
     graph = SubtaskGraph("t", SMALL, {early: step(late)}, noise)
-    cost = SequenceLikelihood(graph).violation_cost(untimed(order), [(late, early)])
+    cost = SequenceLikelihood(graph).violation_cost(spans(order), [(late, early)])
     explained = sum(log((1 - level) * left / (left - 1) + level) for left in range(4, 4 - place, -1))
     assert cost == pytest.approx(log(level) + explained)
     if place == 0:
@@ -170,7 +175,7 @@ def test_a_very_disorderly_video_can_speak_for_the_rule_that_it_breaks() -> None
     others = [f"other {number}" for number in range(12)]
     noise = {"model": {"disorder": {"levels": [0.4], "shares": [1.0]}}}
     graph = SubtaskGraph("t", ["a", "b", *others], {"b": step("a")}, noise)
-    assert SequenceLikelihood(graph).violation_cost(untimed([*others, "b", "a"]), [("a", "b")]) > 0
+    assert SequenceLikelihood(graph).violation_cost(spans([*others, "b", "a"]), [("a", "b")]) > 0
 
 
 def test_what_an_unmet_or_costs() -> None:
@@ -178,8 +183,8 @@ def test_what_an_unmet_or_costs() -> None:
     free = SubtaskGraph("t", "abc", {}, NOISE)
     for order in ("cab", "acb", "ab"):
         expected = log(chance_of_order(graph, order) / chance_of_order(free, order))
-        assert SequenceLikelihood(graph).unmet_cost(untimed(order), "c") == pytest.approx(expected, abs=1e-12)
-    assert SequenceLikelihood(graph).unmet_cost(untimed("cab"), "c") < 0
+        assert SequenceLikelihood(graph).unmet_cost(spans(order), "c") == pytest.approx(expected, abs=1e-12)
+    assert SequenceLikelihood(graph).unmet_cost(spans("cab"), "c") < 0
 
 
 def test_steps_that_overlap_are_no_choice_between_them() -> None:

@@ -71,7 +71,7 @@ def test_a_run_goes_on_where_it_was_saved(watch: Watch, graph: Path, tmp_path: P
     _, before = watch([{"did": "whisk"}], graph, "--save", run)
     first, _ = watch([{"did": "dip"}], graph, "--save", run)
     assert first["progress"] == before["progress"] == ["whisk"]
-    assert json.loads(run.read_text())["events"][1] == {"saw": {"dip": 1.0}, "at": None}
+    assert json.loads(run.read_text())["events"][1] == {"kind": "did", "seen": {"dip": 1.0}, "at": None}
 
 
 def test_only_so_many_next_steps(watch: Watch, graph: Path) -> None:

@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msg2.assist import Assistant
+from msg2.drawing.diagram import build_diagram
+from msg2.drawing.graph_page import page_data
 from msg2.errors import InputError
+from msg2.formats.graph_reader import pddl_identifiers, to_pddl, to_pddl_problem
 from msg2.graph import END, START, TRUE, Formula, SubtaskGraph, all_of, any_of, negation, node_link_graph, step
 from msg2.graph.closure import clique_cover, reduce_order
 
@@ -267,3 +271,61 @@ def test_explanation_with_evidence() -> None:
 def test_a_step_that_no_video_shows() -> None:
     graph = SubtaskGraph("t", "a", {}, evidence={"a": {"videos": 0, "holds": 0}})
     assert graph.explain("a").splitlines() == ["'a' needs nothing before it.", "None of the videos shows this step."]
+
+
+# -- rules that a person stated ------------------------------------------------------------------------------------
+
+REPAIR = {
+    "format": "msg2.graph/2", "task": "repair", "steps": ["close", "dust", "open", "swap", "unplug"],
+    "preconditions": {"swap": "open", "close": "swap"}, "optional": ["dust", "unplug"],
+    "rules": [
+        {"before": "unplug", "after": "open", "kind": "needs", "by": "Ann", "on": "2026-03-01"},
+        {"before": "dust", "after": "close", "kind": "after"},
+    ],
+}  # fmt: skip
+"""Whose rules are in no precondition and no order."""
+
+
+def test_stated_rules_are_part_of_the_graph() -> None:
+    graph = SubtaskGraph.from_json(REPAIR)
+    assert graph.precondition("open") == step("unplug")
+    assert graph.order == (("dust", "close"),)
+    assert graph.required == {"close", "open", "swap", "unplug"}
+    assert graph.optional == {"dust"}
+    assert graph.stated == {("unplug", "open"), ("dust", "close")}
+    assert graph.steps.index("unplug") < graph.steps.index("open")
+    assert graph.steps.index("dust") < graph.steps.index("close")
+    again = graph.to_json()
+    assert again["rules"] == REPAIR["rules"]
+    assert SubtaskGraph.from_json(again).to_json() == again
+    assert graph.rename_steps({"dust": "wipe"}).stated == {("unplug", "open"), ("wipe", "close")}
+    for rule, words in (({"before": "nap", "after": "open"}, "'nap'"), ({"before": "swap", "after": "open"}, "cycle")):
+        with pytest.raises(InputError, match=words):
+            SubtaskGraph.from_json({**REPAIR, "rules": [rule]})
+
+
+def test_nothing_is_ordered_against_a_stated_rule() -> None:
+    graph = SubtaskGraph.from_json(REPAIR)
+    runs = [["open", "unplug", "swap", "close", "dust"]] * 9  # everybody breaks both rules
+    for assistant in (Assistant(graph), Assistant(graph, runs)):
+        assert {ranked.step for ranked in assistant.next() if ranked.eligible} == {"dust", "unplug"}
+        for plan in assistant.plan("close", k=5):
+            place = {name: number for number, name in enumerate(plan.steps)}
+            assert place["unplug"] < place["open"] < place["swap"] < place["close"]
+            assert place.get("dust", -1) < place["close"]
+        assistant.did("close")
+        assert not assistant.finished().finished
+        assert set(assistant.finished().left) == {"open", "swap", "unplug"}
+        report = assistant.did("open")
+        assert report.mistake
+        assert "'open' needs 'unplug', which is not done (a stated rule)" in report.reason
+
+
+def test_pages_and_planners_keep_to_stated_rules() -> None:
+    graph = SubtaskGraph.from_json(REPAIR)
+    page = {entry["name"]: entry for entry in page_data(graph, build_diagram(graph))["steps"]}
+    assert [name for name, entry in page.items() if entry.get("mayOmit")] == ["dust"]
+    names = pddl_identifiers(graph.steps)
+    action = to_pddl(graph).split(f"(:action {names['open']}")[1].split(":effect")[0]
+    assert f"(done-{names['unplug']})" in action
+    assert to_pddl_problem(graph)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
+import msg2.server
 from msg2.assist.assistant import Assistant
 from msg2.assist.events import answer_event
 from msg2.formats import read, read_graph
@@ -32,7 +33,8 @@ EVENTS: list[dict[str, Any]] = [
     {"did": "fry", "at": 2.5},
     {"accept": "dip"},
     {"undo": True},
-    {"saw": {"dip": 0.6, "fry": 0.3}, "at": 3},
+    {"undo": True},
+    {"saw": {"dip": 0.9, "fry": 0.05}, "at": 2},
     {"plan": "fry", "k": 2},
     {"ask": True, "now": 4, "ended": True},
 ]
@@ -86,8 +88,8 @@ def test_answers_are_those_of_the_library(client: TestClient, tmp_path: Path) ->
     assert library(present["answer"]) == answer_event(assistant, {"ask": True})
     assert [one["seen"] for one in present["log"]] == [dict(one.seen) for one in assistant.log()]
     assert present["log"][-1] == present["answer"]["last"]
-    assert present["events"] == 3
-    assert present["version"] == 5  # questions are no changes
+    assert present["events"] == 2
+    assert present["version"] == 6  # questions are no changes
     assert [one["id"] for one in client.get("/api/runs").json()["runs"]] == [run["id"]]
 
 
@@ -113,11 +115,15 @@ def test_mistakes_are_explained_accepted_and_taken_back(client: TestClient) -> N
     assert mistaken["report"]["mistake"]
     assert "'fry' needs 'dip'" in mistaken["report"]["reason"]
     assert mistaken["last"]["report"] == mistaken["report"]
-    assert mistaken["progress"] == ["whisk"]
+    assert mistaken["progress"] == ["whisk", "fry"]
+    (alarm,) = mistaken["alarms"]
+    assert (alarm["step"], alarm["kind"], alarm["reason"]) == ("fry", "need", mistaken["report"]["reason"])
     accepted = told(client, run, {"accept": "fry"})
-    assert accepted["progress"] == ["whisk", "fry"]
-    assert accepted["last"]["accepted"]
-    assert told(client, run, {"undo": True})["last"]["report"]["mistake"]
+    assert (accepted["progress"], accepted["alarms"]) == (["whisk", "fry"], [])
+    assert accepted["last"]["kind"] == "accept"
+    again = told(client, run, {"undo": True})
+    assert again["last"]["report"]["mistake"]
+    assert again["alarms"] == [alarm]
     assert told(client, run, {"undo": True})["last"]["seen"] == {"whisk": 1.0}
     assert told(client, run, {"undo": True})["last"] is None
     assert refused(client.post(f"/api/runs/{run}/events", json={"undo": True})) == "there is nothing to undo"
@@ -128,23 +134,29 @@ def test_mistakes_are_explained_accepted_and_taken_back(client: TestClient) -> N
     [
         ({"did": "fly"}, "'fly'"),
         ({"did": 1}, "must be the name of a step"),
-        ({"did": "dip", "at": 1}, "before the last step"),
+        ({"did": "dip", "at": -40}, "45 seconds before the last event at 5"),
         ({"did": "dip", "at": "now"}, "must be a number"),
         ({"did": "dip", "at": 10**400}, "finite number"),
         ({"did": "dip", "confidence": 1.5}, "from 0 to 1"),
-        ({"did": "dip", "confidence": 0}, "nothing was seen"),
-        ({"did": "dip", "saw": {"fry": 1}}, "an object with one of 'did'"),
+        ({"did": "dip", "id": 7}, "must be a text"),
+        ({"began": ["dip"]}, "must be the name of a step"),
+        ({"observe": {"dip": 1}, "at": 6}, "was told events"),
+        ({"correct": "no such id", "did": "dip"}, "no event with the id 'no such id'"),
+        ({"correct": "first"}, "either 'did' or 'saw'"),
+        ({"undo": "no such id"}, "no event with the id 'no such id'"),
+        ({"pause": False}, "must be true"),
+        ({"did": "dip", "saw": {"fry": 1}}, "an object with one of "),
         ({"did": "dip", "when": 3}, "has no 'when'"),
         ({"saw": {"dip": 0.9, "fry": 0.9}}, "above 1"),
         ({"saw": {"dip": "much"}}, "from 0 to 1"),
         ({"saw": ["dip"]}, "from steps to probabilities"),
         ({"accept": "fly"}, "'fly'"),
-        ({"undo": False}, "must be true"),
+        ({"undo": False}, "must be true or a text"),
         ({"ask": True, "now": 1}, "before the last step"),
         ({"ask": True, "ended": 1}, "must be true or false"),
         ({"plan": "whisk"}, "already done"),
         ({"plan": "fry", "k": 0}, "whole number from 1 up"),
-        ({}, "an object with one of 'did'"),
+        ({}, "an object with one of "),
     ],
 )
 def test_a_bad_event_is_one_clear_error_and_changes_nothing(
@@ -175,8 +187,100 @@ def runs_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestCli
     workspace = Workspace(ServerSettings(folder=tmp_path_factory.mktemp("runs") / "work"))
     with TestClient(create_app(workspace), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
-        told(client, run, {"did": "whisk", "at": 5})
+        told(client, run, {"did": "whisk", "at": 5, "id": "first"})
         yield client, run
+
+
+# -- options, ids, late events, frames -----------------------------------------------------------------------------
+
+
+def test_the_options_of_the_assistant_are_kept(open_app: Open) -> None:
+    client = open_app()
+    graph, data = drawn(client), uploaded(client)["id"]
+    options = {"absent": "unknown", "threshold": 0.9, "alarm_cost": None, "missed": 0.2}
+    run = opened(client, graph, data=data, **options)
+    assert run["options"] == options
+    told(client, run["id"], {"did": "whisk"})
+    assert not told(client, run["id"], {"did": "fry"})["report"]["mistake"]  # dip may have been done
+    client.__exit__(None, None, None)
+    client = open_app()
+    kept = client.get(f"/api/runs/{run['id']}").json()
+    assert kept["options"] == options
+    assert kept["answer"]["alarms"] == []
+    usual = opened(client, graph, data=data)["id"]
+    told(client, usual, {"did": "whisk"})
+    assert told(client, usual, {"did": "fry"})["report"]["mistake"]
+    for wrong in ({"absent": "perhaps"}, {"threshold": 2}, {"alarm_cost": 0}, {"missed": 1}, {"confusion": []}):
+        refused(client.post("/api/runs", json={"graph": graph, **wrong}), 422)
+
+
+def test_late_events_and_ids(client: TestClient) -> None:
+    run, other = (opened(client, drawn(client), data=None)["id"] for _ in range(2))
+    told(client, run, {"did": "whisk", "at": 1, "id": "a", "actor": "Ann"})
+    too_early = told(client, run, {"did": "fry", "at": 9, "id": "b"})
+    assert too_early["report"]["mistake"]
+    late = told(client, run, {"did": "dip", "at": 5, "id": "c"})
+    assert (late["progress"], late["alarms"]) == (["whisk", "dip", "fry"], [])
+    assert told(client, run, {"did": "dip", "at": 5, "id": "c"})["version"] == late["version"]  # nothing new
+    for name, at in (("whisk", 1), ("dip", 5), ("fry", 9)):
+        told(client, other, {"did": name, "at": at})
+    in_order, log = (client.get(f"/api/runs/{id}").json() for id in (other, run))
+    assert library(in_order["answer"]) == library(log["answer"])
+    assert [(entry["id"], entry["actor"]) for entry in log["log"]] == [("a", "Ann"), ("c", None), ("b", None)]
+    assert told(client, run, {"correct": "c", "did": "whisk"})["alarms"]
+    assert told(client, run, {"correct": "c", "saw": {"dip": 1}})["alarms"] == []
+    assert told(client, run, {"undo": "c"})["progress"] == ["whisk", "fry"]
+
+
+def test_steps_that_begin_are_warned_of_before_they_are_done(client: TestClient) -> None:
+    run = opened(client, drawn(client), data=None)["id"]
+    began = told(client, run, {"began": "dip", "at": 1})
+    assert (began["report"]["mistake"], began["report"]["kind"], began["progress"]) == (True, "need", [])
+    assert not told(client, run, {"did": "dip", "at": 4})["report"]["mistake"]  # once is enough
+    told(client, run, {"pause": True, "at": 5})
+    assert told(client, run, {"resume": True, "at": 50})["last"]["kind"] == "resume"
+    assert told(client, run, {"saw": {}, "at": 51})["progress"] == ["dip"]
+
+
+def test_frames(client: TestClient) -> None:
+    run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+    versions = set()
+    for frame in range(120):
+        name = "whisk" if frame < 50 else "dip"
+        answer = told(client, run, {"observe": {name: 0.9}, "at": frame / 5})
+        versions.add(answer["version"])
+    assert answer["progress"] == ["whisk"]
+    assert answer["report"]["step"] == "dip"
+    assert len(versions) <= 120 / 5 + 1  # a second of frames is one change
+    assert client.get(f"/api/runs/{run}").json()["events"] == 0
+    assert "observes frames" in refused(client.post(f"/api/runs/{run}/events", json={"did": "fry"}))
+
+
+def test_what_an_older_version_kept(open_app: Open, tmp_path: Path) -> None:
+    client = open_app()
+    run = opened(client, drawn(client))["id"]
+    client.__exit__(None, None, None)
+    file = tmp_path / "work" / "runs" / run / "record.json"
+    record = json.loads(file.read_text())
+    record["saved"]["format"] = "msg2.run/1"
+    file.write_text(json.dumps(record))
+    assert "older version" in refused(open_app().get(f"/api/runs/{run}"))
+
+
+def test_answers_are_as_the_schema_says(client: TestClient) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((Path(msg2.server.__file__).parent / "run_schema.json").read_text())
+    run = opened(client, drawn(client), data=uploaded(client)["id"])["id"]
+    named = [
+        {"began": "whisk", "id": "e", "actor": "Ann"}, {"did": "whisk", "id": "f"}, {"saw": {}}, {"pause": True},
+        {"resume": True}, {"correct": "f", "did": "whisk"}, {"correct": "f", "saw": {"whisk": 1}}, {"undo": "e"},
+    ]  # fmt: skip
+    for event in [*EVENTS, *named]:
+        jsonschema.validate(event, schema["event"])
+        jsonschema.validate(told(client, run, event), schema["answer"])
+    for wrong in ({"correct": "f"}, {"correct": "f", "did": "dip", "saw": {}}, {"undo": False}, {"observe": {}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema["event"])
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------
@@ -185,15 +289,15 @@ def runs_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestCli
 def test_a_restart_goes_on(open_app: Open, tmp_path: Path) -> None:
     first = open_app()
     run = opened(first, learnt(first, uploaded(first)["id"])["id"])["id"]
-    for event in EVENTS[:5]:
+    for event in EVENTS[:6]:
         told(first, run, event)
     before = first.get(f"/api/runs/{run}").json()
     kept = json.loads((tmp_path / "work" / "runs" / run / "record.json").read_text())
     first.__exit__(None, None, None)
     second = open_app()
     assert second.get(f"/api/runs/{run}").json() == before
-    assert kept["saved"]["format"] == "msg2.run/1"
-    assert len(kept["saved"]["events"]) == 3
+    assert kept["saved"]["format"] == "msg2.run/2"
+    assert len(kept["saved"]["events"]) == 2
     assert told(second, run, {"undo": True})["version"] == before["version"] + 1
 
 

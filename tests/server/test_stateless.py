@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from msg2 import Constraints, Segment, Task, Video, check, forecast, infer, next_steps
 from msg2.graph import SubtaskGraph, all_of, any_of, step
+from msg2.graph.graph_file import StatedRule
 from tests.server.conftest import TOAST, refused
 from tests.server.live import serving
 
@@ -58,7 +59,8 @@ def test_what_must_hold(client: TestClient) -> None:
 
 
 def test_the_schema_has_every_key_of_a_graph_file(client: TestClient) -> None:
-    full = {"order": ["ab"], "exclusive": ["bc"], "optional": "c", "repeats": {"a": 0.5}}
+    rules = [StatedRule(before="a", after="b", by="Ann")]
+    full = {"order": ["ab"], "exclusive": ["bc"], "optional": "c", "repeats": {"a": 0.5}, "rules": rules}
     graph = SubtaskGraph("t", "abc", {}, **full).to_json()  # type: ignore[arg-type]
     components = client.get("/api/openapi.json").json()["components"]
     assert set(components["schemas"]["GraphFileContent"]["properties"]) == set(graph)

@@ -3,8 +3,7 @@
 from msg2.assist.assistant import Assistant, Observation
 from msg2.assist.events import MissingStep, NextStep, RunEnd, StepReport
 from msg2.assist.forecasting import NextStepForecast, forecast
-from msg2.assist.mistakes import CheckReport, Mistake, check
-from msg2.assist.monitoring import OnlineReport, StepAssessment, check_online
+from msg2.assist.mistakes import CheckReport, Mistake, OnlineReport, StepAssessment, check, check_online
 from msg2.assist.next_step_evaluation import NextStepEvaluation, evaluate_next_step
 from msg2.assist.planning import Plan
 from msg2.assist.rankers import RANKERS, RankedStep, Ranker, next_steps

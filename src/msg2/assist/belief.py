@@ -1,128 +1,92 @@
-"""What an assistant knows: what it has learned, and hypotheses about what was done, each with its probability.
+"""What was probably done, where the one who watches may err: hypotheses about the steps done so far, each with its
+probability.
 
-A recogniser says q(n), how probably it saw each step n; with what is missing to Q = Σ q = 1, nothing was done. That
-something was done is believed as it is told. Which hypothesis h about what was done before is right depends on how well
-its forecast p(n | h) of the L steps that are left explains what was seen; which of several steps it was, half on that:
+A recogniser says q(n), how probably it saw each of N steps end; with what is missing to 1, q(0), nothing was done. It
+misses a step with the probability m. With the forecast T(n | h) of the step that comes after what hypothesis h holds,
 
-    w(h) ∝ w(h) (1 − Q + Σ_n q(n) L p(n | h))
-    p(nothing | h) = 1 − Q            p(n | h, seen) = Q q(n) (1 + L p(n | h)) / Σ_m q(m) (1 + L p(m | h))
+    nothing was done:                          q(0)
+    n was done:                                (1 − m) N q(n) T(n | h) d(n)
+    a was missed, then n was done:             m T(a | h) (1 − m) N q(n) T(n | h, a) d(a, n)        (two at most)
+    n, done before, was done or seen again:    N q(n) r / |h|
 
-A forecast that knows nothing (p = 1 / L) leaves what was seen as it is. The 1 is for those who err: a mistake, which
-nobody expects, is taken for another step only where that was seen about as well. Equal hypotheses are merged, and the
-most probable ones are kept.
+The last T of each line is mixed with 5 % of any step, so that what was clearly seen is believed, expected or not.
+d is how well the time since the last step fits: longer where a step was missed in between. So later steps reveal those
+that nobody reported. m follows how unsure the recogniser is, unless it is given. Equal hypotheses are merged, and the
+most probable ones are kept. What is told (`did`) is certain.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from itertools import pairwise
+from math import exp, log, log1p, sqrt
 
 import numpy as np
 
 from msg2.assist.following import RunStateTracker
 from msg2.assist.forecasting import EndForecaster, fit_end_probability
-from msg2.assist.learned_forecaster import LearnedForecaster, fit_forecaster
-from msg2.assist.monitoring import OnlineMonitor, StepAssessment, fit_monitor
-from msg2.assist.rule_probabilities import EvidenceProbabilities
+from msg2.assist.learned_forecaster import LearnedForecaster, StepIndices, encode_contexts, fit_forecaster
+from msg2.assist.mistakes import Judge, Mistake
 from msg2.assist.time_left import TimeLeftModel, WaitingTimes, fit_time_left, fit_waiting_times
 from msg2.graph import SubtaskGraph
-from msg2.task import Absent, Step, Task
+from msg2.sequences import FloatArray
+from msg2.task import Absent, Segment, Step, Task
 
-MAX_HYPOTHESES = 32
+MAX_HYPOTHESES = 24
 """That are kept."""
+JUDGED_MASS, _MOST_JUDGED = 0.95, 8
+"""Mistakes are judged by the most probable hypotheses that have this probability together, so many at most."""
+AHEAD_ODDS = 2.0
+"""A step that comes before one it needs is probably no mistake where that one is expected next: by so many nats."""
 _REPEATED = 0.05
-"""L p(n | h) of a step that is done already: seldom is anything done again."""
-_LEAST = 1e-9
-"""A hypothesis explains what was seen at least so well."""
+"""r: how probably a step that is reported was done, or reported, before."""
+_MOST_SEEN = 5
+"""Of the steps that a report may be about, the most probable ones are considered."""
+_MOST_MISSED = 2
+"""Steps that may be missed between two reports."""
+_MISSED_CANDIDATES = 5
+"""Of the steps that may have been missed, the most probable ones are considered."""
+_LEAST_WEIGHT = 1e-4
+"""Of what is considered."""
+_UNSURE, _UNSURE_REPORTS = 0.1, 3.0
+"""How unsure a recogniser is, as if it had been so in so many reports."""
+_MISSED_PER_UNSURE = 0.5
+"""m per share of unsureness."""
+_DISORDER = 0.05
+"""How often the next step is any step, whatever the forecast expects."""
+_ANY_GAP = 0.1
+"""How often the time between two steps says nothing."""
+_MOST_REMEMBERED = 20_000
+"""Forecasts, and judged runs, that are remembered."""
 
-Forecast: TypeAlias = Callable[[Sequence[Step]], Mapping[Step, float]]
-"""From the steps done so far, in order, to the probability of each step that is left."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What may have been done, and how probably."""
+    """What may have been done, as indices of steps in the order in which they ended, and how probably."""
 
     probability: float
-    done: tuple[Step, ...]  # in order, each step once, mistakes included
-    monitor: OnlineMonitor  # stands where the hypothesis does
-    assessment: StepAssessment | None = None  # of the last step; None where nothing was done last
+    done: StepIndices = ()
+    starts: tuple[int, ...] = ()
+    """For each step, how many of `done` had ended when it began; its own place where nobody said that it began."""
+    inferred: frozenset[int] = frozenset()
+    """Of `done`, those that nobody reported."""
+    last: float | None = None
+    """When the last one ended, in seconds."""
 
-    @property
-    def progress(self) -> tuple[Step, ...]:
-        """What is done and counts: the mistakes left out."""
-        rejected = self.monitor.run.rejected
-        return tuple(name for name in self.done if name not in rejected) if rejected else self.done
-
-    def after(self, name: Step) -> Hypothesis:
-        """What may have been done if this step came now."""
-        monitor = self.monitor.copy()
-        assessment = monitor.step(name)
-        if assessment.mistake:
-            monitor.reject(assessment)
-        # What is done again, rightly this time, is done now.
-        earlier = tuple(step for step in self.done if step != name) if name in assessment.corrects else self.done
-        done = earlier if name in earlier else (*earlier, name)
-        return Hypothesis(self.probability, done, monitor, assessment)
-
-    def accept(self, name: Step) -> Hypothesis:
-        """What has been done if this step is, rightly, whether it came or not."""
-        monitor = self.monitor.copy()
-        monitor.run.accept(name)
-        return replace(self, done=self.done if name in self.done else (*self.done, name), monitor=monitor)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
-    """All hypotheses, the most probable first; their probabilities have the sum 1."""
-
-    hypotheses: tuple[Hypothesis, ...]
-
-    @property
-    def best(self) -> Hypothesis:
-        """The most probable hypothesis."""
-        return self.hypotheses[0]
-
-    def after(self, seen: Mapping[Step, float], forecast: Forecast) -> Belief:
-        """Take in what was seen."""
-        nothing, merged = max(0.0, 1.0 - sum(seen.values())), dict[object, Hypothesis]()
-        if len(self.hypotheses) == 1 and len(seen) == 1 and nothing == 0:
-            return Belief((self.best.after(*seen),))
-        for hypothesis in self.hypotheses:
-            expected = forecast(hypothesis.progress)
-            ratios = {name: len(expected) * expected[name] if name in expected else _REPEATED for name in seen}
-            explained = nothing + sum(fit * ratios[name] for name, fit in seen.items())
-            weight = hypothesis.probability * max(explained, _LEAST)
-            outcomes = [replace(hypothesis, probability=weight * nothing, assessment=None)]
-            fits = {name: fit * (1 + ratios[name]) for name, fit in seen.items()}
-            share = weight * (1 - nothing) / sum(fits.values())
-            outcomes += [replace(hypothesis.after(name), probability=share * fit) for name, fit in fits.items()]
-            for outcome in outcomes:
-                if outcome.probability > 0:
-                    key = (outcome.done, outcome.monitor.run.rejected)
-                    same = merged.get(key, outcome)
-                    total = outcome.probability if same is outcome else same.probability + outcome.probability
-                    heavier = max(same, outcome, key=lambda each: each.probability)
-                    merged[key] = replace(heavier, probability=total)
-        kept = sorted(merged.values(), key=lambda each: (-each.probability, each.done))[:MAX_HYPOTHESES]
-        total = sum(hypothesis.probability for hypothesis in kept)
-        return Belief(tuple(replace(hypothesis, probability=hypothesis.probability / total) for hypothesis in kept))
-
-    def probability_done(self) -> dict[Step, float]:
-        """How probably each step has been done; those that nobody saw are not in it."""
-        shares: dict[Step, float] = {}
-        for hypothesis in self.hypotheses:
-            for name in hypothesis.done:
-                shares[name] = shares.get(name, 0.0) + hypothesis.probability
-        return {name: min(share, 1.0) for name, share in shares.items()}
-
-
-_DISORDER = 0.05
-"""How often the next step is one that the graph does not allow, where no data say it."""
+    def add(
+        self, step: int, weight: float, at: float | None, missed: StepIndices = (), start: int | None = None
+    ) -> Hypothesis:
+        """What has been done if these steps were missed, and then this one was done."""
+        if step in self.done:
+            return replace(self, probability=weight, inferred=self.inferred - {step}, last=at)
+        done = (*self.done, *missed, step)
+        starts = (*self.starts, *range(len(self.done), len(done) - 1), len(done) - 1 if start is None else start)
+        return Hypothesis(weight, done, starts, self.inferred.union(missed), at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +97,81 @@ class Precedents:
     of: int
 
 
+@dataclass(frozen=True, slots=True)
+class StepGaps:
+    """The time from the end of one step to the end of the next, log-normal: `mean` and `variance` per step, (N,)."""
+
+    mean: FloatArray
+    variance: FloatArray
+    usual: tuple[float, float]
+    """Mean and variance of the logarithm, over all steps."""
+
+    @staticmethod
+    def fit(steps: Sequence[Step], videos: Task) -> StepGaps | None:
+        """From videos with times; None without."""
+        gaps: dict[Step, list[float]] = {}
+        for video in videos:
+            ends = sorted((s.end, s.step) for s in video.segments if s.end is not None)
+            for (earlier, _), (end, name) in pairwise(ends):
+                gaps.setdefault(name, []).append(log(max(end - earlier, 0.5)))
+        every = np.array([gap for of_step in gaps.values() for gap in of_step])
+        if len(every) < 2:
+            return None
+        centre, spread = float(every.mean()), float(every.var()) + 0.01
+        mean, variance = np.empty((2, len(steps)))
+        for place, name in enumerate(steps):
+            own = np.array(gaps.get(name, []))
+            middle = (own.sum() + 2 * centre) / (len(own) + 2)
+            wide = (((own - middle) ** 2).sum() + 2 * spread) / (len(own) + 3)
+            mean[place] = exp(middle + wide / 2)
+            variance[place] = (exp(wide) - 1) * mean[place] ** 2
+        return StepGaps(mean, variance, (centre, spread))
+
+    def fits(self, steps: Iterable[int], gap: float) -> float:
+        """d: how much better these steps, one after the other, explain a gap than any step does."""
+        chosen = list(steps)
+        mean, variance = float(self.mean[chosen].sum()), float(self.variance[chosen].sum())
+        spread = log1p(variance / mean**2)
+        seconds, (centre, usual) = log(max(gap, 0.5)), self.usual
+        own = exp(-((seconds - log(mean) + spread / 2) ** 2) / (2 * spread)) / sqrt(spread)
+        any_step = exp(-((seconds - centre) ** 2) / (2 * usual)) / sqrt(usual)
+        return (1 - _ANY_GAP) * own / max(any_step, 1e-3) + _ANY_GAP
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """What a recogniser makes of what is done: `reported`[n, r] is how often step n, or nothing (last), is reported as
+    r, or not at all (last); shape (N + 1, N + 1), rows have the sum 1.
+    """
+
+    reported: FloatArray
+
+    def evidence(self, seen: Mapping[int, float]) -> tuple[FloatArray, float]:
+        """How well each step explains a report, shape (N,), and how well nothing does."""
+        report = np.zeros(len(self.reported))
+        report[list(seen)] = list(seen.values())
+        report[-1] = max(0.0, 1.0 - sum(seen.values()))
+        total = self.reported @ report * (len(report) - 1)
+        return np.asarray(total[:-1]), float(total[-1])
+
+
 @dataclass(frozen=True)
 class AssistantModel:
     """What all runs of one assistant share."""
 
     graph: SubtaskGraph
     videos: Task | None
-    threshold: float
     absent: Absent
+    missed: float | None = None
+    confusion: Confusion | None = None
+    _forecasts: dict[StepIndices, FloatArray] = field(default_factory=dict, repr=False)
+    _judged: dict[object, Mapping[object, Mistake]] = field(default_factory=dict, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @cached_property
-    def monitor(self) -> OnlineMonitor:
-        """Of a run at its start."""
-        return fit_monitor(self.graph, self.videos, self.threshold, self.absent)
+    def judge(self) -> Judge:
+        """Of runs of this graph."""
+        return Judge(self.graph, self.absent)
 
     @cached_property
     def forecaster(self) -> LearnedForecaster | None:
@@ -168,25 +194,89 @@ class AssistantModel:
         return None if self.videos is None else fit_waiting_times(self.videos)
 
     @cached_property
-    def rules(self) -> EvidenceProbabilities:
-        """How probably it is a mistake to leave out a step."""
-        return EvidenceProbabilities(self.graph)
+    def gaps(self) -> StepGaps | None:
+        """None without videos that have times."""
+        return None if self.videos is None else StepGaps.fit(self.graph.steps, self.videos)
 
     @cached_property
     def tracker(self) -> RunStateTracker:
         """Of the graph; the forecaster's own, which has just been asked about the same steps."""
         return RunStateTracker(self.graph) if self.forecaster is None else self.forecaster.extractor.from_graph.tracker
 
+    @property
+    def index(self) -> Mapping[Step, int]:
+        """The index of each step in the graph."""
+        return self.graph.index
+
     def forecast(self, done: Sequence[Step]) -> Mapping[Step, float]:
         """The probability of each step that is left; without videos, alike for all that the graph allows."""
-        if self.forecaster is not None:
-            return self.forecaster(done)
-        state = self.tracker.state_after(done)
-        left = [name for name in self.graph.steps if name not in state.completed]
-        allowed = state.eligible - state.completed
-        share = (1 - _DISORDER) / len(allowed) if allowed else 0.0
-        other = (_DISORDER if allowed else 1.0) / max(len(left), 1)
-        return {name: other + (share if name in allowed else 0.0) for name in left}
+        prefix = tuple(self.index[name] for name in dict.fromkeys(done))
+        probabilities = self.forecasts([prefix])[0].tolist()
+        return {name: probabilities[place] for place, name in enumerate(self.graph.steps) if place not in prefix}
+
+    def forecasts(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
+        """T: the probability of each step after each of some beginnings, (N,) each; 0 for what is done."""
+        with self._lock:  # several runs, each in a thread of its own, may share what they know
+            return self._look_up(prefixes)
+
+    def _look_up(self, prefixes: Sequence[StepIndices]) -> list[FloatArray]:
+        known, size = self._forecasts, len(self.graph.steps)
+        new = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in known]
+        if len(known) + len(new) > _MOST_REMEMBERED:
+            known.clear()
+            new = list(dict.fromkeys(prefixes))
+        asked = [prefix for prefix in new if len(prefix) < size]
+        if self.forecaster is not None and asked:
+            choices = self.forecaster.extractor.choice_sets(encode_contexts(asked, size))
+            known.update(zip(asked, np.exp(self.forecaster.model.log_probabilities(choices)), strict=True))
+        for prefix in new:
+            if prefix not in known:
+                known[prefix] = self._by_graph(prefix) if len(prefix) < size else np.zeros(size)
+        return [known[prefix] for prefix in prefixes]
+
+    def _by_graph(self, prefix: StepIndices) -> FloatArray:
+        """Without videos, all steps that the graph allows are alike."""
+        state = self.tracker.state_after(self.graph.steps[place] for place in prefix)
+        left = np.array([name not in state.completed for name in self.graph.steps])
+        allowed = np.array([name in state.eligible for name in self.graph.steps]) & left
+        share = (1 - _DISORDER) * allowed / max(allowed.sum(), 1) if allowed.any() else np.zeros(len(left))
+        return np.asarray(share + (_DISORDER if allowed.any() else 1.0) * left / left.sum())
+
+    def mistakes(
+        self, done: StepIndices, starts: tuple[int, ...], running: StepIndices = ()
+    ) -> Mapping[object, Mistake]:
+        """The mistakes of a run that goes on, by what causes them."""
+        key = (done, starts, running)
+        with self._lock:
+            if key not in self._judged:
+                if len(self._judged) >= _MOST_REMEMBERED:
+                    self._judged.clear()
+                found = self.judge.judge(self.segments(done, starts, running), ended=False)
+                judged = (self._expecting(mistake, done, running) for mistake in found)
+                self._judged[key] = {cause: mistake for mistake in judged for cause in causes(mistake)}
+            return self._judged[key]
+
+    def _expecting(self, mistake: Mistake, done: StepIndices, running: StepIndices) -> Mistake:
+        """A step is late: that is less of a mistake where it was expected just then."""
+        if mistake.kind not in ("need", "order") or not 0 < mistake.probability < 1:
+            return mistake
+        late = {self.index[name] for clause in mistake.unmet for name in clause.steps}
+        prefix = (*done, *(step for step in running if step not in done))
+        if mistake.kind == "order":
+            late = {self.index[mistake.step]}
+            prefix = prefix[: prefix.index(self.index[mistake.step])]
+        expected = float(self.forecasts([prefix])[0][list(late)].sum())
+        odds = mistake.probability / (1 - mistake.probability) * exp(-AHEAD_ODDS * expected)
+        return replace(mistake, probability=odds / (1 + odds))
+
+    def segments(self, done: StepIndices, starts: tuple[int, ...], running: StepIndices = ()) -> list[Segment]:
+        """What was done as segments, whose times are the numbers of steps that had ended by then."""
+        steps = self.graph.steps
+        spans = [
+            (steps[place], start, end) for end, (place, start) in enumerate(zip(done, starts, strict=True), start=1)
+        ]
+        spans += [(steps[place], len(done), len(done) + 1) for place in running if place not in done]
+        return [Segment(*span) for span in sorted(spans, key=lambda span: (span[1], span[2]))]
 
     def precedents(self, done: Sequence[Step]) -> Precedents | None:
         """What the videos went on with that had done the same; None without videos."""
@@ -195,14 +285,124 @@ class AssistantModel:
         past, flags = self.forecaster.extractor.past, np.zeros(len(self.graph.steps), dtype=np.bool_)
         flags[[self.index[name] for name in done]] = True
         chosen = past.chosen[(past.contexts.packed == np.packbits(flags)).all(axis=1)]
-        return Precedents(Counter(self.graph.steps[index] for index in chosen.tolist()), len(chosen))
-
-    @cached_property
-    def index(self) -> Mapping[Step, int]:
-        """The index of each step in the graph."""
-        return {name: index for index, name in enumerate(self.graph.steps)}
+        return Precedents(Counter(self.graph.steps[place] for place in chosen.tolist()), len(chosen))
 
     @cached_property
     def fingerprint(self) -> str:
         """Of the graph: what a saved run is told apart by from those of other graphs."""
         return hashlib.sha256(self.graph.dumps().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def causes(mistake: Mistake) -> list[object]:
+    """What a mistake is about: pairs (late, early) of steps, whichever of them has come; or the whole of it."""
+    if mistake.kind == "need" and all(clause.kinds <= {"step", "any"} for clause in mistake.unmet):
+        return [(name, mistake.step) for clause in mistake.unmet for name in sorted(clause.steps)]
+    if mistake.kind == "order":
+        return [(mistake.step, clause.name) for clause in mistake.unmet]
+    return [(mistake.kind, mistake.step, mistake.unmet)]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """All hypotheses, the most probable first; their probabilities have the sum 1."""
+
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(1.0),)
+    unsure: float = _UNSURE * _UNSURE_REPORTS
+    reports: float = _UNSURE_REPORTS
+
+    @property
+    def best(self) -> Hypothesis:
+        """The most probable hypothesis."""
+        return self.hypotheses[0]
+
+    def told(self, step: int, at: float | None, model: AssistantModel, start: int | None = None) -> Belief:
+        """Take in that a step was done, for certain: what it is expected after becomes more probable."""
+        if len(self.hypotheses) == 1:
+            return self._keep([self.best.add(step, 1.0, at, start=start)])
+        forecasts = model.forecasts([each.done for each in self.hypotheses])
+        chances = [
+            _REPEATED / len(each.done) if step in each.done else float(forecast[step])
+            for each, forecast in zip(self.hypotheses, forecasts, strict=True)
+        ]
+        return self._keep(
+            each.add(step, each.probability * chance, at, start=start)
+            for each, chance in zip(self.hypotheses, chances, strict=True)
+        )
+
+    def after(self, seen: Mapping[int, float], at: float | None, model: AssistantModel) -> Belief:
+        """Take in what a recogniser reported."""
+        nothing = max(0.0, 1.0 - sum(seen.values()))
+        surest = max([nothing, *seen.values()])
+        belief = replace(self, unsure=self.unsure + 1 - surest, reports=self.reports + 1)
+        missed_rate = belief.unsure / belief.reports * _MISSED_PER_UNSURE if model.missed is None else model.missed
+        size, evidence = len(model.graph.steps), dict[int, float]()
+        if model.confusion is None:
+            likely = sorted(seen, key=lambda step: (-seen[step], step))[:_MOST_SEEN]
+            evidence = {step: size * seen[step] for step in likely}
+        else:
+            explained, nothing = model.confusion.evidence(seen)
+            evidence = {step: float(explained[step]) for step in np.argsort(-explained)[:_MOST_SEEN].tolist()}
+        paths: list[tuple[Hypothesis, StepIndices, float]] = [(each, (), each.probability) for each in self.hypotheses]
+        longest = paths
+        for _ in range(_MOST_MISSED):
+            forecasts = model.forecasts([(*each.done, *missed) for each, missed, _ in longest])
+            longest = [
+                (each, (*missed, step), weight * missed_rate * float(forecast[step]))
+                for (each, missed, weight), forecast in zip(longest, forecasts, strict=True)
+                for step in np.argsort(-forecast)[:_MISSED_CANDIDATES].tolist()
+                if weight * missed_rate * forecast[step] > _LEAST_WEIGHT
+            ]
+            paths = [*paths, *longest]
+        outcomes = [replace(each, probability=each.probability * nothing) for each in self.hypotheses if nothing > 0]
+        forecasts = model.forecasts([(*each.done, *missed) for each, missed, _ in paths])
+        for (each, missed, weight), forecast in zip(paths, forecasts, strict=True):
+            gap = None if at is None or each.last is None else at - each.last
+            for step, share in evidence.items():
+                if step in each.done:
+                    again = weight * share * _REPEATED / len(each.done) if not missed else 0.0
+                    outcomes.append(each.add(step, again, at))
+                elif step not in missed:
+                    fits = 1.0 if gap is None or model.gaps is None else model.gaps.fits((*missed, step), gap)
+                    # Anybody may do something else than expected: what was clearly seen is believed.
+                    chance = (1 - _DISORDER) * float(forecast[step]) + _DISORDER / (size - len(each.done) - len(missed))
+                    done = weight * (1 - missed_rate) * share * chance * fits
+                    outcomes.append(each.add(step, done, at, missed))
+        return belief._keep(outcomes)
+
+    def _keep(self, outcomes: Iterable[Hypothesis]) -> Belief:
+        """Merge hypotheses in which the same is done, with the same step last, and keep the most probable ones."""
+        merged: dict[object, Hypothesis] = {}
+        weights: dict[object, float] = {}
+        for outcome in outcomes:
+            key = (frozenset(outcome.done), outcome.done[-1:])
+            same = merged.get(key)
+            weights[key] = weights.get(key, 0.0) + outcome.probability
+            if same is None or outcome.probability > same.probability:
+                merged[key] = outcome
+        kept = sorted(merged, key=lambda key: (-weights[key], merged[key].done))[:MAX_HYPOTHESES]
+        total = sum(weights[key] for key in kept)
+        if not total:
+            return self
+        return replace(self, hypotheses=tuple(replace(merged[key], probability=weights[key] / total) for key in kept))
+
+    def mistakes(self, model: AssistantModel, running: StepIndices = ()) -> dict[object, tuple[float, Mistake]]:
+        """By cause, how probably each mistake was made, and the mistake where it is surest."""
+        found: dict[object, tuple[float, Mistake]] = {}
+        mass = 0.0
+        for each in self.hypotheses[:_MOST_JUDGED]:
+            for cause, mistake in model.mistakes(each.done, each.starts, running).items():
+                probability, surest = found.get(cause, (0.0, mistake))
+                best = max(surest, mistake, key=lambda judged: judged.probability)
+                found[cause] = probability + each.probability * mistake.probability, best
+            mass += each.probability
+            if mass >= JUDGED_MASS:
+                break
+        return {cause: (min(probability / mass, 1.0), mistake) for cause, (probability, mistake) in found.items()}
+
+    def shares(self, inferred: bool = False) -> dict[int, float]:
+        """How probably each step has been done; with `inferred`, although nobody reported it."""
+        shares: dict[int, float] = {}
+        for each in self.hypotheses:
+            for step in each.inferred if inferred else each.done:
+                shares[step] = shares.get(step, 0.0) + each.probability
+        return {step: min(share, 1.0) for step, share in shares.items()}

@@ -2,10 +2,12 @@
 
 An event has one of these keys, and is answered with everything that is known after it:
 
-- `did`: a step, with `at` (seconds) and `confidence` if these are known;
+- `did`: a step, with `at` (seconds) and `confidence` if these are known; `began`: a step that begins;
 - `saw`: step -> probability, with `at`: a recogniser that is not sure;
+- `observe`: step -> probability, with `at`: one frame of a stream;
 - `accept`: a step that is done after all;
-- `undo`: true: what was told last is taken back;
+- `undo`: true, what was told last is taken back, or the `id` of an event; `correct`: an id, with `did` or `saw`;
+- `pause`, `resume`: true, with `at`: the clock stops, and goes on;
 - `plan`: a step to reach, with `length` and `k` if wanted: nothing happens, the answer has `plans`;
 - `ask`: true: nothing happens; `now` (seconds) and `ended` (whether the run is over) may be given.
 
@@ -22,8 +24,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msg2.assist.belief import Precedents
+from msg2.assist.following import MistakeKind
+from msg2.assist.mistakes import Mistake
 from msg2.assist.rankers import RankedStep
-from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.assist.time_left import WaitingTime
 from msg2.errors import InputError, require
 from msg2.graph import Formula, SubtaskGraph
@@ -37,13 +40,20 @@ if TYPE_CHECKING:
 ENOUGH_VIDEOS = 5
 """Videos that had done the same, from which on they are cited."""
 _NAME, _NUMBER, _COUNT = ("the name of a step",), ("a number", "a finite number"), ("a whole number",)
+_SHARES, _TEXT, _TRUE = ("an object from steps to probabilities",), ("a text",), ("true",)
+_TOLD: Mapping[str, Sequence[str]] = {"at": _NUMBER, "id": _TEXT, "actor": _TEXT}
 _FIELDS: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "did": {"did": _NAME, "at": _NUMBER, "confidence": _NUMBER},
-    "saw": {"saw": ("an object from steps to probabilities",), "at": _NUMBER},
-    "accept": {"accept": _NAME},
-    "undo": {"undo": ("true",)},
+    "correct": {"correct": _TEXT, "did": _NAME, "saw": _SHARES},
+    "did": {"did": _NAME, "confidence": _NUMBER, **_TOLD},
+    "began": {"began": _NAME, **_TOLD},
+    "saw": {"saw": _SHARES, **_TOLD},
+    "observe": {"observe": _SHARES, "at": _NUMBER},
+    "accept": {"accept": _NAME, "id": _TEXT},
+    "undo": {"undo": ("true or a text",)},
+    "pause": {"pause": _TRUE, "at": _NUMBER},
+    "resume": {"resume": _TRUE, "at": _NUMBER},
     "plan": {"k": _COUNT, "length": _COUNT, "plan": _NAME},
-    "ask": {"ask": ("true",), "now": _NUMBER, "ended": ("true or false",)},
+    "ask": {"ask": _TRUE, "now": _NUMBER, "ended": ("true or false",)},
 }
 """The kinds of events, what each may have, and what that must be."""
 _VALID: Mapping[str, Callable[[object], bool]] = {
@@ -52,7 +62,9 @@ _VALID: Mapping[str, Callable[[object], bool]] = {
     "a number": lambda value: value is None or (isinstance(value, int | float) and not isinstance(value, bool)),
     "a finite number": lambda value: not isinstance(value, int | float) or abs(value) <= sys.float_info.max,
     "a whole number": lambda value: value is None or type(value) is int,
+    "a text": lambda value: isinstance(value, str),
     "true": lambda value: value is True,
+    "true or a text": lambda value: value is True or isinstance(value, str),
     "true or false": lambda value: isinstance(value, bool),
 }
 
@@ -72,24 +84,34 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class StepReport(Answer):
-    """What the assistant makes of a step that was done."""
+    """What the assistant makes of an event."""
 
     step: Step
-    """The most probable one, where several were possible."""
+    """The most probable one, where several were possible; empty where probably nothing was done."""
     at: float | None
     """Seconds; None without a time."""
     confidence: float
     """How probably it was this step, by all that was seen so far: not the one that was told."""
     mistake: bool
-    """Whether a mistake was more probably made than not."""
+    """Whether there is an alarm now: true once for each mistake, and not again; `alarms` has those that stand."""
+    kind: MistakeKind | None
+    """Of the surest mistake; None where nothing speaks against the step."""
     probability: float
-    """That it is a mistake, if it was done."""
-    findings: tuple[DeviationAssessment, ...]
+    """That a mistake was made: of the surest of `findings`."""
+    findings: tuple[Mistake, ...]
     """What speaks against it, the surest first."""
-    corrects: tuple[Step, ...]
-    """Earlier mistakes that it makes good."""
-    skipped: tuple[DeviationAssessment, ...]
-    """Steps that it needs and that nobody saw."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm(Answer):
+    """A mistake that was probably made, and of which the assistant has warned."""
+
+    step: Step
+    kind: MistakeKind
+    probability: float
+    at: float | None
+    """When it was raised, in seconds; None without times."""
     reason: str
 
 
@@ -132,29 +154,38 @@ class RunEnd(Answer):
     reason: str
 
 
-def explain_deviation(finding: DeviationAssessment) -> str:
-    """Say what speaks against a step."""
-    deviation, times, chances = finding.deviation, finding.times, finding.chances
-    name, other = deviation.step, deviation.other
-    known = times is not None and chances is not None and chances > 0
-    usual = f"{(chances or 0) - (times or 0)} of {chances} videos"
-    match deviation.kind:
+def explain_mistake(graph: SubtaskGraph, mistake: Mistake) -> str:
+    """Say what speaks against a step, with the videos behind it."""
+    names = [clause.to_english() for clause in mistake.unmet]
+    match mistake.kind:
         case "need":
-            needed = "" if deviation.clause is None else deviation.clause.to_english()
-            return f"'{name}' needs {needed}" + (f", which {usual} did before it" if known else ", which is not done")
-        case "order":
+            one_of_them = mistake.unmet[0].name if mistake.unmet[0].kind == "step" else None
             return (
-                f"'{name}' comes before '{other}'" + (f" in {usual}" if known else " in the graph") + ", not after it"
+                f"'{mistake.step}' needs {' and '.join(names)}, which {'is' if len(names) == 1 else 'are'} not done"
+                + (_behind(graph, one_of_them, mistake.step) if one_of_them is not None and len(names) == 1 else "")
             )
+        case "order":
+            first = mistake.unmet[0]
+            behind = _behind(graph, mistake.step, first.name) if first.kind == "step" and len(names) == 1 else ""
+            return f"'{mistake.step}' comes before {' and '.join(names)}, not after{behind}"
         case "exclusive":
-            both = f": {times} of {chances} videos with '{name}' do both" if known else ""
-            return f"a run does only one of '{name}' and '{other}'{both}"
+            return f"a run does only one of '{mistake.step}' and {' and '.join(names)}"
         case "repeated":
-            return f"'{name}' was done before" + (f", and {times} of {chances} videos do it again" if known else "")
+            return f"'{mistake.step}' was done before"
         case "left out":
-            return f"'{other}' is missing, which {usual} have before '{name}'" if known else f"'{other}' is missing"
+            return f"{' and '.join(names) or repr(mistake.step)} is missing"
         case "unknown step":
-            return f"none of {chances} videos has '{name}'"
+            return f"'{mistake.step}' is no step of the graph"
+
+
+def _behind(graph: SubtaskGraph, before: Step, after: Step) -> str:
+    """How many videos have a pair in this order."""
+    if (before, after) in graph.stated:
+        return " (a stated rule)"
+    support = graph.support(before, after)
+    if support is None or support.before is None or not support.together:
+        return ""
+    return f" (so {support.before} of {support.together} videos)"
 
 
 def explain_next(graph: SubtaskGraph, ranked: RankedStep, last: Step | None, precedents: Precedents | None) -> str:
@@ -183,6 +214,8 @@ def explain_next(graph: SubtaskGraph, ranked: RankedStep, last: Step | None, pre
 def _explain_need(graph: SubtaskGraph, name: Step, clause: Formula) -> str:
     """A clause that does not hold, with the videos in which it did."""
     evidence, needed = graph.step_evidence(name), list(clause.steps)
+    if clause.kind == "step" and (clause.name, name) in graph.stated:
+        return f"it needs {clause.to_english()} (a stated rule)"
     support = evidence.edges.get(needed[0]) if len(needed) == 1 else None
     if support is not None and support.before is not None and evidence.videos:
         return f"it needs {clause.to_english()}, which {support.before} of {evidence.videos} videos did before it"
@@ -202,13 +235,23 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     report, plans, now, ended = None, None, None, False
     match kind:
         case "did":
-            report = assistant.did(fields["did"], fields.get("at"), fields.get("confidence"))
+            report = assistant.did(fields["did"], fields.get("at"), fields.get("confidence"), **_named(fields))
+        case "began":
+            report = assistant.began(fields["began"], fields.get("at"), **_named(fields))
         case "saw":
-            report = assistant.saw(fields["saw"], fields.get("at"))
+            report = assistant.saw(fields["saw"], fields.get("at"), **_named(fields))
+        case "observe":
+            report = assistant.observe(fields["observe"], fields.get("at"))
         case "accept":
-            assistant.accept(fields["accept"])
+            assistant.accept(fields["accept"], id=fields.get("id"))
         case "undo":
-            assistant.undo()
+            assistant.undo(None if fields["undo"] is True else fields["undo"])
+        case "correct":
+            report = assistant.correct(fields["correct"], fields.get("did", fields.get("saw", {})))
+        case "pause":
+            assistant.pause(fields.get("at"))
+        case "resume":
+            assistant.resume(fields.get("at"))
         case "plan":
             wanted = fields.get("k")
             plans = assistant.plan(fields["plan"], fields.get("length"), 1 if wanted is None else wanted)
@@ -216,7 +259,9 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
             now, ended = fields.get("now"), fields.get("ended", False)
     left = assistant.time_left(now)
     answer: dict[str, object] = {
+        "alarms": [alarm.to_json() for alarm in assistant.alarms()],
         "done": assistant.done(),
+        "inferred": assistant.inferred(),
         "progress": list(assistant.progress()),
         "next": [step.to_json() for step in assistant.next(k)],
         "missing": [step.to_json() for step in assistant.missing(ended)],
@@ -228,15 +273,23 @@ def answer_event(assistant: Assistant, event: object, k: int | None = None) -> d
     return answer if plans is None else {"plans": [plan.to_json() for plan in plans], **answer}
 
 
+def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: fields[key] for key in ("id", "actor") if key in fields}
+
+
 def _parse(event: object) -> tuple[str, Mapping[str, Any]]:
     """The kind of an event, and all that it has, each of its type."""
     kinds = [kind for kind in _FIELDS if isinstance(event, Mapping) and kind in event]
+    if kinds[:1] == ["correct"]:
+        kinds = kinds[:1]
     if not isinstance(event, Mapping) or len(kinds) != 1:
         hint = 'such as {"did": "whisk", "at": 12.3}'
         raise InputError(f"an event is an object with one of {', '.join(map(repr, _FIELDS))}", hint=hint)
     fields = _FIELDS[kinds[0]]
     for key in event:
         require(key in fields, f"an event with {kinds[0]!r} has no {short_repr(str(key))}")
+    both = kinds == ["correct"] and ("did" in event) == ("saw" in event)
+    require(not both, "an event with 'correct' has either 'did' or 'saw'")
     for key, demands in fields.items():
         for demand in demands if key in event else ():
             if not _VALID[demand](event[key]):

@@ -1,17 +1,20 @@
 """What went wrong: needs that were not met, steps in the wrong order, both of an exclusive pair, steps left out.
 
-A video is replayed through the engine that follows a run (`msg2.assist.following`), and judged in hindsight. A mistake
-has a probability, from the videos that the graph was learned from (`rule_probabilities.EvidenceProbabilities`).
-Overlapping steps are in no order, and what may only lack a label is not seen, which is no mistake.
+One judge serves for whole videos (`check`) and for runs that go on (`check_online`, `msg2.Assistant`). It replays what
+was done through the engine that follows a run (`msg2.assist.following`), and gives each mistake its probability
+(`msg2.assist.rule_probabilities`). While a run goes on, a step that comes before one that it needs is judged as if that
+one came next; at the end, what has not come was left out. Overlapping steps are in no order, and what may only lack a
+label is not seen, which is no mistake.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,17 +25,20 @@ from msg2.assist.following import (
     Run,
     absent_meaning,
     begun_during,
+    first_spans,
+    reversed_pairs,
     task_of_graph,
     unknown_step_error,
     videos_learned_from,
 )
-from msg2.assist.rule_probabilities import EvidenceProbabilities
+from msg2.assist.rule_probabilities import RuleProbabilities
 from msg2.assist.sequence_likelihood import SequenceLikelihood
+from msg2.errors import require_probability
 from msg2.graph import Formula, SubtaskGraph, step
 from msg2.options import fields_to_json
 from msg2.parallel import parallel_map
 from msg2.progress import Progress, no_progress
-from msg2.task import Absent, Step, Task, Video
+from msg2.task import Absent, Segment, Step, Task, Video
 from msg2.text import short_repr
 
 if TYPE_CHECKING:
@@ -40,6 +46,8 @@ if TYPE_CHECKING:
 
 ACCUSED = 0.5
 """A video is accused of a mistake from this probability on."""
+ALARM = 0.4
+"""While a run goes on, there is an alarm from this probability on: a warning can be looked into at once."""
 _VIDEOS_AT_ONCE = 2_000
 """Videos that a process checks before it reports."""
 _MOST_REMEMBERED = 100_000
@@ -50,7 +58,7 @@ _MOST_REMEMBERED = 100_000
 class Mistake:
     """One thing that went wrong in a video.
 
-    - `need`: the step was done without what it needs, `unmet`, which was never done;
+    - `need`: the step was done without what it needs, `unmet`;
     - `order`: the step came too late, after the steps in `unmet` that it should have preceded;
     - `exclusive`: the step was done although one in `unmet` had been done, and a run does only one of them;
     - `left out`: the step is required, or one of several of which one is, and was not done;
@@ -180,13 +188,13 @@ def check(
     if not isinstance(data, Video):
         data = task_of_graph(graph, data)
     meaning = absent or absent_meaning(graph, data if isinstance(data, Task) else None)
-    checker = _Checker(graph, meaning)
+    judge = Judge(graph, meaning)
     everything = _CheckedVideos([], Counter(), {})
     # The first videos are checked here: what the rules are worth is then known, and travels to the others.
     parts: list[list[Video] | Task] = [[data]] if isinstance(data, Video) else [*data.split(_VIDEOS_AT_ONCE)]
     total = sum(map(len, parts))
-    first = map(checker.check_all, parts[:1])
-    for part in chain(first, parallel_map(checker.check_all, parts[1:], jobs, engine)):
+    first = map(judge.check_all, parts[:1])
+    for part in chain(first, parallel_map(judge.check_all, parts[1:], jobs, engine)):
         everything.mistakes.extend(part.mistakes)
         everything.occurrences.update(part.occurrences)
         everything.fit.update(part.fit)
@@ -201,6 +209,72 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
+class StepAssessment:
+    """One step as it was judged when it came."""
+
+    step: Step
+    start: float | None
+    """Seconds; None without times."""
+    position: int
+    """In the video; 1 is the first."""
+    probability: float
+    """That the step is a mistake: of the surest of `mistakes`."""
+    mistake: bool
+    """Whether it is more probable than not."""
+    mistakes: tuple[Mistake, ...]
+    """What speaks against it, the surest first."""
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values for one JSON object."""
+        return fields_to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineReport:
+    """What `check_online` found: the assessments of all steps, by video."""
+
+    task: str
+    threshold: float
+    videos: Mapping[str, tuple[StepAssessment, ...]]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values for one JSON object."""
+        return fields_to_json(self)
+
+
+def check_online(
+    graph: SubtaskGraph, data: Demonstrations, threshold: float = ALARM, absent: Absent | None = None
+) -> OnlineReport:
+    """Judge every step of every video as if it came now.
+
+    Parameters
+    ----------
+    graph : SubtaskGraph
+        What the steps need, and the evidence for it.
+    data : Task or anything that `msg2.infer` takes
+        The videos to check. A `Task` should keep repeated steps (`msg2.read(…, repeats="keep")`).
+    threshold : float
+        The probability from which on a step is called a mistake.
+    absent : "unknown" or "skipped", optional
+        Whether a step without a label may only lack the label, as in `msg2.assist.check`.
+
+    Returns
+    -------
+    OnlineReport
+
+    >>> from msg2.graph import step
+    >>> graph = SubtaskGraph("coffee", ["boil", "pour"], {"pour": step("boil")})
+    >>> report = check_online(graph, {"v1": ["pour", "boil"]}, absent="skipped")
+    >>> [assessment.mistake for assessment in report.videos["v1"]]
+    [True, True]
+    """
+    require_probability("threshold", threshold)
+    task = task_of_graph(graph, data, repeats="keep")
+    judge = Judge(graph, absent or absent_meaning(graph, task))
+    return OnlineReport(graph.task, threshold, {video.id: judge.follow(video, threshold) for video in task})
+
+
+@dataclass(frozen=True, slots=True)
 class _CheckedVideos:
     """What was found in some videos: mistakes, how often each step was done, and log p of each video."""
 
@@ -210,8 +284,8 @@ class _CheckedVideos:
 
 
 @dataclass(frozen=True)
-class _Checker:
-    """Checks videos against one graph."""
+class Judge:
+    """Says what is wrong with runs, by one graph."""
 
     graph: SubtaskGraph
     absent: Absent
@@ -227,47 +301,94 @@ class _Checker:
 
     def check(self, video: Video) -> tuple[list[Mistake], float]:
         """All mistakes of a video, and log p of it; what runs alike is looked at once."""
+        self._require_known(video)
         key = (video.id not in self._learned_from, _order_of_labels(video))
         if key not in self._checked:
             if len(self._checked) >= _MOST_REMEMBERED:
                 self._checked.clear()
-            self._checked[key] = self._find(video), self._likelihood.log_probability(video)
+            mistakes = self.judge(video.segments, new=key[0]) if video.segments else []
+            self._checked[key] = mistakes, self._likelihood.log_probability(video)
         mistakes, fit = self._checked[key]
         starts = [None, *(segment.start for segment in video.segments)]
         return [replace(mistake, video=video.id, start=starts[mistake.position or 0]) for mistake in mistakes], fit
 
-    def _find(self, video: Video) -> list[Mistake]:
-        """All mistakes of a video: in the order of time, then what it lacks."""
-        for segment in video.segments:
-            if segment.step not in self._known:
-                raise unknown_step_error(segment.step, self.graph, where=f"video {short_repr(video.id)}")
-        new = video.id not in self._learned_from
-        run, deviations = Run(self.graph), list[tuple[int, Deviation]]()
+    def follow(self, video: Video, threshold: float) -> tuple[StepAssessment, ...]:
+        """Judge each segment by what came before it only."""
+        self._require_known(video)
+        new, assessments = video.id not in self._learned_from, []
         for position, segment in enumerate(video.segments, start=1):
-            for deviation in run.step(segment, begun_during(video.segments, position)):
-                deviations.append((position, deviation))
-        mistakes = list(self._order(video, run, new))
-        for kind in ("exclusive", "need", "repeated"):
-            for position, deviation in deviations:
-                if deviation.kind == kind and (mistake := self._judge(video, run, position, deviation)):
+            mistakes = sorted(
+                (
+                    replace(mistake, video=video.id, start=segment.start)
+                    for mistake in self.judge(video.segments[:position], new, ended=False, every={segment.step})
+                    if mistake.position == position
+                ),
+                key=lambda mistake: -mistake.probability,
+            )
+            surest = mistakes[0].probability if mistakes else 0.0
+            assessments.append(
+                StepAssessment(segment.step, segment.start, position, surest, surest >= threshold, tuple(mistakes))
+            )
+        return tuple(assessments)
+
+    def judge(
+        self, segments: Sequence[Segment], new: bool = True, *, ended: bool = True, every: Set[Step] = frozenset()
+    ) -> list[Mistake]:
+        """All mistakes of a run: in the order of time, then what it lacks; of a run that goes on, those so far.
+
+        The steps in `every` are told as well where they are late only for what others, still to come, explain.
+        """
+        run, spans = Run(self.graph), first_spans(segments)
+        mistakes = []
+        for position, segment in enumerate(segments, start=1):
+            for deviation in run.step(segment, begun_during(segments, position)):
+                if mistake := self._judge(run, spans, position, deviation, new=new, ended=ended):
                     mistakes.append(mistake)
-        mistakes.sort(key=lambda mistake: (mistake.position is None, mistake.position or 0, mistake.step))
-        return [*mistakes, *(self._left_out(run, new) if video.segments else ())]
+        mistakes += self._order(run, spans, new=new, ended=ended, every=every)
+        mistakes.sort(key=lambda mistake: (mistake.position is None, mistake.position or 0, mistake.step, mistake.kind))
+        return [*mistakes, *(self._left_out(run, new) if ended else ())]
 
-    def _order(self, video: Video, run: Run, new: bool) -> Iterator[Mistake]:
-        """The reversed pairs; those that hang together are judged together."""
-        for pairs in _connected(run.reversed_pairs()):
-            names = list(dict.fromkeys(name for pair in pairs for name in pair))
-            related = np.argwhere(self.graph.pair_kinds.among(names)).tolist()
-            # Those that follow from others as well.
-            broken = [(names[a], names[b]) for a, b in related if run.is_before(names[b], names[a])]
-            cost = self._likelihood.violation_cost(video, broken) if new else None
-            for (late, early), probability in zip(pairs, self._rules.order(pairs, cost), strict=True):
-                yield _mistake(late, "order", probability, (step(early),), run.first[late][0])
+    def _order(
+        self, run: Run, spans: Mapping[Step, Segment], *, new: bool, ended: bool, every: Set[Step]
+    ) -> Iterator[Mistake]:
+        """The steps that are late, or come before one that they need; pairs that hang together are judged together."""
+        awaited = [] if ended or self.absent == "unknown" else run.awaited()
+        last = max((span.end or 0.0 for span in spans.values()), default=0.0)
+        coming = {name: Segment(name, last + number, last + number + 1) for number, name in enumerate(awaited)}
+        everything = {**spans, **coming}
+        pairs = reversed_pairs(self.graph, everything, every)
+        parts = _connected([pair for pair in pairs if self._counts(pair, run)])
+        costs = [self._cost(everything, part) if new else None for part in parts]
+        alone = [self._rules.order(part, cost).any_of() for part, cost in zip(parts, costs, strict=True)]
+        for place, (part, cost) in enumerate(zip(parts, costs, strict=True)):
+            careless = 1 - prod(1 - chance for other, chance in enumerate(alone) if other != place)
+            chances = self._rules.order(part, cost, careless)
+            for late in dict.fromkeys(late for late, _ in part if late in spans):
+                chosen = [number for number, pair in enumerate(part) if pair[0] == late]
+                unmet = tuple(step(part[number][1]) for number in chosen)
+                yield _mistake(late, "order", chances.any_of(chosen), unmet, run.first[late][0])
+            for early in dict.fromkeys(early for late, early in part if late in coming):
+                chosen = [number for number, pair in enumerate(part) if pair[1] == early and pair[0] in coming]
+                unmet = tuple(step(part[number][0]) for number in chosen)
+                yield _mistake(early, "need", chances.any_of(chosen), unmet, run.first[early][0])
 
-    def _judge(self, video: Video, run: Run, position: int, deviation: Deviation) -> Mistake | None:
-        """What a deviation is in hindsight; None for what is told elsewhere, or is no mistake any more."""
-        name, clause, new = deviation.step, deviation.clause, video.id not in self._learned_from
+    def _counts(self, pair: tuple[Step, Step], run: Run) -> bool:
+        """Whether it matters that a pair is the wrong way round: what need not come at all is not awaited."""
+        late, early = pair
+        return late in run.first or late in self.graph.required or self.graph.kind(late, early) == "needs"
+
+    def _cost(self, spans: Mapping[Step, Segment], pairs: Sequence[tuple[Step, Step]]) -> float:
+        """What it costs a run to break these pairs, and those that follow from them as well."""
+        names = list(dict.fromkeys(name for pair in pairs for name in pair))
+        related = np.argwhere(self.graph.pair_kinds.among(names)).tolist()
+        broken = [(names[a], names[b]) for a, b in related if spans[names[b]].before(spans[names[a]])]
+        return self._likelihood.violation_cost(spans, broken)
+
+    def _judge(
+        self, run: Run, spans: Mapping[Step, Segment], position: int, deviation: Deviation, *, new: bool, ended: bool
+    ) -> Mistake | None:
+        """What a deviation is; None for what is told elsewhere, or is no mistake."""
+        name, clause = deviation.step, deviation.clause
         match deviation.kind:
             case "exclusive" if deviation.other is not None and clause is not None:
                 return _mistake(
@@ -276,46 +397,55 @@ class _Checker:
             case "repeated" if self.graph.repeats:
                 return _mistake(name, "repeated", self._rules.repeated(name, new), (), position)
             case "need" if clause is not None and position == run.first[name][0]:
-                if self._is_told(clause, name, run):
+                if (clause.kind == "step" and not ended) or (ended and self._is_told(clause, name, spans)):
                     return None
-                cost = self._likelihood.unmet_cost(video, name) if new and clause.kind != "step" else 0.0
+                cost = self._likelihood.unmet_cost(spans, name) if new and clause.kind != "step" else 0.0
                 probability = self._rules.need(name, clause, cost if new else None)
-                sure = self.absent == "skipped" or not self._may_be_unseen(clause, name, run)
-                return _mistake(name, "need", probability, (clause,), position if sure else None)
+                sure = self.absent == "skipped" or not self._may_be_unseen(clause, name, spans)
+                if sure or ended:
+                    return _mistake(name, "need", probability, (clause,), position if sure else None)
         return None
 
-    def _may_be_unseen(self, clause: Formula, name: Step, run: Run) -> bool:
+    def _may_be_unseen(self, clause: Formula, name: Step, spans: Mapping[Step, Segment]) -> bool:
         """Whether steps that only lack their labels may have met a clause."""
-        others = run.first.keys() - {name}
-        done = {other for other in others if not run.is_before(name, other)}
-        unseen = {other for other in clause.steps - others if self.graph.partners(other).isdisjoint(run.first)}
+        others = spans.keys() - {name}
+        done = {other for other in others if not spans[name].before(spans[other])}
+        unseen = {other for other in clause.steps - others if self.graph.partners(other).isdisjoint(spans)}
         return clause.evaluate(done | unseen)
 
-    def _is_told(self, clause: Formula, name: Step, run: Run) -> bool:
+    def _is_told(self, clause: Formula, name: Step, spans: Mapping[Step, Segment]) -> bool:
         """Whether it is said elsewhere that a clause was not met in time: once is enough."""
-        graph, shown = self.graph, run.first.keys()
+        graph, shown = self.graph, spans.keys()
         absent = clause.steps - shown
         left_out = [group for group in self._needed_groups if shown.isdisjoint(group)]
         if not absent.isdisjoint(graph.required.union(*left_out)):
             return True  # as left out
-        if late := {other for other in clause.steps & shown if run.is_before(name, other)}:
+        if late := {other for other in clause.steps & shown if spans[name].before(spans[other])}:
             return any(graph.kind(other, name) in ("needs", "after") for other in late)  # as order
+        names = list(spans)
         alike = [
-            position
-            for later, (position, _) in run.first.items()
+            place
+            for place, later in enumerate(names)
             for unmet in graph.precondition(later).clauses()
             if not absent.isdisjoint(unmet.steps) and not unmet.evaluate(shown)
         ]
-        return bool(alike) and min(alike) < run.first[name][0]
+        return bool(alike) and min(alike) < names.index(name)
 
     def _left_out(self, run: Run, new: bool) -> Iterator[Mistake]:
         """The required steps, and the groups of which one is required, that the video does not show."""
         for deviation in run.left_out():
             if deviation.clause is None:
-                yield _mistake(deviation.step, "left out", self._rules.left_out(deviation.step, new), (), None)
+                name = deviation.step
+                stated = any(r.before == name and r.kind == "needs" and r.after in run.first for r in self.graph.rules)
+                yield _mistake(name, "left out", 1.0 if stated else self._rules.left_out(name, new), (), None)
             else:
                 probability = self._rules.all_left_out(sorted(deviation.clause.steps), new)
                 yield _mistake(deviation.step, "left out", probability, (deviation.clause,), None)
+
+    def _require_known(self, video: Video) -> None:
+        for segment in video.segments:
+            if segment.step not in self.graph.index:
+                raise unknown_step_error(segment.step, self.graph, where=f"video {short_repr(video.id)}")
 
     @cached_property
     def _checked(self) -> dict[tuple[bool, tuple[object, ...]], tuple[list[Mistake], float]]:
@@ -327,12 +457,8 @@ class _Checker:
         return [group for group in self.graph.exclusive if self.graph.optional.isdisjoint(group)]
 
     @cached_property
-    def _known(self) -> frozenset[Step]:
-        return frozenset(self.graph.steps)
-
-    @cached_property
-    def _rules(self) -> EvidenceProbabilities:
-        return EvidenceProbabilities(self.graph)
+    def _rules(self) -> RuleProbabilities:
+        return RuleProbabilities(self.graph)
 
     @cached_property
     def _likelihood(self) -> SequenceLikelihood:

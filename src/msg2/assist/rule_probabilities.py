@@ -1,46 +1,47 @@
-"""How probably it is a mistake to deviate from a graph: by the graph's own evidence, or by counts of other videos.
+"""How probably it is a mistake to break a rule of the graph, by the videos that the graph was learned from.
 
-Of the n videos that could break a rule of the graph, k do. Either that is usual, at any rate up to h; or it is always a
-mistake, and then rarely seen, at a rate from Beta(1, b) with the mean 1 / (1 + b):
+A learned rule may not be real. Its *gain* g says by how many nats it makes the videos more probable, and a run that
+breaks it costs some of them, c < 0:
 
-    H(k, n) = B(k + 1, n − k + 1) / h,   E(k, n) = b B(k + 1, n − k + b)
+    p(real) = σ(EVIDENCE_WEIGHT (g + c) + PRIOR_ODDS)
 
-h is 1; for the order of two steps it is one half, since the graph has the order that most videos have. With w the share
-of the graph's rules that are real requirements,
+A real rule may still be one that people break as a matter of habit. Of the n videos that could break it, k do. Either
+that is usual, at any rate up to h; or it is always a mistake, and rarely seen, at a rate from Beta(1, b):
 
-    p = w E(k, n) / (w E(k, n) + (1 − w) H(k, n))
+    H(k, n) = B(k + 1, n − k + 1) / h,   E(k, n) = b B(k + 1, n − k + b),   p(mistake | real) = w E / (w E + (1 − w) H)
 
-is the probability that breaking the rule is a mistake. w and b are estimated from the same videos, over all rules.
-
-`EvidenceProbabilities` judges whole videos, for `msg2.assist.check`: a rule may also not be real, which its `gain`
-tells (the nats by which it makes the graph's videos more probable), less what the video that breaks it takes off.
-`CountProbabilities` judges a step when it comes, by how many videos deviate in the same way.
+h is 1; for the order of two steps it is one half, since the graph has the order that most videos have. w, the share of
+rules that are requirements, and b are estimated from the same videos, over all rules. What careless videos do counts
+for nothing (`msg2.inference.carelessness`). A rule that somebody stated is certain, and so is a graph without evidence.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import exp, inf, lgamma, log, log1p
 
 import numpy as np
+from numpy.typing import NDArray
 
-from msg2.assist.following import Deviation, Run, videos_learned_from
-from msg2.graph import Formula, SubtaskGraph, step
+from msg2.assist.following import videos_learned_from
+from msg2.graph import Formula, SubtaskGraph
 from msg2.sequences import FloatArray
-from msg2.task import Step, Task, Video
+from msg2.task import Step
 
+EVIDENCE_WEIGHT, PRIOR_ODDS = 0.25, -1.0
+"""A gain counts every video as if people chose independently; but they share habits, and the search looks for gains.
+Both numbers come from simulated tasks with habits, where the truth is known, and from recipes, each judged by numbers
+from the others (docs/behind-a-recogniser.md)."""
+CARELESS_ODDS = 1.5
+"""By how many nats it becomes more probable that a rule was broken by mistake where the run has broken another one."""
 PRIOR_MISTAKE_RATE = 0.05
 """How often a real requirement is broken, by a belief that counts as much as one rule of the graph does."""
 LEAST_RARITY = 1 / PRIOR_MISTAKE_RATE - 1
-"""For whole videos: what is broken more often than this says, on average, is no mistake."""
-EM_ROUNDS = 50
-"""Of expectation maximisation, with which the videos correct that belief."""
-_FEW_TERMS = 1000
-"""Terms of a sum that are added one by one."""
+"""What is broken more often than this says, on average, is no mistake."""
+_EM_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +56,28 @@ class RequirementModel:
     highest: float = 1.0
 
     @staticmethod
-    def fit(rules: Iterable[tuple[int, int]], least_rarity: float = 1.0, highest: float = 1.0) -> RequirementModel:
+    def fit(rules: Iterable[tuple[float, float]], highest: float = 1.0) -> RequirementModel:
         """Expectation maximisation over the (k, n) of all rules, from full trust in the graph.
 
         Beforehand w is Beta(2, 2), and 1 / (1 + b) is `PRIOR_MISTAKE_RATE`. A rate θ from Beta(1, b), met k times in
-        n, has the mean E[−log(1 − θ)] = Σ_{j = 0 … k} 1 / (b + n − k + j), from which b is 1 over its mean over real
+        n, has the mean E[−log(1 − θ)] = ψ(b + n + 1) − ψ(b + n − k), from which b is 1 over its mean over real
         requirements.
         """
+        from scipy.special import digamma
+
         rules = list(rules)
         shares = [1.0] * len(rules)  # how probably each rule is a real requirement
-        believed = rarity = 1 / PRIOR_MISTAKE_RATE - 1
-        for _ in range(EM_ROUNDS):
-            logs = [sum_of_inverses(rarity + n - k, k + 1) for k, n in rules]
+        believed = rarity = LEAST_RARITY
+        for _ in range(_EM_ROUNDS):
+            logs = [float(digamma(rarity + n + 1) - digamma(rarity + n - k)) for k, n in rules]
             total = 1 / believed + sum(share * log for share, log in zip(shares, logs, strict=True))
-            rarity = max(least_rarity, (1 + sum(shares)) / total)
+            rarity = max(LEAST_RARITY, (1 + sum(shares)) / total)
             model = RequirementModel((1 + sum(shares)) / (2 + len(shares)), rarity, highest)
             shares = [mistake_probability(times, chances, model) for times, chances in rules]
         return model
 
 
-def sum_of_inverses(first: float, count: int) -> float:
-    """Σ 1 / (first + j) for j = 0 … count − 1."""
-    if count <= _FEW_TERMS:
-        return sum(1 / (first + j) for j in range(count))
-    from scipy.special import digamma
-
-    return float(digamma(first + count) - digamma(first))
-
-
-def mistake_probability(times: int, chances: int, model: RequirementModel) -> float:
+def mistake_probability(times: float, chances: float, model: RequirementModel) -> float:
     """w E / (w E + (1 − w) H): whether what some videos do is a mistake, each time, or usual."""
     k, n, b = times, chances, model.rarity
     mistake = log(model.genuine) + log(b) + lgamma(n - k + b) - lgamma(n + 1 + b)
@@ -91,39 +85,29 @@ def mistake_probability(times: int, chances: int, model: RequirementModel) -> fl
     return 1 / (1 + exp(min(usual - mistake, 700.0)))
 
 
-# -- whole videos, by the evidence of the graph ------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class EvidenceProbabilities:
-    """By the evidence that one graph has; without evidence the graph is believed, and the probability is 1.
-
-    `new` says that a video is not one of those that the graph was learned from: it counts as well.
+class RuleProbabilities:
+    """By the evidence that one graph has. `new` says that a video is not one of those that the graph was learned from:
+    it counts as well.
     """
 
     graph: SubtaskGraph
 
-    def order(self, pairs: Sequence[tuple[Step, Step]], cost: float | None) -> list[float]:
-        """Return the probabilities that it is a mistake to do pairs of steps the wrong way round.
+    def order(
+        self, pairs: Sequence[tuple[Step, Step]], cost: float | None, careless: float = 0.0
+    ) -> OrderProbabilities:
+        """Judge pairs (late, early) of steps that are the wrong way round.
 
         The pairs hang together: they share steps, so that one wrong choice may break several. If none of them is a
-        real rule, the video has nothing to answer for; if any is, it costs all. Of an old video there is no cost.
+        real rule, the run has nothing to answer for; if any is, it costs all. A video that the graph was learned from
+        has no `cost`. `careless` says how probably the run has broken other rules.
         """
-        from scipy.special import expit
-
-        places = [(self._index[before], self._index[after]) for before, after in pairs]
-        usual = self._path_probabilities[int(cost is not None)]
-        gains = np.array([self._path_gains[pair] for pair in places])
-        if cost is None:
-            real = expit(gains)
-        else:
-            # p(i is real) = e^(c + g_i) Π_j≠i (1 + e^g_j) / (1 + e^c (Π_j (1 + e^g_j) − 1))
-            capped = np.clip(gains, -50, 50)
-            all_of_them = np.log1p(np.exp(capped)).sum()
-            some = cost + all_of_them + np.log(-np.expm1(-all_of_them))
-            real = np.exp(cost + capped + all_of_them - np.log1p(np.exp(capped)) - np.logaddexp(0, some))
-            real = np.where(np.isposinf(gains), 1.0, real)  # without evidence the graph is believed
-        return [float(chance * usual[pair]) for chance, pair in zip(real, places, strict=True)]
+        places = [(self.graph.index[late], self.graph.index[early]) for late, early in pairs]
+        gains = np.clip(EVIDENCE_WEIGHT * np.array([self._path_gains[pair] for pair in places]), -50, 50)
+        usual = np.array([self._path_probabilities[int(cost is not None)][pair] for pair in places])
+        odds = PRIOR_ODDS + CARELESS_ODDS * careless + EVIDENCE_WEIGHT * (cost or 0.0)
+        certain = np.array([np.isposinf(self._path_gains[pair]) for pair in places])
+        return OrderProbabilities(gains, usual, odds, certain)
 
     def exclusive(self, step: Step, other: Step, new: bool) -> float:
         """Return the probability that it is a mistake to do both of an exclusive pair."""
@@ -137,13 +121,16 @@ class EvidenceProbabilities:
         if evidence.videos is None:
             return 1.0
         if clause.kind == "step":
+            if (clause.name, step) in self.graph.stated:
+                return 1.0
             lacking = evidence.edges[clause.name].lacking if clause.name in evidence.edges else None
             return _probability(None if lacking is None else (lacking, evidence.videos), new, self._absence_model)
         if evidence.holds is None:
             return 1.0
         gain = inf if evidence.any_gain is None else evidence.any_gain
         counts = (max(evidence.videos - evidence.holds, 0), evidence.videos)
-        return float(expit(gain + (cost or 0.0))) * _probability(counts, new, self._order_model)
+        real = float(expit(EVIDENCE_WEIGHT * (gain + (cost or 0.0)) + PRIOR_ODDS))
+        return real * _probability(counts, new, self._order_model)
 
     def left_out(self, step: Step, new: bool) -> float:
         """Return the probability that it is a mistake to leave out a required step."""
@@ -168,16 +155,15 @@ class EvidenceProbabilities:
     # -- order: a pair may follow from others, through steps that the video does not show --------------------------
 
     @cached_property
-    def _index(self) -> Mapping[Step, int]:
-        return {name: index for index, name in enumerate(self.graph.steps)}
-
-    @cached_property
     def _path_gains(self) -> FloatArray:
-        """[a, b]: the gain of the weakest edge on the strongest path, shape (N, N); infinite without evidence."""
-        gains = np.full((len(self._index), len(self._index)), -inf)
+        """[a, b]: the gain of the weakest edge on the strongest path, shape (N, N); infinite where it is certain."""
+        index = self.graph.index
+        gains = np.full((len(index), len(index)), -inf)
         for edge in self.graph.edges():
             gain = None if edge.support is None else edge.support.gain
-            gains[self._index[edge.before], self._index[edge.after]] = inf if gain is None else gain
+            gains[index[edge.before], index[edge.after]] = inf if gain is None else gain
+        for before, after in self.graph.stated:
+            gains[index[before], index[after]] = inf
         for middle in range(len(gains)):
             gains = np.maximum(gains, np.minimum(gains[:, middle][:, None], gains[middle]))
         return gains
@@ -185,13 +171,16 @@ class EvidenceProbabilities:
     @cached_property
     def _path_probabilities(self) -> FloatArray:
         """[new, a, b]: that breaking no edge on the surest path is usual, shape (2, N, N)."""
-        best = np.zeros((2, len(self._index), len(self._index)))
+        index = self.graph.index
+        best = np.zeros((2, len(index), len(index)))
         for edge in self.graph.edges():
             counts = self._order_counts.get((edge.before, edge.after))
             for new in (False, True):
                 chance = _probability(counts, new, self._order_model)
-                best[int(new), self._index[edge.before], self._index[edge.after]] = chance
-        for middle in range(len(self._index)):
+                best[int(new), index[edge.before], index[edge.after]] = chance
+        for before, after in self.graph.stated:
+            best[:, index[before], index[after]] = 1.0
+        for middle in range(len(index)):
             best = np.maximum(best, best[:, :, middle, None] * best[:, None, middle])
         return best
 
@@ -199,23 +188,26 @@ class EvidenceProbabilities:
 
     @cached_property
     def _order_model(self) -> RequirementModel:
-        return RequirementModel.fit(self._order_counts.values(), LEAST_RARITY, highest=0.5)
+        return RequirementModel.fit(self._order_counts.values(), highest=0.5)
 
     @cached_property
     def _exclusive_model(self) -> RequirementModel:
-        return RequirementModel.fit(self._exclusive_counts.values(), LEAST_RARITY)
+        return RequirementModel.fit(self._exclusive_counts.values())
 
     @cached_property
     def _absence_model(self) -> RequirementModel:
-        return RequirementModel.fit(self._absence_counts.values(), LEAST_RARITY)
+        return RequirementModel.fit(self._absence_counts.values())
 
     @cached_property
-    def _order_counts(self) -> Mapping[tuple[Step, Step], tuple[int, int]]:
+    def _order_counts(self) -> Mapping[tuple[Step, Step], tuple[float, float]]:
         counts = {}
         for edge in self.graph.edges():
             support = edge.support
-            if support is not None and support.before is not None and support.together:
-                counts[edge.before, edge.after] = (max(support.together - support.before, 0), support.together)
+            if support is None or support.before is None or not support.together:
+                continue
+            broken = max(support.together - support.before, 0)
+            excused = (support.careless or 0.0) * broken
+            counts[edge.before, edge.after] = (broken - excused, support.together - excused)
         return counts
 
     @cached_property
@@ -238,138 +230,29 @@ class EvidenceProbabilities:
         return {n: (max(videos - count, 0), videos) for n, count in shown.items() if count is not None and videos}
 
 
-def _probability(counts: tuple[int, int] | None, new: bool, model: RequirementModel) -> float:
-    """Of a rule that k of n videos break; a new video that breaks it counts as well. Without evidence it is 1."""
-    return 1.0 if counts is None else mistake_probability(counts[0] + new, counts[1] + new, model)
-
-
-# -- a step when it comes, by the counts of other videos ---------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
-class DeviationCounts:
-    """How often training videos deviate: of `videos`, those with each step, and those with each deviation."""
+class OrderProbabilities:
+    """How probably pairs that hang together are mistakes; with odds c and gains g,
 
-    videos: int
-    steps: Mapping[Step, int]
-    deviations: Mapping[Deviation, int]
-
-    @staticmethod
-    def from_videos(graph: SubtaskGraph, videos: Iterable[Video]) -> DeviationCounts:
-        """Count the deviations of videos from a graph."""
-        number, steps, deviations = 0, Counter[Step](), Counter[Deviation]()
-        for video in videos:
-            number, run = number + 1, Run(graph)
-            steps.update({segment.step for segment in video.segments})
-            deviations.update({deviation for segment in video.segments for deviation in run.step(segment)})
-        return DeviationCounts(number, steps, deviations)
-
-    @staticmethod
-    def from_evidence(graph: SubtaskGraph) -> DeviationCounts:
-        """Take the counts that a graph has as its evidence; a step of which it has none is not among the `steps`."""
-        steps, deviations = dict[Step, int](), Counter[Deviation]()
-        for name in graph.steps:
-            evidence = graph.step_evidence(name)
-            if evidence.videos is None:
-                continue
-            steps[name] = evidence.videos
-            deviations[Deviation("repeated", name)] = round(graph.repeats.get(name, 0.0) * evidence.videos)
-            for clause in graph.precondition(name).clauses():
-                support = evidence.edges.get(clause.name) if clause.kind == "step" else None
-                if support is not None and support.before is not None and support.together is not None:
-                    broken = support.together - support.before
-                    deviations[Deviation("order", clause.name, name, clause)] = broken
-                    broken += support.lacking or 0
-                else:
-                    broken = evidence.videos - (evidence.videos if evidence.holds is None else evidence.holds)
-                deviations[Deviation("need", name, None, clause)] = max(broken, 0)
-            for other, both in evidence.exclusive.items():
-                deviations[Deviation("exclusive", name, other, step(other))] = both
-        for edge in graph.edges():
-            if edge.kind == "after" and edge.support is not None and edge.support.before is not None:
-                late = Deviation("order", edge.before, edge.after, step(edge.before))
-                deviations[late] = max((edge.support.together or 0) - edge.support.before, 0)
-        return DeviationCounts(len(videos_learned_from(graph)), steps, deviations)
-
-    def rules(self, graph: SubtaskGraph) -> list[tuple[int, int]]:
-        """Of every clause and every pair in order: how many videos break it, of how many with the step."""
-        rules = [Deviation("need", n, None, clause) for n in graph.steps for clause in graph.precondition(n).clauses()]
-        rules += [Deviation("order", before, after, step(before)) for before, after in graph.order]
-        return [(self.deviations.get(rule, 0), self.steps.get(rule.step, 0)) for rule in rules]
-
-    def subtract(self, other: DeviationCounts) -> DeviationCounts:
-        """The counts of the videos that are left when those of `other` are taken out."""
-        return DeviationCounts(
-            self.videos - other.videos,
-            Counter(self.steps) - Counter(other.steps),
-            Counter(self.deviations) - Counter(other.deviations),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class DeviationAssessment:
-    """A deviation, the `times` that training videos have it out of `chances`, and how probably it is a mistake.
-
-    Without videos, and in a graph without evidence, both are None and the graph is believed.
+    p(any of S is real) = e^c (Π_all (1 + e^g) − Π_others (1 + e^g)) / (1 + e^c (Π_all (1 + e^g) − 1))
     """
 
-    deviation: Deviation
-    times: int | None
-    chances: int | None
-    probability: float
+    gains: FloatArray
+    usual: FloatArray
+    odds: float
+    certain: NDArray[np.bool_]
 
-    def to_json(self) -> dict[str, object]:
-        """Plain values; the clause as in a graph file."""
-        clause = self.deviation.clause
-        return {
-            "kind": self.deviation.kind,
-            "other": self.deviation.other,
-            "clause": None if clause is None else clause.to_json(),
-            "times": self.times,
-            "chances": self.chances,
-            "probability": self.probability,
-        }
+    def any_of(self, chosen: Sequence[int] | slice = slice(None)) -> float:
+        """How probably at least one of these pairs is a mistake."""
+        if self.certain[chosen].any():
+            return float(self.usual[chosen][self.certain[chosen]].max())
+        sums = np.log1p(np.exp(self.gains))
+        every, own = float(sums.sum()), float(sums[chosen].sum())
+        some = self.odds + every + log(-np.expm1(-every))
+        real = exp(self.odds + every + log(-np.expm1(-own)) - np.logaddexp(0.0, some))
+        return float(min(real, 1.0) * self.usual[chosen].max())
 
 
-@dataclass(frozen=True, slots=True)
-class CountProbabilities:
-    """By how many training videos deviate in the same way: now that is seen once more, and k + 1 of n + 1 do."""
-
-    counts: DeviationCounts
-    model: RequirementModel
-    believes_graph: bool  # whether what the counts say nothing about is a mistake, because the graph says so
-
-    @staticmethod
-    def fit(graph: SubtaskGraph, training: Task | DeviationCounts | None) -> CountProbabilities:
-        """Count the deviations of training videos; without any, take the evidence of the graph."""
-        if training is None:
-            counts = DeviationCounts.from_evidence(graph)
-        elif isinstance(training, DeviationCounts):
-            counts = training
-        else:
-            counts = DeviationCounts.from_videos(graph, training)
-        rules = [(times, chances) for times, chances in counts.rules(graph) if times <= chances]
-        return CountProbabilities(counts, RequirementModel.fit(rules), training is None)
-
-    def judge(self, name: Step, deviations: Iterable[Deviation]) -> list[DeviationAssessment]:
-        """Judge the deviations of a step; one that no training video shows is an unknown step as well."""
-        known = name in self.counts.steps
-        if self.believes_graph and not known:  # how often it is done again, a graph need not say
-            return [
-                DeviationAssessment(deviation, None, None, 1.0)
-                for deviation in deviations
-                if deviation.kind != "repeated"
-            ]
-        return [
-            self._judge(deviation)
-            for deviation in (*deviations, *(() if known else (Deviation("unknown step", name),)))
-        ]
-
-    def _judge(self, deviation: Deviation) -> DeviationAssessment:
-        # Where no clause is involved, it is usual or a mistake with even odds.
-        model = self.model if deviation.clause is not None else replace(self.model, genuine=0.5)
-        times, chances = self.counts.deviations.get(deviation, 0), self.counts.steps.get(deviation.step, 0)
-        if deviation.kind == "unknown step":
-            chances = self.counts.videos
-        probability = mistake_probability(min(times, chances) + 1, chances + 1, model)
-        return DeviationAssessment(deviation, times, chances, probability)
+def _probability(counts: tuple[float, float] | None, new: bool, model: RequirementModel) -> float:
+    """Of a rule that k of n videos break; a new video that breaks it counts as well. Without evidence it is 1."""
+    return 1.0 if counts is None else mistake_probability(counts[0] + new, counts[1] + new, model)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from msg2.assist.following import earlier_pairs, videos_learned_from
+from msg2.assist.following import earlier_pairs, first_spans, videos_learned_from
 from msg2.graph import SubtaskGraph
 from msg2.sequences import FloatArray
 from msg2.task import Segment, Step, Video
@@ -63,22 +63,20 @@ class SequenceLikelihood:
 
     def log_probability(self, video: Video) -> float:
         """log p of a video, in nats; every segment counts. It has no step that the graph does not have."""
-        first = _first_segments(video)
+        first = first_spans(video.segments)
         return self._presence(first) + self._order(first) + self._repetitions(video)
 
     def order_log_probability(self, video: Video) -> float:
         """log p of the order in which a video does its steps for the first time, in nats."""
-        return self._order(_first_segments(video))
+        return self._order(first_spans(video.segments))
 
-    def violation_cost(self, video: Video, pairs: Iterable[tuple[Step, Step]]) -> float:
-        """Say how improbable it makes the order of a video that some pairs of its steps are the wrong way round."""
-        first = _first_segments(video)
-        return self._order(first) - self._order(first, frozenset(pairs))
+    def violation_cost(self, spans: Mapping[Step, Segment], pairs: Iterable[tuple[Step, Step]]) -> float:
+        """Say how improbable it makes the order of a run that some pairs of its steps are the wrong way round."""
+        return self._order(spans) - self._order(spans, frozenset(pairs))
 
-    def unmet_cost(self, video: Video, name: Step) -> float:
+    def unmet_cost(self, spans: Mapping[Step, Segment], name: Step) -> float:
         """Log-probability cost of a step that came before every alternative of an OR that it needs."""
-        first = _first_segments(video)
-        return self._order(first) - self._order(first, without_or=name)
+        return self._order(spans) - self._order(spans, without_or=name)
 
     def _presence(self, shown: Mapping[Step, Segment]) -> float:
         """Each step given a few others; in a graph that does not say which, given what it needs."""
@@ -219,12 +217,3 @@ class SequenceLikelihood:
             return TypeAdapter(kind).validate_python(model[key]) if isinstance(model, Mapping) else None
         except (KeyError, ValidationError):
             return None
-
-
-def _first_segments(video: Video) -> dict[Step, Segment]:
-    """Step -> its first segment, with times; without, its place and the next."""
-    first: dict[Step, Segment] = {}
-    for position, segment in enumerate(video.segments):
-        timed = segment if segment.is_timed else Segment(segment.step, position, position + 1)
-        first.setdefault(segment.step, timed)
-    return first

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from msg2 import assist, drawing, formats
 from msg2.assist.mistakes import ACCUSED
-from msg2.assist.rule_probabilities import DeviationAssessment
 from msg2.cli import console, flags
 from msg2.cli.flags import option, output_option, switch
 from msg2.graph.explanation import demonstrations
@@ -22,7 +21,6 @@ def check(
     json: flags.Json = False,
     output: Annotated[Path | None, output_option("FILE", "Also draw the mistakes on the graph.")] = None,
     online: Annotated[bool, switch("--online", "Judge every step as it comes: how probably it is a mistake.")] = False,
-    training: Annotated[Path | None, option("TRAINING", "--online: learn from these, not from DATA.", "--data")] = None,
     absent: Annotated[Absent | None, option(None, _ABSENT)] = None,
     jobs: Annotated[int, option("N", "Processes that share the videos.", min=1)] = 1,
     engine: flags.EngineName = "local",
@@ -30,21 +28,19 @@ def check(
     """What went wrong in each video: needs not met, order, both of an exclusive pair, steps left out, repetitions.
 
     Each has a probability, from the videos that the graph was learnt from; listed are those of one half or more. With
-    --online every step is judged by what came before it only, from how often other videos do the same.
+    --online every step is judged by what came before it only, as the assistant does.
 
-    Examples: `msg2 check graph.json steps.csv -o mistakes.svg`, `msg2 check graph.json new.csv --online --data old.csv`
+    Examples: `msg2 check graph.json steps.csv -o mistakes.svg`, `msg2 check graph.json new.csv --online`
     """
     learned = formats.read_graph(graph)
     if online:
         flags.usage_error_if(output is not None, "--output draws the mistakes of whole videos, without --online")
         reading = {"repeats": "keep", **reading}  # repetitions are to be seen
-        usual = None if training is None else flags.read_as_recorded(learned, training, **reading)
         watched = flags.read_as_recorded(learned, data, **reading)
         with console.progress_bar("checking"):
-            assessed = assist.check_online(learned, watched, usual, absent=absent)
+            assessed = assist.check_online(learned, watched, absent=absent)
         _print_online(assessed, json)
         return
-    flags.refuse("--online", data=training)
     videos = flags.read_as_recorded(learned, data, **reading)
     with console.progress_bar("checking") as progress:
         report = assist.check(learned, videos, absent, jobs=jobs, engine=engine, progress=progress)
@@ -84,23 +80,8 @@ def _print_online(report: assist.OnlineReport, json: bool) -> None:
 
 def _format_assessment(assessment: assist.StepAssessment) -> str:
     when = _format_time(assessment.start, assessment.position)
-    why = "; ".join(map(_format_reason, assessment.findings))
-    without = "".join(f", without '{finding.deviation.other}'" for finding in assessment.skipped)
-    return f"{when}: '{assessment.step}', {console.format_probability(assessment.probability)} %: {why}{without}"
-
-
-def _format_reason(finding: DeviationAssessment) -> str:
-    deviation = finding.deviation
-    reasons = {
-        "order": f"after '{deviation.other}', which should come later",
-        "exclusive": f"as well as '{deviation.other}'",
-        "repeated": "once more",
-    }
-    if deviation.clause is not None:
-        reasons["need"] = f"before {deviation.clause.to_english()}"
-    if deviation.kind not in reasons:
-        return f"never seen in {finding.chances} videos"
-    return f"{reasons[deviation.kind]} (as in {finding.times} of {finding.chances} videos)"
+    why = "; ".join(mistake.to_english() for mistake in assessment.mistakes)
+    return f"{when}: {why} ({console.format_probability(assessment.probability)} %)"
 
 
 def _format_time(start: float | None, position: int) -> str:

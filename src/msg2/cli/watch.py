@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from msg2.assist import Assistant
 from msg2.assist.events import answer_event
-from msg2.assist.monitoring import THRESHOLD
+from msg2.assist.mistakes import ALARM
 from msg2.cli import console, flags
 from msg2.cli.flags import option
 from msg2.errors import InputError
@@ -25,13 +25,18 @@ def watch(
     data: Annotated[Path | None, option("DATA", "Videos to learn from: probabilities, mistakes, time left.")] = None,
     save: Annotated[Path | None, option("FILE", "Keep the run in this file, and go on with it if it is there.")] = None,
     k: Annotated[int, option("N", "Next steps in an answer, at most.", "-k", min=1)] = 5,
-    threshold: Annotated[float, option("P", "From this probability on a step is a mistake.", min=0, max=1)] = THRESHOLD,
+    threshold: Annotated[float, option("P", "Warn from this probability of a mistake on.", min=0, max=1)] = ALARM,
     absent: Annotated[Absent, option(None, _ABSENT)] = "skipped",
+    missed: Annotated[float | None, option("P", "How often the recogniser misses a step. Default: estimated.")] = None,
+    confusion: Annotated[
+        Path | None, option("CSV", "How often the recogniser takes a step (row) for another (column).")
+    ] = None,
 ) -> None:
     """Watch one run of the task: an event per line in, an answer per line out, both JSON.
 
-    Events: `{"did": "whisk", "at": 12.3}`, `{"saw": {"whisk": 0.7, "pour": 0.3}}`, `{"accept": "whisk"}`,
-    `{"undo": true}`, `{"plan": "serve"}`, `{"ask": true}`. The first line out is the answer before anything has
+    Events: `{"did": "whisk", "at": 12.3}`, `{"began": "dip"}`, `{"saw": {"whisk": 0.7, "pour": 0.3}}`,
+    `{"observe": {"whisk": 0.9}, "at": 3.2}` (frames), `{"accept": "whisk"}`, `{"undo": true}`, `{"pause": true}`,
+    `{"resume": true}`, `{"plan": "serve"}`, `{"ask": true}`. The first line out is the answer before anything has
     happened. A line that cannot be understood is answered with `error`, and changes nothing.
 
     Example: `msg2 watch graph.json --data steps.csv < events.jsonl`
@@ -39,10 +44,13 @@ def watch(
     learned = read_graph(graph)
     videos = flags.read_if_given(learned, data, reading, repeats="keep")
     with console.progress_bar("learning"):
+        settings = {"threshold": threshold, "absent": absent, "missed": missed, "confusion": confusion}
         if save is not None and save.exists():
-            assistant = Assistant.load(save, learned, videos, threshold=threshold, absent=absent)
+            assistant = Assistant.load(save, learned, videos, **settings)
         else:
-            assistant = Assistant(learned, videos, threshold=threshold, absent=absent)
+            assistant = Assistant(
+                learned, videos, threshold=threshold, absent=absent, missed=missed, confusion=confusion
+            )
     _print_answer({"limitations": assistant.limitations(), **answer_event(assistant, {"ask": True}, k)})
     for number, line in enumerate(sys.stdin or (), start=1):  # there is none where a daemon has closed it
         if not line.strip():

@@ -70,6 +70,8 @@ class Support:
     """Share of the bootstrap samples in which the pair is of each kind."""
     gain: NumberOrNone = None
     """By how much the edge makes the videos more probable than the graph without it, prior included (nats)."""
+    careless: NumberOrNone = None
+    """Of the videos that order the two steps the other way round, the share that is careless with other edges too."""
 
     @property
     def share(self) -> float | None:

@@ -25,8 +25,8 @@ from msg2.graph import closure
 from msg2.graph.closure import Relation
 from msg2.graph.evidence import Edge, PairKind, StepEvidence, Support, edge_pairs_with_support, node_link_graph
 from msg2.graph.explanation import rules, sentences
-from msg2.graph.formula import TRUE, Formula, formula_from_json
-from msg2.graph.graph_file import FORMAT, read_graph_file
+from msg2.graph.formula import TRUE, Formula, all_of, formula_from_json, step
+from msg2.graph.graph_file import FORMAT, StatedRule, read_graph_file
 from msg2.task import Step
 from msg2.text import short_repr
 
@@ -44,8 +44,9 @@ class SubtaskGraph:
 
     `order` has pairs (a, b): where a run does both, a comes first. `exclusive` has groups of steps of which a run does
     at most one, `optional` the steps that a faultless run may leave out, `repeats` the share of runs that do a step
-    again. `method` says how the graph was learned (name, options, videos) and `evidence` what supports it. Steps are
-    kept sorted by layer, then name. A cycle of preconditions and order is rejected.
+    again. `rules` are what a person stated: to break one is a mistake for certain. `method` says how the graph was
+    learned (name, options, videos) and `evidence` what supports it. Steps are kept sorted by layer, then name. A cycle
+    of preconditions and order is rejected.
 
     >>> from msg2.graph.formula import any_of, step
     >>> g = SubtaskGraph("coffee", ["pour", "grind", "open"], {"pour": any_of([step("grind"), step("open")])})
@@ -60,6 +61,7 @@ class SubtaskGraph:
     exclusive: tuple[tuple[Step, ...], ...]
     optional: frozenset[Step]
     repeats: Mapping[Step, float]
+    rules: tuple[StatedRule, ...]
     method: Mapping[str, Any]
     evidence: Mapping[Step, object]
 
@@ -75,10 +77,13 @@ class SubtaskGraph:
         exclusive: Iterable[Iterable[Step]] = (),
         optional: Iterable[Step] = (),
         repeats: Mapping[Step, float] | None = None,
+        rules: Iterable[StatedRule] = (),
     ) -> None:
-        names, left_out, again = list(steps), list(optional), dict(repeats or {})
+        names, left_out, again, stated = list(steps), list(optional), dict(repeats or {}), tuple(rules)
         pairs, groups = [(before, after) for before, after in order], [tuple(group) for group in exclusive]
-        _check_names(names, preconditions, {"order": pairs, "exclusive": groups}, left_out, again)
+        said = [(rule.before, rule.after) for rule in stated]
+        named: dict[str, Sequence[Sequence[Step]]] = {"order": pairs, "exclusive": groups, "rules": said}
+        _check_names(names, preconditions, named, left_out, again)
         needed = {name: formula for name, formula in preconditions.items() if formula != TRUE}
         layers = _layers(names, needed, pairs)
         ordered = tuple(sorted(names, key=lambda name: (layers[name], name)))
@@ -90,6 +95,7 @@ class SubtaskGraph:
             exclusive=tuple(sorted({tuple(sorted(set(group))) for group in groups})),
             optional=frozenset(left_out),
             repeats=MappingProxyType({name: again[name] for name in ordered if name in again}),
+            rules=stated,
             method=MappingProxyType(dict(method or {})),
             evidence=MappingProxyType(dict(evidence or {})),
         )
@@ -181,8 +187,16 @@ class SubtaskGraph:
 
     @cached_property
     def required(self) -> frozenset[Step]:
-        """The steps of every faultless run: neither optional nor in an exclusive group."""
-        return frozenset(self.steps).difference(self.optional, *self.exclusive)
+        """The steps of every faultless run: neither optional nor in an exclusive group, or needed by a stated rule."""
+        required = frozenset(self.steps).difference(self.optional, *self.exclusive)
+        while needed := {r.before for r in self.rules if r.kind == "needs" and r.after in required} - required:
+            required |= needed
+        return required
+
+    @cached_property
+    def stated(self) -> frozenset[tuple[Step, Step]]:
+        """The pairs (before, after) that a person stated."""
+        return frozenset((rule.before, rule.after) for rule in self.rules)
 
     pair_kinds = cached_property(closure.find_pair_kinds)
 
@@ -326,6 +340,9 @@ class SubtaskGraph:
             exclusive=[map(new, group) for group in self.exclusive],
             optional=map(new, self.optional),
             repeats={new(name): share for name, share in self.repeats.items()},
+            rules=[
+                rule.model_copy(update={"before": new(rule.before), "after": new(rule.after)}) for rule in self.rules
+            ],
         )
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -425,6 +442,7 @@ class SubtaskGraph:
             "exclusive": [list(group) for group in self.exclusive],
             "optional": [name for name in self.steps if name in self.optional],
             "repeats": dict(self.repeats),
+            "rules": [rule.model_dump(exclude_none=True) for rule in self.rules],
         }
         return {
             "format": FORMAT,
@@ -450,7 +468,20 @@ class SubtaskGraph:
         """Read the content of a graph file; a malformed one is rejected with the place of the offending value."""
         file = read_graph_file(value)
         with errors_at("order" if file.order else "preconditions"):
-            return SubtaskGraph(**{key.name: getattr(file, key.name) for key in fields(SubtaskGraph)})
+            graph = SubtaskGraph(**{key.name: getattr(file, key.name) for key in fields(SubtaskGraph)})
+        with errors_at("rules"):
+            return graph._with_rules() if file.rules else graph
+
+    def _with_rules(self) -> SubtaskGraph:
+        """Let the preconditions and the order say what the stated rules say; what they need is not optional."""
+        graph = self
+        for rule in self.rules:
+            if rule.kind == "needs" and rule.before not in graph.necessary[rule.after]:
+                needed = all_of([graph.precondition(rule.after), step(rule.before)])
+                graph = replace(graph, preconditions={**graph.preconditions, rule.after: needed})
+            elif graph.kind(rule.before, rule.after) == "free":
+                graph = replace(graph, order=(*graph.order, (rule.before, rule.after)))
+        return replace(graph, optional=graph.optional - graph.required)
 
 
 def _check_names(

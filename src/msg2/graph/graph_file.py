@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, RootModel, SkipValidation, ValidationError
 
 from msg2.errors import InputError, require
-from msg2.graph.evidence import StepEvidence
+from msg2.graph.evidence import EdgeKind, StepEvidence
 from msg2.graph.formula import Formula
 from msg2.text import name_fault, short_repr
 
@@ -51,7 +51,7 @@ DistinctSteps: TypeAlias = Annotated[
     StepNames, AfterValidator(_check_distinct), Field(json_schema_extra={"uniqueItems": True})
 ]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-_NEW_KEYS = ("order", "exclusive", "optional", "repeats")  # which files of the old format do not have
+_NEW_KEYS = ("order", "exclusive", "optional", "repeats", "rules")  # which files of the old format do not have
 
 
 class _PartOfFile(BaseModel):
@@ -80,11 +80,26 @@ class FormulaValue(RootModel[Literal[True] | StepName | AllOf | AnyOf | Not]):
     """A condition on the steps that are completed: true (always satisfied), a step, or made of other formulas."""
 
 
+class StatedRule(_PartOfFile):
+    """What a person stated: certain, whatever the recordings do."""
+
+    before: StepName
+    """The step that comes first."""
+    after: StepName
+    """The step that comes later."""
+    kind: EdgeKind = "needs"
+    """"needs": `after` cannot be done without `before`. "after": where both are done, `before` comes first."""
+    by: str | None = None
+    """Who said so."""
+    on: str | None = None
+    """When, as a date."""
+
+
 class GraphFileContent(_PartOfFile):
     """A subtask graph: the steps of a task, what each of them needs, and how else they are related.
 
     Beyond what this schema can say: every name in preconditions (as a key or inside a formula), order, exclusive,
-    optional and repeats is in steps; and preconditions and order together form no cycle. A file of the format
+    optional, repeats and rules is in steps; and preconditions and order together form no cycle. A file of the format
     msg2.graph/1 has preconditions only and is read as one without the rest. Versions: the number after the slash in
     format grows when a file of the new kind could be misread by a program that knows the old one; keys inside method
     and evidence may be added without a new number, and readers keep those they do not know.
@@ -113,6 +128,8 @@ class GraphFileContent(_PartOfFile):
     """Steps that a faultless run may leave out."""
     repeats: dict[str, Share] = {}
     """Step: the share of the runs with this step that do it again."""
+    rules: Annotated[list[StatedRule], FailFast()] = []
+    """What a person stated about the order of two steps: to break such a rule is a mistake, whatever recordings do."""
     method: dict[str, object] = {}
     """How the graph was learned: name, options, and the ids of the videos. Other keys are kept."""
     evidence: dict[str, SkipValidation[StepEvidence | object]] = {}

@@ -23,6 +23,7 @@ from msg2.formats.source import Source
 from msg2.formats.tables import read_rows
 from msg2.graph import Formula, SubtaskGraph, all_of, step
 from msg2.graph.closure import Relation, clique_cover, reduce_order, required_steps, transitive_closure
+from msg2.graph.graph_file import StatedRule
 from msg2.inference.result import LearnedPreconditions, keep_clauses, replace_preconditions
 from msg2.sequences import Sequences
 from msg2.task import Segment, Step, Task, Video
@@ -94,6 +95,12 @@ class Constraints:
         return Constraints(**{
             kind: [rule for rule in getattr(self, kind) if known.issuperset(rule[:2])] for kind in kinds
         })  # fmt: skip
+
+    def as_rules(self) -> tuple[StatedRule, ...]:
+        """What is required, as the rules of a graph."""
+        needs = [StatedRule(before=before, after=after) for before, after in sorted(self.required)]
+        order = sorted(self.required_order - self.required)
+        return (*needs, *(StatedRule(before=before, after=after, kind="after") for before, after in order))
 
     def check(self, steps: Iterable[Step], task: str) -> None:
         """Refuse constraints about steps that the task of this name does not have."""

@@ -252,6 +252,7 @@ def _learn(
         facts["delta_chosen"] = {"rule": rule, "fits": {f"{delta:g}": round(fit, 6) for delta, fit in fits.items()}}
     if getattr(chosen, "absent", None) == "auto":
         chosen = replace(chosen, absent=sequences.absent)
+    sequences = replace(sequences, absent=getattr(chosen, "absent", sequences.absent))
     learn: LearnFunction = partial(chosen_method.learn, options=chosen)
     learned, frequencies = learn(sequences), None
     if samples is not None:
@@ -265,7 +266,7 @@ def _learn(
         facts["model"] = dict(learned.model)
     made = {"name": method, "options": fields_to_json(chosen), **facts, "videos": list(sequences.videos)}
     graph = learned.graph(sequences.steps, sequences.name, made)
-    graph = replace(graph, order=reduce_order(graph))
+    graph = replace(graph, order=reduce_order(graph), rules=() if own is None else own.as_rules())
     evidence = step_evidence(sequences, graph, learned, frequencies)
     edges = [support for entry in evidence.values() for support in entry.get("edges", {}).values()]
     notes = (*learned.notes, *_doubts(sequences, len(edges), sum("weak" in support for support in edges)))

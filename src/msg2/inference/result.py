@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from msg2.graph import FALSE, TRUE, Formula, SubtaskGraph, Support, all_of, step
 from msg2.graph.closure import required_steps
+from msg2.inference.carelessness import careless_shares
 from msg2.sequences import Sequences
 from msg2.task import Step
 
@@ -113,6 +114,7 @@ def step_evidence(
     tells_kinds = bool(learned.model)  # such a method tells optional steps itself
     left_out = {} if tells_kinds else optional_steps(sequences, graph)
     instead = {} if tells_kinds else {name: group for group in interchangeable_steps(sequences) for name in group}
+    careless = careless_shares(sequences, graph) if sequences.absent == "skipped" else {}
 
     def edge_support(parent: Step, name: Step) -> Support:
         first, second = index[parent], index[name]
@@ -127,6 +129,7 @@ def step_evidence(
             direct=None if shares is None else round(shares.edge(parent, name), 6),
             kinds=None if kinds is None else {kind: round(share, 6) for kind, share in kinds.items() if share},
             gain=None if gain is None else round(gain, 6),
+            careless=round(careless[parent, name], 6) if (parent, name) in careless else None,
         )
 
     entries: dict[Step, dict[str, Any]] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias, TypedDict, cast
 
 from msg2 import assist, drawing, formats, inference, metrics
+from msg2.assist.assistant import FORMAT
 from msg2.assist.events import answer_event
 from msg2.errors import InputError, require
 from msg2.files import safe_names, write_together
@@ -146,8 +147,8 @@ def _read_rows(rows: Sequence[schemas.LabelRow], name: str | None = None, **read
     return choose_task(tasks, name, "labels")
 
 
-RunQuestion: TypeAlias = tuple[JsonObject | None, JsonObject, bool]
-"""A run as it is kept, which comes with every question; what happened; and whether all that was told is wanted."""
+RunQuestion: TypeAlias = tuple[schemas.AssistantOptions, JsonObject | None, JsonObject, bool]
+"""The options and the run as it is kept, which come with every question; what happened; whether the log is wanted."""
 
 
 class RunOutcome(TypedDict):
@@ -160,13 +161,15 @@ class RunOutcome(TypedDict):
 
 
 @lru_cache(maxsize=1)
-def _prepare_runs(data: Dataset | None, path: Path, overlap: str | None) -> assist.Assistant:
+def _prepare_runs(
+    data: Dataset | None, path: Path, overlap: str | None, options: schemas.AssistantOptions
+) -> assist.Assistant:
     """Make a run in which nothing has happened; a process is kept for one graph, and learns from its data once."""
     graph, task = formats.read_graph(path), None
     if data is not None:
         tasks = read_tasks(data, repeats="keep", overlap=overlap or "unordered")
         task = tasks[0] if len(tasks) == 1 else choose_task(tasks, graph.task, data.path)
-    assistant = assist.Assistant(graph, task)
+    assistant = assist.Assistant(graph, task, **options.model_dump(exclude_none=True))
     answer_event(assistant, {"ask": True})  # learns all that it needs, so that no event waits for that
     return assistant
 
@@ -177,10 +180,10 @@ _runs: OrderedDict[str, assist.Assistant] = OrderedDict()
 
 def answer_run(data: Dataset | None, path: Path, overlap: str | None, run: str, question: RunQuestion) -> RunOutcome:
     """Tell a live run of a graph file what happened."""
-    saved, event, log = question
+    options, saved, event, log = question
     assistant = _runs.pop(run, None)  # it is remembered again only once it has answered
     if assistant is None or assistant.to_json() != saved:
-        assistant = _prepare_runs(data, path, overlap).new_run()
+        assistant = _prepare_runs(data, path, overlap, options).new_run()
         if saved is not None:
             _replay(assistant, saved, run)
     answer = answer_event(assistant, event)
@@ -198,6 +201,7 @@ def answer_run(data: Dataset | None, path: Path, overlap: str | None, run: str, 
 
 
 def _replay(assistant: assist.Assistant, saved: JsonObject, run: str) -> None:
+    require(saved.get("format") == FORMAT, "the run was kept by an older version of msg2", hint="open another run")
     same_graph = saved.get("graph") == assistant.to_json()["graph"]
     require(same_graph, "the graph has changed since the run began", hint="open another run")
     try:

@@ -26,6 +26,8 @@ from msg2.server.schemas import RecordId, RunAnswer, RunEvent, RunRecord, RunRes
 from msg2.server.workspace import NotFoundError, Workspace, new_id, update_record
 
 _ASK: JsonObject = {"ask": True}
+_KEPT = ("did", "began", "saw", "accept", "pause", "resume")
+"""Events that make a run longer."""
 _MAX_UNREAD = 64
 """Messages that wait for one listener; of a slower one the oldest are dropped."""
 _KEEP_ALIVE_SECONDS = 15.0
@@ -78,6 +80,8 @@ class LiveRuns:
         """Of runs: one event after the other."""
         self._listeners: WeakSet[RunListener] = WeakSet()
         """Only its stream keeps a listener: whatever ends that, the listener is gone."""
+        self._shown: dict[str, JsonObject] = {}
+        """The last answers of runs that observe frames, which are not kept."""
         self._listening = threading.Lock()
         self.router = router = APIRouter(prefix="/api/runs", tags=["runs"])
         router.get("")(self.list_runs)
@@ -99,9 +103,10 @@ class LiveRuns:
             if sum(1 for _ in self._records.root.iterdir()) > self._settings.runs:
                 raise QueueFullError("too many runs are kept", hint="remove those that nobody follows")
             data = self._choose_data(request)
-            outcome = self._ask(id, request.graph, data, (None, _ASK, False))
+            options = schemas.AssistantOptions(**request.model_dump(include=set(schemas.AssistantOptions.model_fields)))
+            outcome = self._ask(id, request.graph, data, (options, None, _ASK, False))
             fields = {"id": id, "made": time.time(), "graph": request.graph, "data": data, "saved": outcome["saved"]}
-            record = self._records.put(RunRecord.model_validate({**fields, **outcome["about"]}))
+            record = self._records.put(RunRecord.model_validate({**fields, **outcome["about"], "options": options}))
         return _response(record, outcome)
 
     def get_run(self, id: RecordId) -> RunResponse:
@@ -112,7 +117,10 @@ class LiveRuns:
     def tell_run(self, id: RecordId, event: RunEvent) -> RunAnswer:
         """Tell what happened, or ask; an event that is refused changes nothing."""
         with self._asked(id, event) as (record, outcome):
-            if outcome["saved"] != record.saved:
+            seen = "observe" in event and outcome["answer"] != self._shown.get(id)
+            if seen:
+                self._shown[id] = outcome["answer"]
+            if seen or outcome["saved"] != record.saved:
                 record = update_record(record, saved=outcome["saved"], version=record.version + 1)
                 self._records.put(record)
                 self._publish(id, _message(record, outcome))
@@ -129,6 +137,7 @@ class LiveRuns:
         """Remove a run; its streams end."""
         with self._locks[id]:
             self._records.remove(id)
+            self._shown.pop(id, None)
             self._publish(id, "event: removed\ndata: {}\n\n", None)
 
     def end_streams(self) -> None:
@@ -166,18 +175,18 @@ class LiveRuns:
         """Ask a run; until the end of the block, nobody else does."""
         with self._locks[id]:
             record, most = self._records.get(id), self._settings.run_events
-            if record.events >= most and not event.keys().isdisjoint(("did", "saw", "accept")):
+            if record.events >= most and "correct" not in event and not event.keys().isdisjoint(_KEPT):
                 hint = "undo some, or open another run"
                 raise InputError(f"the run has {most:,} events, and takes no more", hint=hint)
             try:
-                outcome = self._ask(id, record.graph, record.data, (record.saved, event, log))
+                outcome = self._ask(id, record.graph, record.data, (record.options, record.saved, event, log))
             except NotFoundError:
                 what = "the graph of this run, or its data, has been removed"
                 raise InputError(what, hint="open another run") from None
             yield record, outcome
 
     def _ask(self, id: str, graph: str, data: str | None, question: RunQuestion) -> RunOutcome:
-        """Ask the process of a graph and its data; where one of these has changed, that is another process."""
+        """Ask the process of a graph, its data and options; where one of these has changed, that is another process."""
         workspace, job = self._workspace, self._workspace.graphs.get(graph).job
         file, dataset = workspace.graph_file(graph), None if data is None else workspace.dataset(data)
         paths = [file] if dataset is None else [file, dataset.path]
@@ -186,7 +195,7 @@ class LiveRuns:
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", where=(dataset or file).name) from None
         setup = dataset, file, None if job is None else job.overlap
-        return workspace.sandbox.call_kept((*setup, changed), answer_run, *setup, id, question).value
+        return workspace.sandbox.call_kept((*setup, question[0], changed), answer_run, *setup, id, question).value
 
 
 def _answer(record: RunRecord, outcome: RunOutcome) -> RunAnswer:

@@ -20,6 +20,7 @@ from msg2.inference.registry import DEFAULT_METHOD, make_options
 from msg2.labelling.video_selection import VideoChoice
 from msg2.options import WHOLE, NonNegative, Probability, option_specs
 from msg2.server.sandbox import JsonObject
+from msg2.task import Absent
 
 
 class StrictModel(BaseModel):
@@ -530,7 +531,26 @@ RunAnswer: TypeAlias = Annotated[JsonObject, WithJsonSchema(_RUN_SCHEMA["answer"
 """As `msg2.assist.events.answer_event` answers, with `last` and `version`."""
 
 
-class OpenRunRequest(StrictModel):
+class AssistantOptions(StrictModel):
+    """What `msg2.Assistant` takes; null is its default."""
+
+    absent: Annotated[
+        Absent | None,
+        Field(description="What nobody told was not done (skipped, the default), or may have been (unknown)."),
+    ] = None
+    threshold: Annotated[
+        Probability | None, Field(description="The probability of a mistake from which on there is an alarm.")
+    ] = None
+    alarm_cost: Annotated[
+        float | None,
+        Field(gt=0, description="What a false alarm costs, where a missed mistake costs 1: sets the threshold."),
+    ] = None
+    missed: Annotated[
+        float | None, Field(ge=0, lt=1, description="How often the recogniser misses a step; by default estimated.")
+    ] = None
+
+
+class OpenRunRequest(AssistantOptions):
     """POST /api/runs."""
 
     graph: RecordId
@@ -550,6 +570,7 @@ class RunFields(StrictModel):
     task: str
     steps: list[str]
     limitations: dict[str, str] = Field(default_factory=dict)
+    options: AssistantOptions = AssistantOptions()
     version: int = 0
 
 

@@ -24,7 +24,7 @@ from experiments.mistake_detection.assembly_trials import (
 from experiments.mistake_detection.trial_features import describe_trial
 from experiments.mistake_detection.trial_mistake_model import EVIDENCE, fit_trial_mistakes
 from experiments.mistake_detection.trial_mistakes import pooled_items
-from experiments.mistake_detection.trial_scorers import MODEL, control_scorers, monitor_scorer
+from experiments.mistake_detection.trial_scorers import MODEL, control_scorers, online_scorer
 from experiments.result_tables import Result
 from tests.experiments.progress_recorder import ProgressRecorder
 
@@ -167,7 +167,7 @@ def test_a_planted_rule_is_found_and_tells_corrections_from_mistakes() -> None:
 def test_nothing_later_and_no_label_is_used(real_trials: list[Trial]) -> None:
     people = sorted({one.participant for one in real_trials})[:1]
     training = [one for one in real_trials if one.participant not in people]
-    scorers = {**control_scorers(training), "monitor": monitor_scorer(training)}
+    scorers = {**control_scorers(training), "online": online_scorer(training)}
     del scorers["position relative to the length, offline"]
     scorers[MODEL] = fit_trial_mistakes(training, EVIDENCE[:1]).probabilities
     for one in (one for one in real_trials if one.participant in people):
@@ -218,7 +218,7 @@ def test_controls_by_hand() -> None:
     assert scorers["verb is detach"](one) == [0, 0, 1]
     assert scorers["position in the video, seconds so far"](one) == [0, 10, 20]
     assert scorers["position relative to the length, offline"](one) == pytest.approx([0, 0.4, 0.8])
-    assert monitor_scorer(training)(replace(one, toy="b02a")) == [0, 0, 0]
+    assert online_scorer(training)(replace(one, toy="b02a")) == [0, 0, 0]
 
 
 @pytest.mark.slow

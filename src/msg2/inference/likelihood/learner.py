@@ -65,7 +65,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
     """
     steps = sequences.steps
     similarity = None if encoder is None else name_similarity(steps, encoder)
-    variants = Variants.from_sequences(sequences)
+    variants = sequences.variants
     scorer, order = find_order(variants, options, similarity)
     presence = PresenceModel.fit(variants, options.absent)
     structure = combine(order, presence)
@@ -120,7 +120,7 @@ def learn(sequences: Sequences, options: LikelihoodOptions, encoder: NameEncoder
 
 def _relearn(sequences: Sequences, options: LikelihoodOptions, similarity: FloatArray | None) -> LearnedPreconditions:
     """Learn from a sample of the videos, by a quicker search and without evidence."""
-    variants = Variants.from_sequences(sequences)
+    variants = sequences.variants
     order = find_order_quickly(variants, options, similarity)
     presence = PresenceModel.fit(variants, options.absent)
     return _to_graph(variants, presence, combine(order, presence))

@@ -117,7 +117,7 @@ function followRun(screen, graph, run) {
     [version, answer] = [next.version, next];
     lastAt = answer.last?.at ?? (answer.last ? lastAt : null);
     undoButton.disabled = !answer.last;
-    warning.replaceChildren(...warningElements(answer.last?.report, tell));
+    warning.replaceChildren(...warningElements(answer, tell));
     drawMeasure();
     const candidates = candidatesOf(answer);
     const over = answer.finished.finished || !candidates.length;
@@ -212,19 +212,21 @@ function stepButton({ step, probability, reason, eligible }, key, tick, classNam
     el("span", { className: "chance" }, probability === null ? "" : percent(probability)));
 }
 
-function warningElements(report, tell) {
-  if (!report) return [];
-  if (!report.mistake) {
-    if (!report.corrects.length) return [];
-    return [el("p", { className: "box corrected" }, el("strong", {}, nameElement(report.step)), `: ${report.reason}.`)];
-  }
-  return [el("div", { className: "box warning" },
-    el("h2", {}, nameElement(report.step), " looks like a mistake"),
-    el("ul", {}, ...report.reason.split("; ").map((reason) => el("li", {}, reason))),
-    el("p", { className: "quiet" }, report.confidence > 0.995 ? `${percent(report.probability)} sure.` :
-      `Seen with ${percent(report.confidence)}; if it was done, ${percent(report.probability)} sure.`),
-    el("p", { className: "buttons" }, button("Undo", () => tell({ undo: true }), { className: "main" }),
-      button("It counts anyway", () => tell({ accept: report.step }))))];
+/** A rule that a person stated is no matter of probability. */
+const breaksStatedRule = ({ reason }) => reason.includes("(a stated rule)");
+
+/** The alarm that was raised just now, and every stop that still stands; of a stream of frames, all that stand. */
+function warningElements({ last, alarms }, tell) {
+  const raised = last?.report?.mistake ? last.report : null;
+  const stands = (alarm) => !last || (breaksStatedRule(alarm) && alarm.kind === "need");
+  const others = alarms.filter((alarm) => stands(alarm) && !raised?.reason.includes(alarm.reason));
+  return [...(raised ? [{ ...raised, step: raised.findings[0]?.step ?? raised.step }] : []), ...others].map((alarm) =>
+    el("div", { className: "box warning" },
+      el("h2", {}, ...(breaksStatedRule(alarm) ? ["Stop: ", nameElement(alarm.step)] : [nameElement(alarm.step), " looks like a mistake"])),
+      el("ul", {}, ...alarm.reason.split("; ").map((reason) => el("li", {}, reason))),
+      el("p", { className: "quiet" }, `${percent(alarm.probability)} sure.`),
+      el("p", { className: "buttons" }, raised ? button("Undo", () => tell({ undo: true }), { className: "main" }) : null,
+        last ? button("It counts anyway", () => tell({ accept: alarm.step })) : null)));
 }
 
 function finishedElements({ finished }) {
@@ -243,17 +245,18 @@ function missingElements({ missing, last }, tell) {
   return items.length ? [el("h2", {}, "Missing"), el("ul", {}, ...items)] : [];
 }
 
-/** One of all the steps: done, done but not counted, or to be ticked. */
+/** One of all the steps: done, probably done, or to be ticked. */
 function everyStep(step, answer, tick) {
-  if (answer.progress.includes(step)) return el("span", { className: "done" }, "✓ ", nameElement(step));
-  const seen = answer.done[step];
-  const note = seen === undefined ? "" : seen > 0.5 ? " (does not count)" : ` (${percent(seen)} done)`;
+  const unseen = answer.inferred[step] >= 0.5 ? " (probably done, not seen)" : "";
+  if (answer.progress.includes(step)) return el("span", { className: "done" }, "✓ ", nameElement(step), unseen);
+  const share = answer.done[step];
+  const note = unseen || (share === undefined ? "" : ` (${percent(share)} done)`);
   return el("button", { type: "button", className: "plain", onclick: tick(step) }, nameElement(step), note);
 }
 
 function spokenText({ last, finished }, candidates) {
-  const [step] = Object.keys(last?.seen ?? {});
-  const told = last ? `${last.report?.step ?? step} ${last.report?.mistake ? "looks like a mistake" : "done"}. ` : "";
+  const step = last?.report ? last.report.step : Object.keys(last?.seen ?? {})[0];
+  const told = step ? `${step} ${last.report?.mistake ? "looks like a mistake" : last.kind === "began" ? "begun" : "done"}. ` : "";
   if (finished.finished || !candidates.length) return `${told}Finished.`;
   const { step: next, probability } = candidates[0];
   return `${told}Next: ${next}${probability === null ? "" : `, ${percent(probability)}`}`;
