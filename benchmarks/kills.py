@@ -45,7 +45,7 @@ COMMANDS = {
     "compare": "compare world/truth.json other.json -o out/differences.svg",
     "check": "check world/truth.json world/steps.csv -o out/mistakes.svg",
     "watch": "watch world/truth.json --data world/steps.csv --save out/run.json < <(tail -n +$((1 + "
-    "$(cat out/run.json 2>&- | grep -c saw))) events.jsonl)",
+    "$(cat out/run.json 2>&- | grep -c kind))) events.jsonl)",
     "sweep": "sweep world/steps.csv -o out/sweep.csv",
     "phrases": "phrases rendered/steps.csv rendered/videos -o out/spoken.html",
     "label": "label rendered/videos --steps steps.txt -o out/draft.csv",
